@@ -473,7 +473,7 @@ def scan(
     >>> found = lha.scan(column, "kafka")
     >>> found["retry"].guesses[0][:4]
     ('int32', 'strong', 5, 5)
-    >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.faults
+    >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.errors
     (6, 1, {'count_too_large': 1})
 
     Arrays that are never in memory together:

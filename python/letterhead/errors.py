@@ -1,6 +1,6 @@
 """All exceptions of this package, and the closed list of error codes.
 
-A :class:`Fault` is one error of one message, as functions return it. An exception is a raised one, with its format and
+A :class:`ErrorDetail` is one error of one message, as functions return it. An exception is a raised one, with its format and
 row. Its text names the error, then the place::
 
     kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)
@@ -21,7 +21,7 @@ __all__ = [
     "DamagedRowError",
     "DecodeError",
     "EncodeError",
-    "Fault",
+    "ErrorDetail",
     "HeaderError",
     "InvalidStateStoreError",
     "InvalidTimestampError",
@@ -186,7 +186,7 @@ class TornTailWarning(UserWarning):
 _Error = TypeVar("_Error", bound=HeaderError)
 
 
-class Fault(NamedTuple):
+class ErrorDetail(NamedTuple):
     """One error of one message; its fields are those of the ``error`` column in Arrow and Spark.
 
     Attributes
@@ -214,8 +214,8 @@ class Fault(NamedTuple):
 
         Examples
         --------
-        >>> from letterhead.errors import DecodeError, Fault
-        >>> str(Fault("truncated", "the bytes end inside the count", byte_offset=0).as_error(DecodeError, "kafka"))
+        >>> from letterhead.errors import DecodeError, ErrorDetail
+        >>> str(ErrorDetail("truncated", "the bytes end inside the count", byte_offset=0).as_error(DecodeError, "kafka"))
         'kafka: the bytes end inside the count (byte 0)'
         """
         return error(

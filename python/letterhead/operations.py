@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
 from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, plain_types
-from letterhead.types import BlockName, MessageName
+from letterhead.types import HeadersFormat, MessageFormat
 from letterhead.values import of_message
 
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
@@ -39,9 +39,9 @@ class ConvertOptions(ReadOptions, WriteOptions, total=False):
 
 
 @overload
-def decode(data: Data, format: BlockName, **options: Unpack[ReadOptions]) -> Headers: ...
+def decode(data: Data, format: HeadersFormat, **options: Unpack[ReadOptions]) -> Headers: ...
 @overload
-def decode(data: Data, format: MessageName, **options: Unpack[ReadOptions]) -> Message: ...
+def decode(data: Data, format: MessageFormat, **options: Unpack[ReadOptions]) -> Message: ...
 @overload
 def decode(data: Data, format: str, **options: Unpack[ReadOptions]) -> Headers | Message: ...
 def decode(
@@ -205,7 +205,7 @@ def convert(
     data: Data,
     format: str,
     *,
-    target: BlockName,
+    target: HeadersFormat,
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[ConvertOptions],
 ) -> bytes: ...
@@ -307,7 +307,7 @@ def convert(
 @overload
 def encode(
     headers: GivenHeaders | None,
-    format: BlockName,
+    format: HeadersFormat,
     *,
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[WriteOptions],
@@ -477,7 +477,7 @@ def validate(
     [('count_too_large', 0)]
     """
     return [
-        Fault(*error).as_error(DecodeError, format)
+        ErrorDetail(*error).as_error(DecodeError, format)
         for error in _native().validate(
             bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits
         )
@@ -501,8 +501,8 @@ def inspect(
     Returns
     -------
     dict
-        ``labels``, a list of :class:`Label` that cover every byte exactly once, and ``faults``, a list of
-        :class:`~letterhead.errors.Fault`.
+        ``labels``, a list of :class:`Label` that cover every byte exactly once, and ``errors``, a list of
+        :class:`~letterhead.errors.ErrorDetail`.
 
     Raises
     ------
@@ -514,13 +514,13 @@ def inspect(
     >>> import letterhead as lh
     >>> data = bytes.fromhex("020c74656e616e740861636d65")
     >>> seen = lh.inspect(data, "kafka")
-    >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
+    >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["errors"]
     (True, [])
     """
     seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
     return {
         "labels": [Label(*label) for label in seen["labels"]],
-        "faults": [Fault(*error) for error in seen["faults"]],
+        "errors": [ErrorDetail(*error) for error in seen["errors"]],
     }
 
 

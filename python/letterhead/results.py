@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 from letterhead.fields import PlainKey, check_key, plain_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
@@ -113,7 +113,7 @@ class Inspection(TypedDict):
     """The result of :func:`letterhead.inspect`: labels that cover every byte exactly once, and all errors."""
 
     labels: list[Label]
-    faults: list[Fault]
+    errors: list[ErrorDetail]
 
 
 def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:

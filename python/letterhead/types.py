@@ -16,10 +16,10 @@ __all__ = [
     "ORDERS",
     "SELECT_TYPES",
     "SUFFIXES",
-    "BatchName",
-    "BlockName",
+    "BatchFormat",
+    "HeadersFormat",
     "ArrowType",
-    "MessageName",
+    "MessageFormat",
     "SparkType",
     "ValueType",
     "type_name",
@@ -27,8 +27,8 @@ __all__ = [
 
 # A type checker derives the type of a result from the name of the format, unless that is only known at run time. A test
 # compares these names with the table of formats.
-BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
-MessageName: TypeAlias = Literal[
+HeadersFormat: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
+MessageFormat: TypeAlias = Literal[
     "streams",
     "streams-timestamped",
     "kip82-wrapper",
@@ -38,7 +38,7 @@ MessageName: TypeAlias = Literal[
     "iggy-message-2023",
     "iggy-message",
 ]
-BatchName: TypeAlias = Literal[
+BatchFormat: TypeAlias = Literal[
     "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch", "record-batch"
 ]
 

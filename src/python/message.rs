@@ -258,7 +258,7 @@ pub fn inspect<'py>(
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);
     parts.set_item("labels", labels)?;
-    parts.set_item("faults", found.faults.into_iter().map(fault_tuple).collect::<Vec<_>>())?;
+    parts.set_item("errors", found.faults.into_iter().map(fault_tuple).collect::<Vec<_>>())?;
     Ok(parts)
 }
 

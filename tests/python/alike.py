@@ -11,7 +11,7 @@ from typing import Any
 import letterhead as lh
 from implementations import columns_of, fault_of, from_row
 from letterhead import _native
-from letterhead.errors import Fault, HeaderError
+from letterhead.errors import ErrorDetail, HeaderError
 
 # Which of the things that are wrong with compressed data is seen first depends on who looks.
 _CORRUPT = re.compile(r"(the \w+ data is corrupt): .*")
@@ -27,13 +27,13 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 def same(value: Any) -> Any:
     """Give a value in a form in which equal means the same: floats by bits, all NaNs one, tuples as lists."""
-    if isinstance(value, Fault):
+    if isinstance(value, ErrorDetail):
         return list(value._replace(message=_CORRUPT.sub(r"\1", value.message)))
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else struct.pack(">d", value)
     if isinstance(value, dict):
-        if set(value) == set(Fault._fields):
-            return same(Fault(**value))
+        if set(value) == set(ErrorDetail._fields):
+            return same(ErrorDetail(**value))
         return {name: same(part) for name, part in value.items()}
     if isinstance(value, tuple | list):
         return [same(part) for part in value]

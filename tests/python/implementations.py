@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 import letterhead as lh
-from letterhead.errors import Fault, HeaderError
+from letterhead.errors import ErrorDetail, HeaderError
 from letterhead.values import of_message
 from reference import ops
 from reference.formats import FORMATS
@@ -35,7 +35,7 @@ class Implementation(Protocol):
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]: ...
 
-    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]: ...
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]: ...
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
         """Decode to plain values: ``(key, type, bits)`` for a header, a dict of the fields for a message format."""
@@ -64,7 +64,7 @@ class Reference:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return ops.select(data, format, columns, lenient=lenient)
 
-    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
         return ops.validate(data, format, lenient=lenient)
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
@@ -98,7 +98,7 @@ class Message:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return lh.select(data, format, columns, lenient=lenient)
 
-    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
         return [fault_of(error) for error in lh.validate(data, format, lenient=lenient)]
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
@@ -138,11 +138,11 @@ class Columns:
         made = columns_of(lha.select(cells([data]), format, columns, lenient=lenient))
         return {name: column[0] for name, column in made.items()}
 
-    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
         from letterhead import arrow as lha
 
         [faults] = lha.validate(cells([data]), format, lenient=lenient).to_pylist()
-        return [Fault(**fault) for fault in faults or ()]
+        return [ErrorDetail(**fault) for fault in faults or ()]
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
         from letterhead import arrow as lha
@@ -173,12 +173,12 @@ REFERENCE: Implementation = Reference()
 NATIVE: list[Implementation] = [Message(), Columns()]
 
 
-def fault_of(error: HeaderError) -> Fault:
+def fault_of(error: HeaderError) -> ErrorDetail:
     """Give the fault that an exception shows."""
-    return Fault(error.code, error.message, error.byte_offset, error.header, error.key, error.column)
+    return ErrorDetail(error.code, error.message, error.byte_offset, error.header, error.key, error.column)
 
 
-def place(fault: Fault) -> tuple[Any, ...]:
+def place(fault: ErrorDetail) -> tuple[Any, ...]:
     """Give what implementations have to agree on: all of a fault but its words."""
     return fault.code, fault.byte_offset, fault.header, fault.key, fault.column
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from letterhead.errors import Fault, HeaderError
+from letterhead.errors import ErrorDetail, HeaderError
 from reference import keys, ops
 from reference.formats import FORMATS
 from reference.value_types import VALUE_TYPES
@@ -19,12 +19,12 @@ BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 READ_AS_ONE = [name for name, row in FORMATS.items() if row.batch is None]
 
 
-def codes(faults: list[Fault]) -> list[str]:
+def codes(faults: list[ErrorDetail]) -> list[str]:
     """Give the codes of some faults."""
     return [fault.code for fault in faults]
 
 
-def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
+def places(faults: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
     """Give the codes of some faults, and where they are."""
     return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
 

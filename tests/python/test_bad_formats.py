@@ -12,7 +12,7 @@ import pytest
 import letterhead as lh
 from batch_cells import HEADER_LEN, batch, frame, message, reseal, squeeze
 from implementations import NATIVE, REFERENCE, Implementation
-from letterhead.errors import DecodeError, Fault
+from letterhead.errors import DecodeError, ErrorDetail
 
 every_way = pytest.mark.parametrize("way", [REFERENCE, *NATIVE], ids=lambda way: way.name)
 
@@ -20,7 +20,7 @@ Place = tuple[str, str, int | None, int | None, str | None]
 """A code, the message, the byte, the header and its key."""
 
 
-def places(faults: list[Fault]) -> list[Place]:
+def places(faults: list[ErrorDetail]) -> list[Place]:
     return [tuple(fault)[:5] for fault in faults]
 
 

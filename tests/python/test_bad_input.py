@@ -11,7 +11,7 @@ import pytest
 import letterhead as lh
 from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, messages, place
 from letterhead import arrow as lha
-from letterhead.errors import ConversionError, DecodeError, EncodeError, Fault
+from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
 from reference import ops
 from reference.formats import FORMATS
 from strategies import BATCHES, BLOCKS, ENVELOPES, ONE, WRITTEN
@@ -253,7 +253,7 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
     assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
     out = lha.select(column, "kafka", {"a": "string"}, errors="column").to_pylist()[1]
     assert out["a"] == "1"
-    assert [place(Fault(**fault)) for fault in out["error"]] == [("null_key", None, 1, None, None)]
+    assert [place(ErrorDetail(**fault)) for fault in out["error"]] == [("null_key", None, 1, None, None)]
 
 
 @pytest.mark.parametrize(

@@ -133,14 +133,14 @@ def test_inspect_reads_from_every_source(run, tmp_path, source):
     result = run("inspect", *args, "--format", "streams-timestamped", "--json", stdin=stdin)
     document = json.loads(result.out)
     assert "".join(label["hex"] for label in document["labels"]) == CELL.hex()
-    assert (document["bytes"], document["faults"], result.code) == (len(CELL), [], 0)
+    assert (document["bytes"], document["errors"], result.code) == (len(CELL), [], 0)
 
 
 def test_inspect_json_lists_the_errors(run):
     result = run("inspect", "-f", "kafka", "--json", "--hex", "03")
     document = json.loads(result.out)
     assert document["format"] == "kafka"
-    assert document["faults"] == [
+    assert document["errors"] == [
         {
             "code": "negative_count",
             "message": "header count -2 is negative",
@@ -195,7 +195,7 @@ def test_labels_and_errors_of_damaged_messages_agree_with_the_reference(run):
         result = run("inspect", "-f", "streams-timestamped", "--json", "--hex", cell.hex())
         document = json.loads(result.out)
         assert "".join(label["hex"] for label in document["labels"]) == cell.hex()
-        faults = [tuple(fault.values()) for fault in document["faults"]]
+        faults = [tuple(fault.values()) for fault in document["errors"]]
         assert faults == [tuple(fault) for fault in ops.validate(cell, "streams-timestamped")]
 
 

@@ -610,7 +610,7 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     write_raw(segment, "offsets", (b"position", b"\x09"), (b"topic-0", b"\0"))
     result = run("state", "verify", task, "--json")
     assert result.code == 1
-    faults = {each["store"]: each["faults"] for each in document(result)}
+    faults = {each["store"]: each["errors"] for each in document(result)}
     assert faults["sessions"] == []
     assert [
         (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte_offset"], fault["code"], fault["reason"])
@@ -641,7 +641,7 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     [store] = document(result)
     # Java leaves entries behind whose row is gone: they are counted, and are no faults.
     assert store["index_entries_without_row"] == 1
-    assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["faults"]] == [
+    assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["errors"]] == [
         (unknown, "the index has no entry for it, so that no search by key finds it")
     ]
 
@@ -664,7 +664,7 @@ def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
     table.write_bytes(data)
     result = run("state", "verify", task, "--json", "--store-type", "session", "-s", "sessions")
     [sessions] = document(result)
-    [fault] = sessions["faults"]
+    [fault] = sessions["errors"]
     assert (result.code, fault["code"], fault["family"]) == (1, None, "sessionKeyValueWithHeaders")
     assert "block checksum mismatch" in fault["reason"]
     assert fault["reason"].startswith("Error while iterating over store sessions.1728000000000: Corruption")

@@ -16,7 +16,7 @@ from batch_cells import message, reseal
 from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
-from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault, HeaderError, unknown_name
+from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, ErrorDetail, HeaderError, unknown_name
 from reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
@@ -93,7 +93,7 @@ def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_
 
 
 def test_a_fault_makes_the_exception_that_shows_it() -> None:
-    fault = Fault("truncated", "too short", 57, 9, "amount", "amount_cents")
+    fault = ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents")
     error = fault.as_error(EncodeError, "kafka", row=7)
     assert type(error) is EncodeError
     assert vars(error) == {"message": "too short", "format": "kafka", "code": "truncated", **WHOLE}

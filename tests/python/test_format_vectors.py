@@ -11,7 +11,7 @@ import pytest
 from implementations import NATIVE, REFERENCE, Implementation, from_row
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.errors import Fault, HeaderError
+from letterhead.errors import ErrorDetail, HeaderError
 from reference import ops
 from vector_checks import DRAFTS, IGGY_CELLS, Line, in_our_words, listed_lines, read_lines
 
@@ -75,7 +75,7 @@ def carries_types(format: str) -> bool:
     return next(row["types"] for row in _native.formats() if row["name"] == format)
 
 
-def place(fault: Fault) -> tuple[Any, ...]:
+def place(fault: ErrorDetail) -> tuple[Any, ...]:
     return fault.code, fault.message, fault.byte_offset, fault.header
 
 
@@ -108,7 +108,7 @@ def test_cells_of_iggy_are_read_alike_by_columns_and_by_the_twin(
     column = pa.array(cells, pa.binary())
     for format in formats:
         validated = [
-            None if faults is None else [Fault(**fault) for fault in faults]
+            None if faults is None else [ErrorDetail(**fault) for fault in faults]
             for faults in lha.validate(column, format).to_pylist()
         ]
         assert validated == ops.validate_rows(cells, format)

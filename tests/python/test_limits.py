@@ -25,7 +25,7 @@ from command import runner
 from implementations import fault_of
 from letterhead import arrow as lha
 from letterhead import limits as own
-from letterhead.errors import DamagedRowError, DecodeError, Fault
+from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail
 from letterhead.limits import Limits
 from reference import ops, varint
 from reference.crc32c import crc32c
@@ -108,13 +108,13 @@ def read(cell: bytes, format: str, limits: Limits | None) -> list[Callable[[], A
     ]
 
 
-def faults(cell: bytes, format: str, limits: Limits | None) -> list[Fault]:
+def faults(cell: bytes, format: str, limits: Limits | None) -> list[ErrorDetail]:
     """Give what is wrong with a cell, about which all have to agree."""
     found = ops.validate(cell, format, limits=limits)
     assert [fault_of(error) for error in lh.validate(cell, format, limits=limits)] == found
-    assert [Fault(*fault) for fault in lh.inspect(cell, format, limits=limits)["faults"]] == found
+    assert [ErrorDetail(*fault) for fault in lh.inspect(cell, format, limits=limits)["errors"]] == found
     [row] = lha.validate(pa.array([cell], pa.binary()), format, limits=limits).to_pylist()
-    assert [Fault(**fault) for fault in row or ()] == found
+    assert [ErrorDetail(**fault) for fault in row or ()] == found
     return found
 
 
@@ -152,7 +152,7 @@ def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(f
         assert call() is not None
     said = f"the input has {len(cell)} bytes, over the limit of {len(cell) - 1}: raise message_bytes in limits= or "
     said = ("message 0: " if format in BATCHES else "") + said + "LETTERHEAD_MAX_MESSAGE_BYTES"
-    expected = Fault("limit_exceeded", said, len(cell) - 1)
+    expected = ErrorDetail("limit_exceeded", said, len(cell) - 1)
     assert faults(cell, format, under) == [expected]
     for call in read(cell, format, under):
         with pytest.raises(DecodeError) as caught:
@@ -329,7 +329,7 @@ def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
     assert read_message.value == bytes(CONTENT_LEN)
     assert faults(cell, "record-batch", at) == []
     said = f"message 0: decompressed data would pass {become - 1} bytes"
-    assert faults(cell, "record-batch", under) == [Fault("decompressed_too_large", said, 61)]
+    assert faults(cell, "record-batch", under) == [ErrorDetail("decompressed_too_large", said, 61)]
     for call in read(cell, "record-batch", under):
         with pytest.raises(DecodeError, match=said):
             call()
@@ -357,16 +357,16 @@ def test_the_limit_is_of_each_batch_and_not_of_all_in_a_cell() -> None:
 # --- what one value becomes ------------------------------------------------------------------------------------------
 
 
-def more_records(most: int) -> Fault:
+def more_records(most: int) -> ErrorDetail:
     """Give the error of a value with more records than a limit."""
     said = f"the value has more records than the limit of {most}: raise records in limits= or LETTERHEAD_MAX_RECORDS"
-    return Fault("limit_exceeded", f"message {most}: {said}")
+    return ErrorDetail("limit_exceeded", f"message {most}: {said}")
 
 
-def more_bytes(most: int, number: int) -> Fault:
+def more_bytes(most: int, number: int) -> ErrorDetail:
     """Give the error of a value whose records take more bytes than a limit."""
     said = f"the records of the value take more bytes than the limit of {most}: raise output_bytes in limits= or "
-    return Fault("limit_exceeded", f"message {number}: {said}LETTERHEAD_MAX_OUTPUT_BYTES")
+    return ErrorDetail("limit_exceeded", f"message {number}: {said}LETTERHEAD_MAX_OUTPUT_BYTES")
 
 
 @pytest.mark.parametrize("format", BATCHES)
@@ -649,7 +649,7 @@ def test_something_else_than_limits_is_refused() -> None:
 def test_a_scan_counts_what_is_over_a_limit() -> None:
     column = pa.array([cell_of("kafka", count) for count in (1, 2, 3)])
     found = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
-    assert (found.rows, found.bad_rows, found.faults) == (3, 1, {"limit_exceeded": 1})
+    assert (found.rows, found.bad_rows, found.errors) == (3, 1, {"limit_exceeded": 1})
 
 
 def test_segments_are_held_to_limits(samples: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 from letterhead.kip82 import LogClosedError, MessageLog
 from letterhead.read.kafka_client import Client
 from letterhead.read.kafka_options import python_settings
@@ -417,7 +417,7 @@ def sent() -> dict[str, Any]:
         "columns": dict(COLUMNS),
         "losses": converted.losses,
         "converted": converted,
-        "fault": Fault("truncated", "too short", 57, 9, "amount", "amount_cents"),
+        "fault": ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents"),
         "a nan": of_message("float64", NAN),
         "a value of a code without a name": lh.Value("type-200", b"raw"),
         "no value of its type": of_message("int32", b"\x00"),

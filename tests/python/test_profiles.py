@@ -391,4 +391,4 @@ def test_profile_reads_amqp_properties_of_iot_hub():
 def test_the_page_about_profiles_runs():
     done = doctest.testfile(str(ROOT / "docs/reference/conventions.md"), module_relative=False)
     assert done.failed == 0
-    assert done.attempted > 15
+    assert done.attempted > 5

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.errors import ConversionError, DecodeError, EncodeError, Fault
+from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
 from reference import ops, types
 from reference.cursor import Cursor
 from reference.formats import FORMATS, Format
@@ -25,7 +25,7 @@ def block(*headers: str, count: int | None = None) -> bytes:
     return bytes([2 * (len(headers) if count is None else count)]) + bytes.fromhex("".join(headers))
 
 
-def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
+def places(faults: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
     return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
 
 

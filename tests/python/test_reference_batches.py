@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from batch_cells import batch, frame
-from letterhead.errors import CODES, DecodeError, Fault
+from letterhead.errors import CODES, DecodeError, ErrorDetail
 from reference import codecs, ops
 from reference.xxh3 import xxh3_64, xxh32
 from reference_cases import BATCHES, READ_AS_ONE, codes, kip82, places, raised
@@ -188,7 +188,7 @@ def polled(offset: int, payload: bytes, state: int = 1, block: bytes = b"") -> b
 def test_a_later_state_that_is_unknown_is_a_fault_and_not_another_era() -> None:
     read = ops.messages_rows([polled(0, b"a") + polled(1, b"b", state=2)], "iggy-polled-2023", errors="column")
     assert [message["state"] for message in read] == ["available", None]
-    assert read[1]["error"] == [Fault("bad_attributes", "message 1: state 2 is unknown", 54)]
+    assert read[1]["error"] == [ErrorDetail("bad_attributes", "message 1: state 2 is unknown", 54)]
 
 
 def earlier(offset: int, payload: bytes) -> bytes:
@@ -251,7 +251,7 @@ def test_a_broken_message_of_a_set_leaves_the_next_ones_readable() -> None:
     read = ops.messages_rows([outer + kip82(13)], "kip82-messages", errors="null")
     assert [message["offset"] for message in read] == [10, None, 12, 13]
     [fault] = ops.validate(outer + kip82(13), "kip82-messages")
-    assert fault == Fault("bad_magic", "message 1: magic 9 inside a set of magic 2", 34)
+    assert fault == ErrorDetail("bad_magic", "message 1: magic 9 inside a set of magic 2", 34)
 
 
 def test_headers_of_messages_are_selected_beside_the_fields_asked_for() -> None:

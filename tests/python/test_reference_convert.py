@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault
+from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, ErrorDetail
 from reference import keys, ops, types
 from reference.formats import FORMATS
 from reference.value_types import VALUE_TYPES
@@ -122,7 +122,7 @@ def test_headers_as_structs_have_the_fields_of_their_format() -> None:
         raised(lambda field=field: ops.encode([{**struct_row[0], field: None}], "iggy"), EncodeError, code)
     bad = {**struct_row[0], "key_type": "nonsense"}
     raised(lambda: ops.encode([bad], "iggy"), EncodeError, "unknown_type")
-    assert ops.validate_rows([[bad]], "iggy") == [[Fault("unknown_type", "unknown type 'nonsense'", None, 0)]]
+    assert ops.validate_rows([[bad]], "iggy") == [[ErrorDetail("unknown_type", "unknown type 'nonsense'", None, 0)]]
 
 
 # --- losses: the gate ------------------------------------------------------------------------------------------------

@@ -169,8 +169,8 @@ def test_damaged_messages_are_counted_or_raised():
     good = lh.encode([("k", b"v")], "kafka")
     cells = pa.array([good, b"\x01", good, b"\x02\x02"])
     seen = lha.scan(cells, "kafka").statistics
-    assert (seen.rows, seen.bad_rows, sum(seen.faults.values())) == (4, 2, 2)
-    assert seen.faults["negative_count"] == 1
+    assert (seen.rows, seen.bad_rows, sum(seen.errors.values())) == (4, 2, 2)
+    assert seen.errors["negative_count"] == 1
     with pytest.raises(lh.DecodeError, match="row 1") as raised:
         lha.scan(cells, "kafka", errors="raise")
     assert raised.value.code == "negative_count"
@@ -197,7 +197,7 @@ def test_errors_name_the_row_of_the_column(form):
 def test_a_header_without_a_key_is_an_error():
     column = pa.array([[{"key": None, "value": b"x"}, {"key": "k", "value": b"y"}, None], []], HEADERS)
     seen = lha.scan(column, "kafka").statistics
-    assert (seen.bad_rows, seen.faults, list(seen.keys)) == (1, {"null_key": 2}, ["k"])
+    assert (seen.bad_rows, seen.errors, list(seen.keys)) == (1, {"null_key": 2}, ["k"])
     assert seen.keys["k"].positions.counts == {1: 1}
     with pytest.raises(lh.DecodeError, match="row 0"):
         lha.scan(column, "kafka", errors="raise")

@@ -41,8 +41,8 @@ def test_what_is_drawn_is_written_and_read_as_it_was(format: str, data: st.DataO
 @pytest.mark.parametrize("format", WRITTEN)
 @few
 @given(data=st.data())
-def test_cells_are_whole(format: str, data: st.DataObject) -> None:
-    assert lh.validate(data.draw(testing.cells(format)), format) == []
+def test_encoded_messages_are_valid(format: str, data: st.DataObject) -> None:
+    assert lh.validate(data.draw(testing.encoded(format)), format) == []
 
 
 @pytest.mark.parametrize("format", BLOCKS)
@@ -70,7 +70,7 @@ def test_what_goes_wrong_elsewhere_is_among_what_is_drawn() -> None:
     assert [value.type for value in types] == ["int8", "uint128"]
 
 
-@pytest.mark.parametrize("strategy", [testing.headers, testing.keys, testing.values, testing.messages, testing.cells])
+@pytest.mark.parametrize("strategy", [testing.headers, testing.keys, testing.values, testing.messages, testing.encoded])
 def test_what_cannot_be_drawn_is_refused(strategy) -> None:
     with pytest.raises(ValueError, match="unknown format 'kafak': did you mean 'kafka'"):
         strategy("kafak")

@@ -288,8 +288,8 @@ def test_inspect_labels_every_byte_once(format: str, data: st.DataObject, read: 
     cell = data.draw(strategies.cells(format)) or b""
     seen = lh.inspect(cell, format, **read)
     faults = ops.validate(cell, format, **read)
-    assert same(seen["faults"]) == same(faults)
-    assert [fault_of(error) for error in lh.validate(cell, format, **read)] == seen["faults"]
+    assert same(seen["errors"]) == same(faults)
+    assert [fault_of(error) for error in lh.validate(cell, format, **read)] == seen["errors"]
     at = 0
     for label in seen["labels"]:
         assert label.start == at < label.end

@@ -19,7 +19,7 @@ def test_the_values_are_of_the_types_that_are_said(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_", "said"), [("block", types.BlockName), ("message", types.MessageName), ("batch", types.BatchName)]
+    ("is_", "said"), [("block", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)]
 )
 def test_the_names_in_the_types_are_those_of_the_table(is_: str, said: object) -> None:
     assert list(get_args(said)) == [row["name"] for row in _native.formats() if row["is_"] == is_]

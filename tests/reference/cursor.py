@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from letterhead.errors import Fault, counted
+from letterhead.errors import ErrorDetail, counted
 from letterhead.limits import DECOMPRESSED_BYTES, HEADERS, MESSAGE_BYTES, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
 from reference import varint
 from reference.keys import Key, spell
@@ -53,7 +53,7 @@ class ReadOptions(NamedTuple):
 class Broken(Exception):
     """A hard fault ended the walk."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: ErrorDetail) -> None:
         super().__init__(fault)
         self.fault = fault
 
@@ -71,7 +71,7 @@ class Cursor:
         What the reader was told.
     place : int, optional
         Where every fault is said to be, for bytes that are not in the cell as they are.
-    faults : list of Fault, optional
+    faults : list of ErrorDetail, optional
         Where soft faults are noted.
     """
 
@@ -83,14 +83,14 @@ class Cursor:
         *,
         options: ReadOptions | None = None,
         place: int | None = None,
-        faults: list[Fault] | None = None,
+        faults: list[ErrorDetail] | None = None,
     ) -> None:
         self.cell = cell
         self.at = at
         self.end = len(cell) if end is None else end
         self.options = ReadOptions() if options is None else options
         self.place = place
-        self.faults: list[Fault] = [] if faults is None else faults
+        self.faults: list[ErrorDetail] = [] if faults is None else faults
         self.header: int | None = None
         self.key: str | None = None
 
@@ -116,8 +116,8 @@ class Cursor:
         """Note a fault that leaves the rest readable."""
         self.faults.append(self._fault(code, message, byte))
 
-    def _fault(self, code: str, message: str, byte: int) -> Fault:
-        return Fault(code, message, byte if self.place is None else self.place, self.header, self.key)
+    def _fault(self, code: str, message: str, byte: int) -> ErrorDetail:
+        return ErrorDetail(code, message, byte if self.place is None else self.place, self.header, self.key)
 
     @contextmanager
     def softly(self) -> Iterator[None]:

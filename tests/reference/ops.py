@@ -5,7 +5,7 @@ or null. The order of the faults of a row is the order of the checks: the frame,
 order asked for.
 
 What is given back is plain: headers as ``(key, type, value)``, a key being ``str``, ``int`` or ``(type, bits)``; an
-envelope as a dict of its fields; a value as Python has it; faults as :class:`~letterhead.errors.Fault`.
+envelope as a dict of its fields; a value as Python has it; faults as :class:`~letterhead.errors.ErrorDetail`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from letterhead.errors import EncodeError, Fault, check_name
+from letterhead.errors import EncodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, normalise
 from letterhead.limits import Limits
 from letterhead.results import Loss
@@ -192,21 +192,21 @@ def _batch(format: str) -> Format:
 
 def validate(
     data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> list[Fault]:
+) -> list[ErrorDetail]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
     return _faults(data, named(format), ReadOptions(lenient, strict_types).within(limits))
 
 
 def validate_rows(
     rows: Iterable[Row], format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> list[list[Fault] | None]:
+) -> list[list[ErrorDetail] | None]:
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
     options = ReadOptions(lenient, strict_types).within(limits)
     return [None if cell is None else _faults(cell, row, options) or None for cell in rows]
 
 
-def _faults(cell: Row, row: Format, options: ReadOptions) -> list[Fault]:
+def _faults(cell: Row, row: Format, options: ReadOptions) -> list[ErrorDetail]:
     if row.batch is not None and isinstance(cell, bytes | bytearray | memoryview):
         return [fault for reading in read_batch(bytes(cell), row, options) for fault in reading.faults]
     return read_row(cell, row, options).faults
@@ -282,25 +282,27 @@ def _select_row(
     return {**values, "error": faults or None}
 
 
-def _pick(reading: Reading, wanted: list[Spec], dialect: str) -> tuple[dict[str, Any], list[Fault]]:
+def _pick(reading: Reading, wanted: list[Spec], dialect: str) -> tuple[dict[str, Any], list[ErrorDetail]]:
     faults = list(reading.faults)
     return {spec[0]: _column(reading, spec, dialect, faults) for spec in wanted}, faults
 
 
-def _column(reading: Reading, spec: Spec, dialect: str, faults: list[Fault]) -> Any:
+def _column(reading: Reading, spec: Spec, dialect: str, faults: list[ErrorDetail]) -> Any:
     """Give what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
     found = [entry for entry in reading.entries if entry.key == key]
     # What comes after a hard fault was not read: a header may be there, and a list would be only the front of one.
     if required and not found and not reading.broken:
         missing = "the header is required and absent"
-        faults.append(Fault("missing_key", missing, key=keys.spell(key), column=column))
+        faults.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
     if repeat == "all" and reading.broken:
         return None
     if repeat == "error" and len(found) > 1:
         second = found[1]
         text = keys.spell(key)
-        faults.append(Fault("repeated_key", "the key stands a second time", second.at, second.header, text, column))
+        faults.append(
+            ErrorDetail("repeated_key", "the key stands a second time", second.at, second.header, text, column)
+        )
         return None
     if repeat == "all":
         before = len(faults)
@@ -311,7 +313,7 @@ def _column(reading: Reading, spec: Spec, dialect: str, faults: list[Fault]) -> 
     return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, faults)
 
 
-def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Fault]) -> Any:
+def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[ErrorDetail]) -> Any:
     if entry.value is None:
         return None
     text = keys.spell(entry.key)
@@ -319,7 +321,7 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Faul
         name, _ = types.parse(type)
         if not types.accepts(type, entry.type):
             message = f"the value is {entry.type} and {name} was asked for"
-            faults.append(Fault("wrong_type", message, entry.at, entry.header, text, column))
+            faults.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
             return None
         if entry.type != "binary":
             type = name  # the value is its bits, most significant byte first, whatever the order asked for
@@ -327,7 +329,7 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Faul
         return types.read(type, entry.value, dialect=dialect)
     except types.Misfit as misfit:
         byte = None if entry.at is None else entry.at + misfit.within
-        faults.append(Fault(misfit.code, misfit.message, byte, entry.header, text, column))
+        faults.append(ErrorDetail(misfit.code, misfit.message, byte, entry.header, text, column))
         return None
 
 
@@ -395,7 +397,7 @@ def batch(
             laid_out.append(fields)
             written.append(_write(fields, writer, len(written)).data or b"")
     except Refused as refused:
-        fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
+        fault = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
         raise fault.as_error(EncodeError, format, row=len(written)) from None
     data = b"".join(written)
     if not number:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from letterhead.errors import DecodeError, Fault, HeaderError
+from letterhead.errors import DecodeError, ErrorDetail, HeaderError
 from letterhead.limits import how_to_raise
 from reference import keys
 from reference.cursor import Broken, Cursor, ReadOptions
@@ -34,7 +34,7 @@ class Reading(NamedTuple):
     """A hard fault, of the frame or the block, ended the walk."""
     damaged: bool
     """Not every header could be read."""
-    faults: list[Fault]
+    faults: list[ErrorDetail]
     place: int | None = None
     """Where everything of the message stands, if its bytes are in the cell in another form."""
 
@@ -71,7 +71,7 @@ def read_batch(cell: bytes, row: Format, options: ReadOptions) -> Iterator[Readi
         output += _output_bytes(opened)
         message = _over_limit(number + 1, output, options)
         if message is not None:
-            faults = [in_message(number, fault) for fault in (*opened.faults, Fault("limit_exceeded", message))]
+            faults = [in_message(number, fault) for fault in (*opened.faults, ErrorDetail("limit_exceeded", message))]
             yield Reading({}, [], False, True, True, faults)
             return
         reading = _read_block(row, opened.fields, opened.block, opened.faults, broken=opened.broken)
@@ -95,12 +95,14 @@ def _over_limit(records: int, output: int, options: ReadOptions) -> str | None:
     return None
 
 
-def in_message(number: int, fault: Fault) -> Fault:
+def in_message(number: int, fault: ErrorDetail) -> ErrorDetail:
     """Say which message of a batch a fault is in."""
     return fault._replace(message=f"message {number}: {fault.message}")
 
 
-def _read_block(row: Format, fields: Fields, block: Cursor | None, faults: list[Fault], *, broken: bool) -> Reading:
+def _read_block(
+    row: Format, fields: Fields, block: Cursor | None, faults: list[ErrorDetail], *, broken: bool
+) -> Reading:
     """Walk the headers of a message whose frame was read; the faults of the frame come first."""
     entries: list[Entry] = []
     frame_faults = len(faults)
@@ -118,27 +120,27 @@ def _read_block(row: Format, fields: Fields, block: Cursor | None, faults: list[
     return Reading(fields, entries, absent, broken, len(faults) > frame_faults, faults)
 
 
-def _no_text(entry: Entry) -> Fault:
+def _no_text(entry: Entry) -> ErrorDetail:
     """Say why a typed key is no text."""
     type, _ = keys.typed(entry.key)
     code, message = "wrong_type", f"the key is {type} and text keys were asked for"
     if type == "string":
         code, message = "key_not_utf8", "the key is not UTF-8"
-    return Fault(code, message, None, entry.header, keys.spell(entry.key))
+    return ErrorDetail(code, message, None, entry.header, keys.spell(entry.key))
 
 
 def read_list(headers: Sequence[Any] | None) -> Reading:
     """Take headers that are a list already."""
     entries: list[Entry] = []
-    faults: list[Fault] = []
+    faults: list[ErrorDetail] = []
     for index, header in enumerate(headers or ()):
         key, type, value = header_of(header)
         unknown = unknown_type(key, type)
         if key is None:
-            faults.append(Fault("null_key", "the key is null", None, index))
+            faults.append(ErrorDetail("null_key", "the key is null", None, index))
         elif unknown is not None:
             text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-            faults.append(Fault("unknown_type", f"unknown type '{unknown}'", None, index, text))
+            faults.append(ErrorDetail("unknown_type", f"unknown type '{unknown}'", None, index, text))
         else:
             entries.append(Entry(index, key, type, value, None))
     return Reading({}, entries, headers is None, False, bool(faults), faults)
@@ -173,7 +175,7 @@ def unknown_type(key: Key | None, type: str | None) -> str | None:
 
 
 def raise_first(
-    faults: list[Fault], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
+    faults: list[ErrorDetail], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
 ) -> None:
     """Raise the first fault, if there is one."""
     if faults:

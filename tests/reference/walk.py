@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 from letterhead.results import Loss
 from reference.cursor import Cursor
 from reference.keys import Key
@@ -67,7 +67,7 @@ class Opened(NamedTuple):
         What could be read, the headers left out.
     block : Cursor or None
         Where its headers are; ``None`` when it has no such field.
-    faults : list of Fault
+    faults : list of ErrorDetail
         What is wrong with its frame, in the order found; the faults of its block are noted behind them.
     broken : bool
         It could not be read, and has neither fields nor headers.
@@ -75,7 +75,7 @@ class Opened(NamedTuple):
 
     fields: Fields
     block: Cursor | None
-    faults: list[Fault]
+    faults: list[ErrorDetail]
     broken: bool = False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from letterhead.errors import ConversionError, Fault, check_name
+from letterhead.errors import ConversionError, ErrorDetail, check_name
 from reference import keys
 from reference.formats import Format
 from reference.keys import Key
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
     data: bytes | None
     losses: Losses
-    faults: list[Fault]
+    faults: list[ErrorDetail]
 
 
 NO_MESSAGE = Report(None, Losses(), [])
@@ -105,11 +105,11 @@ class Writer:
             gathered = self.gather(headers, ledger)
             written = self.seal(gathered, fields(ledger), ledger)
         except Refused as refused:
-            fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
+            fault = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
             return Report(None, Losses(), [fault])
         if self.on_loss == "raise" and ledger.first is not None:
             code, message, header, key = ledger.first[:4]
-            raise Fault(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)
+            raise ErrorDetail(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)
         return Report(written, ledger.report(), [])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, assert_type
 
 import letterhead as lh
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.results import Inspection, Label
 
@@ -70,7 +70,7 @@ assert assert_type(lh.select(block, "kafka", {"tenant": "string"}), dict[str, An
 assert assert_type(lh.validate(block, "kafka"), list[lh.DecodeError]) == []
 inspection = assert_type(lh.inspect(block, "kafka"), Inspection)
 assert type(assert_type(inspection["labels"], list[Label])[0]) is Label
-assert assert_type(inspection["faults"], list[Fault]) == []
+assert assert_type(inspection["errors"], list[ErrorDetail]) == []
 
 # Errors say where.
 try:

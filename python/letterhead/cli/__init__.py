@@ -44,14 +44,6 @@ def _without_native(argv: Sequence[str], broken: ImportError) -> int:
     if list(argv) not in (["doctor"], ["doctor", "--json"]):
         print(f"letterhead: the compiled core does not load: {broken} (see letterhead doctor)", file=sys.stderr)
         return 1
+    from letterhead.cli.doctor import run_doctor
+
     return run_doctor(json="--json" in argv)
-
-
-def run_doctor(*, json: bool) -> int:
-    """Print the versions of installed components and their problems; return 1 if there are problems."""
-    from letterhead import doctor
-    from letterhead._formatting import printable
-
-    report = doctor.report()
-    print(report.to_json() if json else "\n".join(map(printable, str(report).split("\n"))))
-    return 0 if report.ok else 1

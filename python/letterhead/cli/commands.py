@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli import run_doctor
 from letterhead.cli.convert import convert_command
 from letterhead.cli.decode import decode_command
+from letterhead.cli.doctor import run_doctor
 from letterhead.cli.dump import dump_command
 from letterhead.cli.encode import encode_command
 from letterhead.cli.exits import OK

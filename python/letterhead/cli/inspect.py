@@ -73,7 +73,7 @@ def inspect_command(
         print_json(_document(data, format, found))
     else:
         _View(console(), data, format, found, everything=everything).show()
-    return BAD_DATA if found["faults"] else OK
+    return BAD_DATA if found["errors"] else OK
 
 
 def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
         "format": format,
         "bytes": len(data),
         "labels": labels,
-        "faults": [error._asdict() for error in found["faults"]],
+        "errors": [error._asdict() for error in found["errors"]],
     }
 
 
@@ -151,9 +151,9 @@ class _View:
         self.offset_width = max(self.digits, len("offset"))
         self.hex_width = 3 * self.per_line - 1
         self.field_width = max(len(field) for field in ["field", *(label.field for label in self.labels)])
-        self.error_count = len(found["faults"])
-        self.errors: dict[int | None, list[lh.errors.Fault]] = {}
-        for error in found["faults"]:
+        self.error_count = len(found["errors"])
+        self.errors: dict[int | None, list[lh.errors.ErrorDetail]] = {}
+        for error in found["errors"]:
             self.errors.setdefault(error.byte_offset, []).append(error)
         self.places = {place.start: place for place in _places(data, format, self.labels)}
 

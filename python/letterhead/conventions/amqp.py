@@ -19,7 +19,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead.errors import DecodeError, Fault, counted
+from letterhead.errors import DecodeError, ErrorDetail, counted
 from letterhead.types import ValueType, type_name
 
 __all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "find_error"]
@@ -160,44 +160,50 @@ def checked_type(type: ValueType, *, sql: bool = False) -> str:
     return name
 
 
-def find_error(data: bytes, type: str | None = None) -> Fault | None:
+def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
     """Return the first error of one value, or None. With a type of :data:`READ_AS`, other types are errors, too."""
     if not data:
-        return Fault("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
+        return ErrorDetail("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
     code = data[0]
     made = CONSTRUCTORS.get(code)
     if made is None:
         what = f"is of code 0x{code:02x}, which AMQP does not have"
         if code in REFUSED:
             what = f"is {_a(REFUSED[code])}, which is no single value"
-        return Fault("unknown_type", f"the value {what}", byte_offset=0)
+        return ErrorDetail("unknown_type", f"the value {what}", byte_offset=0)
     if type is not None and made.type != "null" and made.type not in READ_AS[type]:
-        return Fault("wrong_type", f"the value is {made.type} and {type} was asked for", byte_offset=0)
+        return ErrorDetail("wrong_type", f"the value is {made.type} and {type} was asked for", byte_offset=0)
     end = 1 + made.width
     if len(data) < end:
-        return Fault("truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte_offset=1)
+        return ErrorDetail(
+            "truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte_offset=1
+        )
     if made.length:
         length = int.from_bytes(data[1:end], "big")
         if len(data) - end < length:
-            return Fault("truncated", f"{counted(length, 'byte')} announced and {len(data) - end} there", byte_offset=1)
+            return ErrorDetail(
+                "truncated", f"{counted(length, 'byte')} announced and {len(data) - end} there", byte_offset=1
+            )
         end += length
     if len(data) > end:
-        return Fault("trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {made.type}", byte_offset=end)
+        return ErrorDetail(
+            "trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {made.type}", byte_offset=end
+        )
     return _find_content_error(made, data)
 
 
-def _find_content_error(made: Constructor, data: bytes) -> Fault | None:
+def _find_content_error(made: Constructor, data: bytes) -> ErrorDetail | None:
     if made.type == "boolean" and made.layout and data[1] > 1:
-        return Fault("bad_bool", f"{data[1]} is not a boolean: 0 or 1", byte_offset=1)
+        return ErrorDetail("bad_bool", f"{data[1]} is not a boolean: 0 or 1", byte_offset=1)
     if made.type in ("string", "symbol"):
         try:
             data[1 + made.width :].decode()
         except UnicodeDecodeError as error:
-            return Fault("value_not_utf8", "the value is not UTF-8", byte_offset=1 + made.width + error.start)
+            return ErrorDetail("value_not_utf8", "the value is not UTF-8", byte_offset=1 + made.width + error.start)
     if made.type == "char":
         point = int.from_bytes(data[1:], "big")
         if 0xD800 <= point <= 0xDFFF or point > 0x10FFFF:
-            return Fault("out_of_range", "the number is no character of Unicode", byte_offset=1)
+            return ErrorDetail("out_of_range", "the number is no character of Unicode", byte_offset=1)
     return None
 
 

@@ -124,7 +124,7 @@ class _Body:
                 yield topic.topic, partition
 
     def __repr__(self) -> str:
-        parts = [f"{topic}-{partition.partition}: {partition.said()}" for topic, partition in self.partitions()]
+        parts = [f"{topic}-{partition.partition}: {partition.summary()}" for topic, partition in self.partitions()]
         return f"<{self._format(self.version)}: {', '.join(parts) or 'no partitions'}>"
 
 
@@ -166,7 +166,7 @@ class SentPartition:
         """Decode the message set, as :func:`letterhead.messages` does."""
         return messages(self.message_set, set_format(version, layout))
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return a short summary for the representation of the request."""
         return f"{len(self.message_set)} bytes"
 
@@ -286,7 +286,7 @@ class ProducedPartition(_Result):
     timestamp: int = -1
     reason: str | None = field(default=None, compare=False)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return a short summary for the representation of the response."""
         return _name_of(self.error_code) if self.error_code else f"offset {self.offset}"
 
@@ -344,7 +344,7 @@ class AskedPartition:
     offset: int
     max_bytes: int = 1 << 20
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return a short summary for the representation of the request."""
         return f"from {self.offset}"
 
@@ -416,7 +416,7 @@ class FetchedPartition(_Result):
     message_set: bytes
     reason: str | None = field(default=None, compare=False)
 
-    def said(self) -> str:
+    def summary(self) -> str:
         """Return a short summary for the representation of the response."""
         return _name_of(self.error_code) if self.error_code else f"{len(self.message_set)} bytes"
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
-from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, replaced
+from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
@@ -252,7 +252,7 @@ class _Rows:
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        entry = Fault(error.code, error.message, error.byte_offset)
+        entry = ErrorDetail(error.code, error.message, error.byte_offset)
         self._errors.setdefault(row, []).append(entry._asdict())
 
     def _moved(self, row: int) -> int:

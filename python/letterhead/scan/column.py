@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
-from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
@@ -37,7 +37,7 @@ def scan_column(column: Any, format: str, *, errors: Literal["count", "raise"], 
         statistics.add(headers)
         wrong = found.drop_null()
         codes = Counter(error["code"] for error in wrong.flatten().to_pylist())
-        statistics.add_faults(dict(codes), len(wrong))
+        statistics.add_errors(dict(codes), len(wrong))
         rows += len(piece)
     return Scan(format, statistics)
 
@@ -79,4 +79,4 @@ def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> t
 def _raise_first(errors: Any, rows: Any, format: str, before: int) -> None:
     for row, wrong in zip(rows.to_pylist(), errors.to_pylist(), strict=True):
         if wrong:
-            raise Fault(**wrong[0]).as_error(DecodeError, format, row=before + row)
+            raise ErrorDetail(**wrong[0]).as_error(DecodeError, format, row=before + row)

@@ -106,7 +106,7 @@ class Scan:
             "null_rows": found.null_rows,
             "empty_rows": found.empty_rows,
             "bad_rows": found.bad_rows,
-            "faults": dict(sorted(found.faults.items())),
+            "errors": dict(sorted(found.errors.items())),
             "keys": [key.to_dict() for key in self.keys],
             "more_keys": self.more_keys,
             "more_headers": found.more_headers,
@@ -147,7 +147,7 @@ class Scan:
         if found.null_rows or found.empty_rows:
             lines.append(f"{found.null_rows + found.empty_rows:,} of {found.rows:,} rows have no headers")
         if found.bad_rows:
-            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(found.faults.items()))
+            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(found.errors.items()))
             lines.append(
                 f"{found.bad_rows:,} of {found.rows:,} rows are damaged (their readable headers are counted): {codes}"
             )

@@ -124,7 +124,7 @@ class Statistics:
         Messages whose headers are null, or empty.
     bad_rows : int
         Messages with errors.
-    faults : dict of str to int
+    errors : dict of str to int
         Number of errors by code.
     keys : dict of Key to KeyStatistics
         Counts by key.
@@ -139,7 +139,7 @@ class Statistics:
     null_rows: int = 0
     empty_rows: int = 0
     bad_rows: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
     keys: dict[Key, KeyStatistics] = field(default_factory=dict)
     more: Sample = field(default_factory=lambda: Sample(_MORE_KEYS))
     more_headers: int = 0
@@ -167,10 +167,10 @@ class Statistics:
             statistics.add(parts["value"].take(chosen), rows[places], positions[places], types)
         self._shrink()
 
-    def add_faults(self, codes: dict[str, int], rows: int) -> None:
+    def add_errors(self, codes: dict[str, int], rows: int) -> None:
         """Add errors by code, of so many messages."""
         self.bad_rows += rows
-        _add_counts(self.faults, codes)
+        _add_counts(self.errors, codes)
 
     def merge(self, other: Statistics) -> None:
         """Add the counts of other messages."""
@@ -186,7 +186,7 @@ class Statistics:
         self.rows += other.rows
         self.null_rows += other.null_rows
         self.empty_rows += other.empty_rows
-        self.add_faults(other.faults, other.bad_rows)
+        self.add_errors(other.errors, other.bad_rows)
         self.more.merge(other.more)
         self.more_headers += other.more_headers
         self._shrink()

@@ -22,11 +22,11 @@ from letterhead._optional_dependencies import needed
 from letterhead.testing.compare import assert_headers_equal
 
 if TYPE_CHECKING:
-    from letterhead.testing.strategies import cells, headers, keys, messages, values
+    from letterhead.testing.strategies import encoded, headers, keys, messages, values
 
-__all__ = ["assert_headers_equal", "cells", "headers", "keys", "messages", "values"]
+__all__ = ["assert_headers_equal", "encoded", "headers", "keys", "messages", "values"]
 
-_STRATEGIES = ("cells", "headers", "keys", "messages", "values")
+_STRATEGIES = ("encoded", "headers", "keys", "messages", "values")
 
 
 def __getattr__(name: str) -> Any:

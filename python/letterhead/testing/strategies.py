@@ -17,7 +17,7 @@ from letterhead.operations import encode
 from letterhead.testing import plain
 from letterhead.values import of_message
 
-__all__ = ["cells", "headers", "keys", "messages", "values"]
+__all__ = ["encoded", "headers", "keys", "messages", "values"]
 
 
 def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
@@ -66,7 +66,7 @@ def messages(format: str) -> st.SearchStrategy[Headers | Message]:
     return plain.messages(format).map(lambda fields: Message(**{**fields, "headers": _headers(fields["headers"])}))
 
 
-def cells(format: str) -> st.SearchStrategy[bytes | None]:
+def encoded(format: str) -> st.SearchStrategy[bytes | None]:
     """Return a strategy for encoded messages of a format; ``None`` only for messages that it writes as null.
 
     Examples
@@ -74,7 +74,7 @@ def cells(format: str) -> st.SearchStrategy[bytes | None]:
     >>> from hypothesis import given
     >>> import letterhead as lh
     >>> from letterhead import testing
-    >>> @given(testing.cells("streams-timestamped"))
+    >>> @given(testing.encoded("streams-timestamped"))
     ... def test_messages_are_valid(message):
     ...     assert lh.validate(message, "streams-timestamped") == []
     >>> test_messages_are_valid()

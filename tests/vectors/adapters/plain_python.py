@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from letterhead.errors import Fault, HeaderError
+from letterhead.errors import ErrorDetail, HeaderError
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -57,7 +57,7 @@ def number(verb: str, format: str, request: dict[str, Any]) -> dict[str, Any]:
     return {"number": read.bits if unsigned else varint.unzigzag(read.bits), "size": read.size}
 
 
-def fault(fault: Fault) -> dict[str, Any]:
+def fault(fault: ErrorDetail) -> dict[str, Any]:
     return {"code": fault.code.replace("type", "kind"), "byte": fault.byte_offset, "header": fault.header}
 
 

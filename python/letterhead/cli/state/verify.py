@@ -178,7 +178,7 @@ def _document(result: Verified) -> dict[str, Any]:
         "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
-        "faults": [{**error._asdict(), "key": value_json(error.key)} for error in result.errors],
+        "errors": [{**error._asdict(), "key": value_json(error.key)} for error in result.errors],
     }
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import _native
-from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import ColumnSpec
 
 __all__ = ["Bools", "Reader", "present_rows", "read_values", "result_type", "run"]
@@ -49,7 +49,7 @@ class Reader(Protocol):
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column; also return which values are invalid, for which the result is null."""
 
-    def find_error(self, data: bytes) -> Fault | None:
+    def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
 
 
@@ -130,7 +130,7 @@ def result_type(type: pa.DataType, errors: str) -> pa.DataType:
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 
-def _error_of(values: pa.Array, reader: Reader, row: int) -> Fault:
+def _error_of(values: pa.Array, reader: Reader, row: int) -> ErrorDetail:
     data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
     error = reader.find_error(data)
     assert error is not None, f"{reader.name}: row {row} was not read, but has no error"

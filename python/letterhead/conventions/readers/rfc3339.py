@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.conventions.readers.column import Bools, present_rows
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 
 __all__ = ["Rfc3339Reader"]
 
@@ -43,12 +43,12 @@ class Rfc3339Reader(NamedTuple):
         """Type of the result."""
         return pa.timestamp(self.unit, "UTC")
 
-    def find_error(self, data: bytes) -> Fault | None:
+    def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
         found = re.fullmatch(_FORM.encode(), data)
         if found is None:
             message = "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"
-            return Fault("bad_text", message, byte_offset=0)
+            return ErrorDetail("bad_text", message, byte_offset=0)
         date, shift = found["date"].decode(), 0
         if date.startswith("0000"):
             # Python has no year 0; the calendar repeats after 400 years.
@@ -56,14 +56,14 @@ class Rfc3339Reader(NamedTuple):
         try:
             moment = datetime.fromisoformat(f"{date}T{found['time'].decode()}").replace(tzinfo=UTC)
         except ValueError:
-            return Fault("bad_text", "the date does not exist", byte_offset=0)
+            return ErrorDetail("bad_text", "the date does not exist", byte_offset=0)
         offset = found["offset"].decode()
         seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
         if offset not in "Zz":
             seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
         if abs(seconds) < self._limit:
             return None
-        return Fault("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte_offset=0)
+        return ErrorDetail("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte_offset=0)
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.conventions.readers.column import Bools, read_values
-from letterhead.errors import Fault, counted
+from letterhead.errors import ErrorDetail, counted
 
 __all__ = ["SchemaIdReader"]
 
@@ -35,18 +35,20 @@ class SchemaIdReader:
         pa.int32())))
     ])  # fmt: skip
 
-    def find_error(self, data: bytes) -> Fault | None:
+    def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
         if not data:
-            return Fault("truncated", "the value is empty, and an id has at least 5 bytes", byte_offset=0)
+            return ErrorDetail("truncated", "the value is empty, and an id has at least 5 bytes", byte_offset=0)
         if data[0] not in _WIDTHS:
-            return Fault("bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0)
+            return ErrorDetail(
+                "bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0
+            )
         end = 1 + _WIDTHS[data[0]]
         if len(data) < end:
             message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
-            return Fault("truncated", message, byte_offset=1)
+            return ErrorDetail("truncated", message, byte_offset=1)
         found = _indexes(data[end:]) if len(data) > end else None
-        return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, Fault) else None
+        return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, ErrorDetail) else None
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
@@ -71,19 +73,19 @@ class SchemaIdReader:
         """Read the indexes after the ids, each distinct path once, and return which are invalid."""
         paths = rest.dictionary_encode()
         found = [_indexes(each) if each else None for each in paths.dictionary.to_pylist()]
-        wrong = pa.array([isinstance(each, Fault) for each in found], pa.bool_())
-        read = pa.array([None if isinstance(each, Fault) else each for each in found], self.type.field(2).type)
+        wrong = pa.array([isinstance(each, ErrorDetail) for each in found], pa.bool_())
+        read = pa.array([None if isinstance(each, ErrorDetail) else each for each in found], self.type.field(2).type)
         return read.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
 
 
-def _indexes(data: bytes) -> list[int] | Fault:
+def _indexes(data: bytes) -> list[int] | ErrorDetail:
     """Read a count and as many indexes; a count of 0 stands for the first message type."""
     numbers, at = [], 0
     while at < len(data):
         begin, number, shift = at, 0, 0
         while True:
             if at == len(data):
-                return Fault("truncated", "the bytes end inside a message index", byte_offset=begin)
+                return ErrorDetail("truncated", "the bytes end inside a message index", byte_offset=begin)
             byte = data[at]
             at += 1
             number |= (byte & 0x7F) << shift
@@ -91,17 +93,19 @@ def _indexes(data: bytes) -> list[int] | Fault:
             if byte < 0x80:
                 break
             if shift == 35:
-                return Fault("varint_too_long", "a message index goes on after its fifth byte", byte_offset=begin)
+                return ErrorDetail("varint_too_long", "a message index goes on after its fifth byte", byte_offset=begin)
         if number >> 32:
-            return Fault("varint_lost_bits", "a message index has more than 32 bits", byte_offset=begin)
+            return ErrorDetail("varint_lost_bits", "a message index has more than 32 bits", byte_offset=begin)
         numbers.append(number >> 1 ^ -(number & 1))
         if len(numbers) == numbers[0] + 1:
             break
         if numbers[0] < 0:
-            return Fault("negative_count", f"the number of message indexes is {numbers[0]}", byte_offset=0)
+            return ErrorDetail("negative_count", f"the number of message indexes is {numbers[0]}", byte_offset=0)
     if len(numbers) != numbers[0] + 1:
         message = f"the number of message indexes is {numbers[0]}, and {len(numbers) - 1} follow"
-        return Fault("truncated", message, byte_offset=at)
+        return ErrorDetail("truncated", message, byte_offset=at)
     if at < len(data):
-        return Fault("trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte_offset=at)
+        return ErrorDetail(
+            "trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte_offset=at
+        )
     return numbers[1:] or [0]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.conventions.readers.column import Bools, present_rows
-from letterhead.errors import Fault
+from letterhead.errors import ErrorDetail
 
 __all__ = ["TraceparentReader"]
 
@@ -32,7 +32,7 @@ class TraceparentReader:
     name = "traceparent"
     type = pa.struct([*((part, pa.string()) for part in _FIELDS), ("sampled", pa.bool_())])
 
-    def find_error(self, data: bytes) -> Fault | None:
+    def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
         found = re.fullmatch(_FORM.encode(), data, re.DOTALL)
         if found is None:
@@ -65,5 +65,5 @@ class TraceparentReader:
         return pa.StructArray.from_arrays([*texts, sampled], fields=list(self.type), mask=pc.invert(whole)), bad
 
 
-def _bad(message: str, byte: int) -> Fault:
-    return Fault("bad_text", message, byte_offset=byte)
+def _bad(message: str, byte: int) -> ErrorDetail:
+    return ErrorDetail("bad_text", message, byte_offset=byte)
