@@ -104,7 +104,9 @@ def test_other_values_are_taken_apart(spark):
 
 
 def test_unknown_types_and_options_are_rejected_before_a_job_runs(spark):
-    with pytest.raises(ValueError, match="unknown type 'int128'"):
+    with pytest.raises(ValueError, match="unknown type 'itn'"):
+        lhs.amqp("cell", "itn")
+    with pytest.raises(ValueError, match="AMQP has no int128"):
         lhs.amqp("cell", "int128")
     with pytest.raises(ValueError, match="unknown errors value 'drop'"):
         lhs.schema_id("cell", errors="drop")

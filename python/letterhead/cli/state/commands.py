@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, flag, grouped, limits, option
-from letterhead.limits import Limits
+from letterhead.cli.options import EXIT_CODES, Json, flag, grouped, option
+from letterhead.cli.state.options import Selection, limited_stores, stores
 
 state = typer.Typer(
     name="state",
@@ -22,46 +21,7 @@ state = typer.Typer(
 
 
 Damaged = StrEnum("Damaged", {"report": "report", "raise_": "raise"})
-
-
-class Selection(NamedTuple):
-    """The stores that a command reads, and how."""
-
-    directory: Path
-    name: str | None
-    store_type: str | None
-    values: str | None = None
-    limits: Limits | None = None
-
-
-Dir = Annotated[Path, typer.Argument(metavar="DIR", help="A state, application, task or store directory.")]
-Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME")]
-StoreType = Annotated[
-    str | None,
-    option(
-        "--store-type",
-        "If the files do not tell: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
-        "TYPE",
-    ),
-]
-Values = Annotated[
-    str | None,
-    option("--values", "Of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"),
-]
 Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
-
-
-def stores(directory: Dir, store: Name = None, store_type: StoreType = None, values: Values = None) -> Selection:
-    """Return the stores to read."""
-    return Selection(directory, store, store_type, values)
-
-
-@grouped(selection=stores)
-def limited_stores(
-    *, selection: Selection, max_message_bytes: MaxMessageBytes = None, max_headers: MaxHeaders = None
-) -> Selection:
-    """Return the stores to read, and limits."""
-    return selection._replace(limits=limits(max_message_bytes, max_headers))
 
 
 @state.command("ls", epilog=EXIT_CODES)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, print_json
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError

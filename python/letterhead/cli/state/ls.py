@@ -13,7 +13,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, moment, print_json, progress, table
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.read.state_directory import Found, Segment, find_stores

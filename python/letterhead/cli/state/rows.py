@@ -10,7 +10,7 @@ from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.render import warn
 from letterhead.cli.source import parse_base64, parse_hex, reason
 from letterhead.cli.spelling import read_time, read_value
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.errors import (
     DamagedRowError,
     PrefixError,

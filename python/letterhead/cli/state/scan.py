@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, json_text, warn
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError

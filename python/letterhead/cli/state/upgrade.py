@@ -13,7 +13,7 @@ from rich.table import Table
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table, warn
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores

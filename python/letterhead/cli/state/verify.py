@@ -12,7 +12,7 @@ from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, print_json, progress
-from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.read.state_directory import Found, Segment, find_stores

@@ -1,0 +1,50 @@
+"""The options by which the commands of `letterhead state` select stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits, option
+from letterhead.limits import Limits
+
+
+class Selection(NamedTuple):
+    """The stores that a command reads, and how."""
+
+    directory: Path
+    name: str | None
+    store_type: str | None
+    values: str | None = None
+    limits: Limits | None = None
+
+
+Dir = Annotated[Path, typer.Argument(metavar="DIR", help="A state, application, task or store directory.")]
+Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME")]
+StoreType = Annotated[
+    str | None,
+    option(
+        "--store-type",
+        "If the files do not tell: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
+        "TYPE",
+    ),
+]
+Values = Annotated[
+    str | None,
+    option("--values", "Of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"),
+]
+
+
+def stores(directory: Dir, store: Name = None, store_type: StoreType = None, values: Values = None) -> Selection:
+    """Return the stores to read."""
+    return Selection(directory, store, store_type, values)
+
+
+@grouped(selection=stores)
+def limited_stores(
+    *, selection: Selection, max_message_bytes: MaxMessageBytes = None, max_headers: MaxHeaders = None
+) -> Selection:
+    """Return the stores to read, and limits."""
+    return selection._replace(limits=limits(max_message_bytes, max_headers))
