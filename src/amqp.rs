@@ -15,8 +15,8 @@
 use std::borrow::Cow;
 
 use crate::error::{Code, counted};
-use crate::kind::Scalar;
-use crate::value::{ByteOrder, Misfit, Value, misfit, read_bytes};
+use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
+use crate::value_type::Scalar;
 
 /// What stands behind a code.
 #[derive(Clone, Copy)]
@@ -140,10 +140,10 @@ fn long_payload(rest: &[u8]) -> Option<&[u8]> {
 }
 
 /// Reads a primitive that is to be of this type; `None` is AMQP's null.
-pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Box<Misfit>> {
+pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
     match open(scalar, bytes) {
         Some(Opened::Value(code, head, payload)) => {
-            value(scalar, code, payload).map(Some).map_err(|misfit| misfit.behind(head))
+            value(scalar, code, payload).map(Some).map_err(|invalid| invalid.behind(head))
         }
         Some(Opened::Null) => Ok(None),
         None => Err(unopened(scalar, bytes)),
@@ -152,28 +152,28 @@ pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Bo
 
 /// Why a primitive was not opened.
 #[cold]
-fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<Misfit> {
+fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     let Some((&code, rest)) = bytes.split_first() else {
-        return misfit(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
+        return invalid(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
     };
     let Some(made) = &CONSTRUCTORS[usize::from(code)] else {
-        return misfit(Code::UnknownType, || match refused(code) {
+        return invalid(Code::UnknownType, || match refused(code) {
             Some(name) => format!("the value is {name}, which is no single value"),
             None => format!("the value is of code {code:#04x}, which AMQP does not have"),
         });
     };
     if made.scalar.is_some_and(|found| found != scalar) {
-        return misfit(Code::WrongType, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
+        return invalid(Code::WrongType, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
     }
     wrong_end(made, rest)
 }
 
-fn value<'a>(scalar: Scalar, code: u8, payload: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+fn value<'a>(scalar: Scalar, code: u8, payload: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     match (scalar, payload) {
         (Scalar::Bool, []) => Ok(Value::Bool(code == TRUE)),
         (Scalar::Char, _) => character(payload)
             .map(|character| Value::Text(Cow::Owned(character.to_string())))
-            .ok_or_else(|| misfit(Code::OutOfRange, || "the number is no character of Unicode".into())),
+            .ok_or_else(|| invalid(Code::OutOfRange, || "the number is no character of Unicode".into())),
         (Scalar::Int32 | Scalar::Int64, [_]) => Ok(Value::Int(signed(payload))),
         (Scalar::Uint32, [] | [_]) => Ok(Value::Int(unsigned(payload) as i64)),
         (Scalar::Uint64, [] | [_]) => Ok(Value::Wide(unsigned(payload).into())),
@@ -215,8 +215,8 @@ pub fn character(payload: &[u8]) -> Option<char> {
 }
 
 /// What is wrong with bytes that do not end where the value does.
-fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<Misfit> {
-    let truncated = |message: String| misfit(Code::Truncated, || message).behind(1);
+fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
+    let truncated = |message: String| invalid(Code::Truncated, || message).behind(1);
     let end = match made.body {
         Fixed(width) => width,
         Sized(width) => {
@@ -233,7 +233,7 @@ fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<Misfit> {
         None => truncated(format!("the bytes end inside the {}", made.name)),
         Some(more) => {
             let message = || format!("{} after the {}", counted(more, "byte"), made.name);
-            misfit(Code::TrailingBytes, message).behind(1 + end)
+            invalid(Code::TrailingBytes, message).behind(1 + end)
         }
     }
 }

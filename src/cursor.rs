@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Code, counted};
 use crate::kernel::Span;
-use crate::mode::{Mode, Result, Stop};
+use crate::report::{Report, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -20,15 +20,15 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub fn new(cell: &'a [u8]) -> Self {
-        Cursor { buffer: cell, start: 0, at: 0, end: cell.len() }
+    pub fn new(message: &'a [u8]) -> Self {
+        Cursor { buffer: message, start: 0, at: 0, end: message.len() }
     }
 
     /// A cursor over a message that lies in a buffer with others.
     #[inline]
-    pub fn within(buffer: &'a [u8], cell: Range<usize>) -> Self {
-        let end = cell.end.min(buffer.len());
-        let start = cell.start.min(end);
+    pub fn within(buffer: &'a [u8], message: Range<usize>) -> Self {
+        let end = message.end.min(buffer.len());
+        let start = message.start.min(end);
         Cursor { buffer, start, at: start, end }
     }
 
@@ -69,10 +69,10 @@ impl<'a> Cursor<'a> {
 
     /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
     #[inline(always)]
-    pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
+    pub fn take<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<&'a [u8]> {
         if len > self.remaining() {
             let (at, left) = (self.at(), self.remaining());
-            return Err(mode.hard(Code::Truncated, Some(at), || too_short(field, len, left)));
+            return Err(report.fatal(Code::Truncated, Some(at), || too_short(field, len, left)));
         }
         let bytes = &self.rest()[..len];
         self.at += len;
@@ -81,18 +81,18 @@ impl<'a> Cursor<'a> {
 
     /// As `take`, for bytes that are labelled with their number.
     #[inline]
-    pub fn bytes<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
+    pub fn bytes<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<&'a [u8]> {
         let at = self.at();
-        let bytes = self.take(len, field, mode)?;
-        mode.label(at, self.at(), field, || counted(len, "byte"));
+        let bytes = self.take(len, field, report)?;
+        report.label(at, self.at(), field, || counted(len, "byte"));
         Ok(bytes)
     }
 
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
-    pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>> {
+    pub fn split<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<Cursor<'a>> {
         let at = self.at;
-        self.take(len, field, mode)?;
+        self.take(len, field, report)?;
         Ok(Cursor { at, end: at + len, ..*self })
     }
 
@@ -105,17 +105,17 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
     #[inline(always)]
-    pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32> {
+    pub fn varint<R: Report>(&mut self, field: &'static str, lenient: bool, report: &mut R) -> Result<i32> {
         let start = self.at();
         match varint::read_short(self.rest()) {
             Some((bits, len)) => {
                 self.at += len;
                 let value = varint::unzigzag(bits);
-                mode.label(start, self.at(), field, || value.to_string());
+                report.label(start, self.at(), field, || value.to_string());
                 Ok(value)
             }
             None => {
-                let (value, len) = self.long_varint(field, lenient, mode)?;
+                let (value, len) = self.long_varint(field, lenient, report)?;
                 self.at += len;
                 Ok(value)
             }
@@ -126,21 +126,21 @@ impl<'a> Cursor<'a> {
     /// be kept in memory through the whole walk.
     #[cold]
     #[inline(never)]
-    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize)> {
+    fn long_varint<R: Report>(self, field: &'static str, lenient: bool, report: &mut R) -> Result<(i32, usize)> {
         let start = self.at();
         match varint::read(self.rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
                 let value = varint::unzigzag(bits);
-                mode.label(start, start + len, field, || value.to_string());
+                report.label(start, start + len, field, || value.to_string());
                 Ok((value, len))
             }
-            other => Err(bad_varint(&other, start, field, (32, "fifth"), mode)),
+            other => Err(bad_varint(&other, start, field, (32, "fifth"), report)),
         }
     }
 
     /// A zig-zag varint of 64 bits.
     #[inline]
-    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64> {
+    pub fn varlong<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<i64> {
         let start = self.at();
         let read = match varint::read_short(self.rest()) {
             Some((bits, len)) => Varint::Read { bits: bits.into(), len, lost: false },
@@ -150,33 +150,33 @@ impl<'a> Cursor<'a> {
             Varint::Read { bits, len, lost: false } => {
                 self.at += len;
                 let value = varint::unzigzag_64(bits);
-                mode.label(start, self.at(), field, || value.to_string());
+                report.label(start, self.at(), field, || value.to_string());
                 Ok(value)
             }
-            other => Err(bad_varint(&other, start, field, (64, "tenth"), mode)),
+            other => Err(bad_varint(&other, start, field, (64, "tenth"), report)),
         }
     }
 
     /// A varint with the number of bytes that follow.
     #[inline(always)]
-    pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize> {
+    pub fn length<R: Report>(&mut self, field: &'static str, lenient: bool, report: &mut R) -> Result<usize> {
         let start = self.at();
-        let value = self.varint(field, lenient, mode)?;
-        usize::try_from(value).map_err(|_| negative(value, start, field, mode))
+        let value = self.varint(field, lenient, report)?;
+        usize::try_from(value).map_err(|_| negative(value, start, field, report))
     }
 
     /// A varint with the number of bytes that follow, or -1 for null.
     #[inline(always)]
-    pub fn nullable_length<M: Mode>(
+    pub fn nullable_length<R: Report>(
         &mut self,
         field: &'static str,
         lenient: bool,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<Option<usize>> {
         let start = self.at();
-        match self.varint(field, lenient, mode)? {
+        match self.varint(field, lenient, report)? {
             -1 => Ok(None),
-            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, mode)),
+            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, report)),
         }
     }
 
@@ -187,66 +187,66 @@ impl<'a> Cursor<'a> {
 
     /// A number of fixed width.
     #[inline]
-    pub fn number<N: Number, M: Mode>(&mut self, field: &'static str, order: ByteOrder, mode: &mut M) -> Result<N> {
+    pub fn number<N: Number, R: Report>(&mut self, field: &'static str, order: ByteOrder, report: &mut R) -> Result<N> {
         let at = self.at();
-        let value = N::from_bytes(self.take(N::WIDTH, field, mode)?, order);
-        mode.label(at, self.at(), field, || value.to_string());
+        let value = N::from_bytes(self.take(N::WIDTH, field, report)?, order);
+        report.label(at, self.at(), field, || value.to_string());
         Ok(value)
     }
 
     /// As `number`, where what follows can be read without it: `None` and a noted error if it is missing.
-    pub fn number_or_fault<N: Number, M: Mode>(
+    pub fn number_or_error<N: Number, R: Report>(
         &mut self,
         field: &'static str,
         order: ByteOrder,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<Option<N>> {
         let (at, left) = (self.at(), self.remaining());
         if left < N::WIDTH {
-            mode.soft(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
+            report.error(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
             return Ok(None);
         }
-        self.number(field, order, mode).map(Some)
+        self.number(field, order, report).map(Some)
     }
 
     /// As `bytes`, where what comes after can be read without them.
-    pub fn take_or_fault<M: Mode>(
+    pub fn take_or_error<R: Report>(
         &mut self,
         len: usize,
         field: &'static str,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<Option<&'a [u8]>> {
         let (at, left) = (self.at(), self.remaining());
         if len > left {
-            mode.soft(Code::Truncated, Some(at), || too_short(field, len, left))?;
+            report.error(Code::Truncated, Some(at), || too_short(field, len, left))?;
             return Ok(None);
         }
-        self.bytes(len, field, mode).map(Some)
+        self.bytes(len, field, report).map(Some)
     }
 
     /// Four bytes, big-endian, that say how many bytes follow.
     #[inline]
-    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize> {
+    pub fn length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<usize> {
         let start = self.at();
-        let value: i32 = self.number(field, ByteOrder::Big, mode)?;
-        usize::try_from(value).map_err(|_| negative(value, start, field, mode))
+        let value: i32 = self.number(field, ByteOrder::Big, report)?;
+        usize::try_from(value).map_err(|_| negative(value, start, field, report))
     }
 
     /// Four bytes, big-endian, that say how many bytes follow, or -1 for null.
     #[inline]
-    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>> {
+    pub fn nullable_length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<Option<usize>> {
         let start = self.at();
-        match self.number(field, ByteOrder::Big, mode)? {
+        match self.number(field, ByteOrder::Big, report)? {
             -1 => Ok(None),
-            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, mode)),
+            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, report)),
         }
     }
 
     /// Notes that bytes are left where none should be.
-    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result {
+    pub fn nothing_after<R: Report>(&self, last: &'static str, report: &mut R) -> Result {
         match self.remaining() {
             0 => Ok(()),
-            left => mode.soft(Code::TrailingBytes, Some(self.at()), || {
+            left => report.error(Code::TrailingBytes, Some(self.at()), || {
                 format!("{} left after the {last}", counted(left, "byte"))
             }),
         }
@@ -281,23 +281,30 @@ macro_rules! numbers {
 numbers! { u8 i8 i16 i32 u32 i64 u64 u128 }
 
 #[cold]
-fn bad_varint<T, M: Mode>(found: &Varint<T>, at: usize, field: &str, (width, last): (u32, &str), mode: &mut M) -> Stop {
+fn bad_varint<T, R: Report>(
+    found: &Varint<T>,
+    at: usize,
+    field: &str,
+    (width, last): (u32, &str),
+    report: &mut R,
+) -> Stop {
     match found {
-        Varint::Read { .. } => mode.hard(Code::VarintLostBits, Some(at), || {
+        Varint::Read { .. } => report.fatal(Code::VarintLostBits, Some(at), || {
             format!("the varint of the {field} has bits that {width} bits cannot hold")
         }),
-        Varint::TooLong => mode
-            .hard(Code::VarintTooLong, Some(at), || format!("the varint of the {field} goes on after its {last} byte")),
-        Varint::Truncated => mode.hard(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
+        Varint::TooLong => report.fatal(Code::VarintTooLong, Some(at), || {
+            format!("the varint of the {field} goes on after its {last} byte")
+        }),
+        Varint::Truncated => report.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
     }
 }
 
 #[cold]
-fn negative<M: Mode>(value: i32, at: usize, field: &'static str, mode: &mut M) -> Stop {
-    mode.hard(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
+fn negative<R: Report>(value: i32, at: usize, field: &'static str, report: &mut R) -> Stop {
+    report.fatal(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
 }
 
 fn too_short(field: &str, wanted: usize, left: usize) -> String {
-    let verb = if left == 1 { "is" } else { "are" };
-    format!("{field} takes {} and {left} {verb} left", counted(wanted, "byte"))
+    let operation = if left == 1 { "is" } else { "are" };
+    format!("{field} takes {} and {left} {operation} left", counted(wanted, "byte"))
 }

@@ -65,7 +65,7 @@ codes! {
 
 /// One thing wrong with one cell. Format and row are added by whoever knows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ErrorDetail {
     pub code: Code,
     /// Lower case, no full stop, never a user's bytes.
     pub message: String,
@@ -78,10 +78,10 @@ pub struct Fault {
     pub column: Option<String>,
 }
 
-impl Fault {
+impl ErrorDetail {
     /// A fault of a whole message: no byte and no header to point at.
-    pub fn of_message(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), byte: None, header: None, key: None, column: None }
+    pub fn of_message(code: Code, message: impl Into<String>) -> ErrorDetail {
+        ErrorDetail { code, message: message.into(), byte: None, header: None, key: None, column: None }
     }
 }
 
@@ -95,7 +95,7 @@ pub struct Loss {
     pub header: Option<usize>,
     pub key: Option<String>,
     /// What gives the value its kind again, as a user names it.
-    pub kind: Option<String>,
+    pub value_type: Option<String>,
     /// What was written instead; `None` when it was left out.
     pub written: Option<&'static str>,
 }
@@ -103,14 +103,14 @@ pub struct Loss {
 impl Loss {
     /// A loss of something other than a header, which is left out.
     pub fn of_message(code: Code, message: impl Into<String>) -> Loss {
-        Loss { code, message: message.into(), header: None, key: None, kind: None, written: None }
+        Loss { code, message: message.into(), header: None, key: None, value_type: None, written: None }
     }
 }
 
-impl From<Loss> for Fault {
-    fn from(loss: Loss) -> Fault {
+impl From<Loss> for ErrorDetail {
+    fn from(loss: Loss) -> ErrorDetail {
         let Loss { code, message, header, key, .. } = loss;
-        Fault { code, message, byte: None, header, key, column: None }
+        ErrorDetail { code, message, byte: None, header, key, column: None }
     }
 }
 
@@ -119,21 +119,21 @@ impl From<Loss> for Fault {
 pub struct Located {
     pub format: &'static str,
     pub row: Option<usize>,
-    pub fault: Fault,
+    pub error: ErrorDetail,
 }
 
 impl fmt::Display for Located {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fault = &self.fault;
+        let error = &self.error;
         write!(out, "{}: ", self.format)?;
-        if let Some(column) = &fault.column {
+        if let Some(column) = &error.column {
             write!(out, "column {column}: ")?;
         }
-        if let Some(header) = fault.header {
+        if let Some(header) = error.header {
             write!(out, "header {header}: ")?;
         }
-        out.write_str(&fault.message)?;
-        match (fault.byte, self.row) {
+        out.write_str(&error.message)?;
+        match (error.byte, self.row) {
             (Some(byte), Some(row)) => write!(out, " (byte {byte}, row {row})"),
             (Some(byte), None) => write!(out, " (byte {byte})"),
             (None, Some(row)) => write!(out, " (row {row})"),

@@ -22,29 +22,29 @@ use crate::formats::message::kip82_wrapper::Kip82Wrapper;
 use crate::formats::message::streams::Streams;
 use crate::formats::message::streams_timestamped::StreamsTimestamped;
 use crate::header::KeyForm;
-use crate::kind::Kinds;
+use crate::traits::{BatchFormat, Carries, Class, Field, HeadersFormat, MessageFormat};
 use crate::value::ByteOrder;
-use crate::walk::{Batch, Block, Carries, Envelope, Field, Is};
+use crate::value_type::TypeCodes;
 
 /// An operation that needs to know the type of a format.
 pub trait Visitor {
     type Out;
 
-    fn visit<E: Envelope>(self) -> Self::Out;
+    fn visit<E: MessageFormat>(self) -> Self::Out;
 
-    fn visit_batch<B: Batch>(self) -> Self::Out;
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out;
 }
 
 /// What the table says of a format.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     pub name: &'static str,
-    pub is: Is,
+    pub class: Class,
     pub source: &'static str,
     pub layout: &'static str,
     pub fields: &'static [Field],
     pub keys: KeyForm,
-    pub kinds: Kinds,
+    pub types: TypeCodes,
     pub order: ByteOrder,
     pub carries: Carries,
     /// It can be written, by `encode` and by `convert`.
@@ -114,25 +114,25 @@ impl Format {
         impl Visitor for ReadInfo {
             type Out = Info;
 
-            fn visit<E: Envelope>(self) -> Info {
+            fn visit<E: MessageFormat>(self) -> Info {
                 Info {
                     name: E::NAME,
-                    is: E::IS,
+                    class: E::CLASS,
                     source: E::SOURCE,
                     layout: E::LAYOUT,
                     fields: E::FIELDS,
-                    keys: E::Block::KEYS,
-                    kinds: E::Block::KINDS,
-                    order: E::Block::ORDER,
-                    carries: E::Block::CARRIES,
-                    is_target: E::Block::IS_TARGET,
+                    keys: E::Headers::KEYS,
+                    types: E::Headers::TYPES,
+                    order: E::Headers::ORDER,
+                    carries: E::Headers::CARRIES,
+                    is_target: E::Headers::IS_TARGET,
                 }
             }
 
-            fn visit_batch<B: Batch>(self) -> Info {
+            fn visit_batch<B: BatchFormat>(self) -> Info {
                 let message = self.visit::<B::Message>();
                 let (name, source, layout) = (B::NAME, B::SOURCE, B::LAYOUT);
-                Info { name, is: Is::Batch, source, layout, is_target: false, ..message }
+                Info { name, class: Class::Batch, source, layout, is_target: false, ..message }
             }
         }
         self.visit(ReadInfo)

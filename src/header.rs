@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::Utf8Error;
 
+use crate::encoding::text_of;
 use crate::error::Error;
-use crate::kind::{Kind, Scalar};
-use crate::spelling::text_of;
-use crate::value::{ByteOrder, Checks, Misfit, bits_of};
+use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
+use crate::value_type::{Scalar, ValueType};
 
 /// The key of a header, in the three forms that formats have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,31 +20,31 @@ pub enum Key<'a> {
 /// A key with a kind, its bytes as they lie. Where keys are typed, text and integers stand for strings and int32.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedKey<'a> {
-    pub kind: Kind,
+    pub value_type: ValueType,
     bytes: &'a [u8],
     order: ByteOrder,
 }
 
 impl<'a> TypedKey<'a> {
-    pub fn new(kind: Kind, bytes: &'a [u8], order: ByteOrder) -> Self {
-        TypedKey { kind, bytes, order }
+    pub fn new(value_type: ValueType, bytes: &'a [u8], order: ByteOrder) -> Self {
+        TypedKey { value_type, bytes, order }
     }
 
     /// The bits, most significant byte first.
     pub fn bits(self) -> Cow<'a, [u8]> {
-        bits_of(self.kind, self.bytes, self.order)
+        bits_of(self.value_type, self.bytes, self.order)
     }
 
     /// Whether the bytes may stand under their kind.
     #[inline]
-    pub fn check(self, checks: Checks) -> Result<(), Box<Misfit>> {
-        checks.check(self.kind, self.bytes)
+    pub fn check(self, checks: Checks) -> Result<(), Box<InvalidValue>> {
+        checks.check(self.value_type, self.bytes)
     }
 
     /// The bytes of a key of kind string, which need not be UTF-8.
     #[inline]
     pub fn string(self) -> Option<&'a [u8]> {
-        (self.kind == Kind::Named(Scalar::String)).then_some(self.bytes)
+        (self.value_type == ValueType::Named(Scalar::String)).then_some(self.bytes)
     }
 
     /// The text of a key of kind string that is text.
@@ -55,7 +55,7 @@ impl<'a> TypedKey<'a> {
 
 impl PartialEq for TypedKey<'_> {
     fn eq(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.bits() == other.bits()
+        self.value_type == other.value_type && self.bits() == other.bits()
     }
 }
 
@@ -159,7 +159,7 @@ pub enum WantedKey {
     Text(String),
     Int(i32),
     /// Of any kind but a UTF-8 string, which is `Text`.
-    Typed(Kind, Vec<u8>),
+    Typed(ValueType, Vec<u8>),
 }
 
 impl From<&Key<'_>> for WantedKey {
@@ -169,7 +169,7 @@ impl From<&Key<'_>> for WantedKey {
             Key::Int(number) => WantedKey::Int(*number),
             Key::Typed(typed) => match typed.text() {
                 Some(text) => WantedKey::Text(text.to_string()),
-                None => WantedKey::Typed(typed.kind, typed.bits().into_owned()),
+                None => WantedKey::Typed(typed.value_type, typed.bits().into_owned()),
             },
         }
     }
@@ -182,7 +182,9 @@ impl WantedKey {
         match (self, key) {
             (WantedKey::Text(wanted), key) => key.is_text(wanted.as_bytes()),
             (WantedKey::Int(wanted), Key::Int(number)) => wanted == number,
-            (WantedKey::Typed(kind, wanted), Key::Typed(typed)) => *kind == typed.kind && *wanted == *typed.bits(),
+            (WantedKey::Typed(value_type, wanted), Key::Typed(typed)) => {
+                *value_type == typed.value_type && *wanted == *typed.bits()
+            }
             _ => false,
         }
     }
@@ -206,7 +208,7 @@ impl fmt::Display for WantedKey {
         match self {
             WantedKey::Text(text) => out.write_str(text),
             WantedKey::Int(number) => write!(out, "{number}"),
-            WantedKey::Typed(kind, bits) => Key::Typed(TypedKey::new(*kind, bits, ByteOrder::Big)).fmt(out),
+            WantedKey::Typed(value_type, bits) => Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)).fmt(out),
         }
     }
 }
@@ -217,7 +219,7 @@ impl fmt::Display for WantedKey {
 pub struct Header<'a> {
     pub index: usize,
     pub key: Key<'a>,
-    pub kind: Option<Kind>,
+    pub value_type: Option<ValueType>,
     pub value: Option<&'a [u8]>,
     pub at: Option<usize>,
 }
@@ -231,8 +233,8 @@ impl fmt::Display for Key<'_> {
                 Some(text) => out.write_str(text),
                 None => {
                     let bits = typed.bits();
-                    write!(out, "{}:", typed.kind.name())?;
-                    match text_of(typed.kind, &bits) {
+                    write!(out, "{}:", typed.value_type.name())?;
+                    match text_of(typed.value_type, &bits) {
                         Some(text) => out.write_str(&text),
                         None => bits.iter().try_for_each(|byte| write!(out, "{byte:02x}")),
                     }

@@ -2,23 +2,23 @@
 
 pub mod amqp;
 pub mod arrow;
-pub mod ask;
 pub mod codec;
 pub mod cursor;
+pub mod encoding;
 pub mod error;
 pub mod format;
 pub mod formats;
 pub mod header;
 pub mod kernel;
-pub mod kind;
 pub mod limits;
-pub mod mode;
 pub mod op;
-pub mod spelling;
+pub mod report;
+pub mod traits;
+pub mod type_option;
 pub mod types;
 pub mod value;
+pub mod value_type;
 pub mod varint;
-pub mod walk;
 
 #[cfg(feature = "python")]
 mod python;

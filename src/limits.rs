@@ -4,8 +4,8 @@
 
 use std::ffi::OsString;
 
-use crate::error::{Code, Error, Fault, counted};
-use crate::mode::{Exact, Mode, Result, Stop};
+use crate::error::{Code, Error, ErrorDetail, counted};
+use crate::report::{Exact, Report, Result, Stop};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
@@ -76,40 +76,40 @@ impl Limit {
 impl Limits {
     /// Refuses a cell for its size.
     #[inline(always)] // Once a row: a compare beside the walk of its headers.
-    pub fn check_cell<M: Mode>(&self, len: usize, mode: &mut M) -> Result {
+    pub fn check_message_bytes<R: Report>(&self, len: usize, report: &mut R) -> Result {
         if len <= self.message_bytes {
             return Ok(());
         }
-        Err(too_many(mode, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
+        Err(too_many(report, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
             format!("the input has {}, over", counted(len, "byte"))
         }))
     }
 
     /// The same for who has no walk to end.
-    pub fn refusal_of_cell(&self, len: usize) -> Option<Fault> {
-        let mut mode = Exact::default();
-        self.check_cell(len, &mut mode).err()?;
-        mode.faults.pop()
+    pub fn message_too_large(&self, len: usize) -> Option<ErrorDetail> {
+        let mut report = Exact::default();
+        self.check_message_bytes(len, &mut report).err()?;
+        report.errors.pop()
     }
 
     /// Refuses a number of headers that is announced at a place.
     #[inline(always)] // Once a row, as above.
-    pub fn check_count<M: Mode>(&self, count: usize, at: usize, mode: &mut M) -> Result {
+    pub fn check_count<R: Report>(&self, count: usize, at: usize, report: &mut R) -> Result {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(mode, at, HEADERS, self.headers, || {
+        Err(too_many(report, at, HEADERS, self.headers, || {
             format!("the block announces {}, over", counted(count, "header"))
         }))
     }
 
     /// Refuses the header of this number where a block does not announce how many it has.
     #[inline(always)] // Once a header: the number is at hand.
-    pub fn check_header<M: Mode>(&self, index: usize, at: usize, mode: &mut M) -> Result {
+    pub fn check_header<R: Report>(&self, index: usize, at: usize, report: &mut R) -> Result {
         if index < self.headers {
             return Ok(());
         }
-        Err(too_many(mode, at, HEADERS, self.headers, || "the block has more headers than".into()))
+        Err(too_many(report, at, HEADERS, self.headers, || "the block has more headers than".into()))
     }
 
     /// Refuses a message of a batch, of so many bytes, if the value has too many records, or they take too many bytes.
@@ -131,11 +131,11 @@ impl Limits {
             false => OUTPUT_BYTES.exceeded("the records of the value take more bytes than", self.output_bytes),
         };
         exact.over_limit = true;
-        exact.column(|| Fault::of_message(Code::LimitExceeded, message)).and(Err(Stop))
+        exact.column_error(|| ErrorDetail::of_message(Code::LimitExceeded, message)).and(Err(Stop))
     }
 }
 
 #[cold]
-fn too_many<M: Mode>(mode: &mut M, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
-    mode.hard(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
+fn too_many<R: Report>(report: &mut R, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
+    report.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
 }

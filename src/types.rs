@@ -9,15 +9,15 @@
 //! ```
 
 use crate::amqp;
+use crate::encoding::Encoding;
 use crate::error::{Error, unknown_name};
-use crate::kind::{Kind, Scalar};
-use crate::spelling::Spelling;
 use crate::value::ByteOrder;
+use crate::value_type::{Scalar, ValueType};
 
 /// How a value is to be read: in a spelling, or as an AMQP primitive, which says its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
-    Spelled(Spelling),
+    Plain(Encoding),
     Amqp,
 }
 
@@ -38,9 +38,9 @@ impl Type {
         let scalar = Scalar::named(name)
             .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
         let coding = match suffix {
-            None | Some("be") => Coding::Spelled(Spelling::Bytes(ByteOrder::Big)),
-            Some("le") => Coding::Spelled(Spelling::Bytes(ByteOrder::Little)),
-            Some("text") => Coding::Spelled(Spelling::Text),
+            None | Some("be") => Coding::Plain(Encoding::Bytes(ByteOrder::Big)),
+            Some("le") => Coding::Plain(Encoding::Bytes(ByteOrder::Little)),
+            Some("text") => Coding::Plain(Encoding::Text),
             Some("amqp") => Coding::Amqp,
             Some(other) => {
                 return Err(unknown_name("suffix of a type", other, ["be", "le", "text", "amqp"].into_iter()));
@@ -48,7 +48,7 @@ impl Type {
         };
         match coding {
             Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
-            Coding::Spelled(_) if suffix.is_some() && scalar.width().is_none() => {
+            Coding::Plain(_) if suffix.is_some() && scalar.width().is_none() => {
                 Err(Error::Value(format!("type '{text}': {name} takes no suffix but amqp")))
             }
             _ => Ok(Type { scalar, coding }),
@@ -56,22 +56,23 @@ impl Type {
     }
 
     /// Whether a value of this kind may be read as this type.
-    pub fn accepts(self, kind: Kind) -> bool {
-        match (self.scalar, kind) {
-            (_, Kind::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,
-            (Scalar::Uuid, Kind::Named(Scalar::Binary)) | (Scalar::TimestampMs, Kind::Named(Scalar::Int64)) => true,
-            (scalar, Kind::Named(named)) => scalar == named,
-            (_, Kind::Unnamed(_)) => false,
+    pub fn accepts(self, value_type: ValueType) -> bool {
+        match (self.scalar, value_type) {
+            (_, ValueType::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,
+            (Scalar::Uuid, ValueType::Named(Scalar::Binary))
+            | (Scalar::TimestampMs, ValueType::Named(Scalar::Int64)) => true,
+            (scalar, ValueType::Named(named)) => scalar == named,
+            (_, ValueType::Unnamed(_)) => false,
         }
     }
 
     /// The type that a value of a kind it accepts is read as; the bits of one that has a width lie in the given order.
     #[inline]
-    pub fn under(self, kind: Kind, order: ByteOrder) -> Type {
-        match kind {
+    pub fn under(self, value_type: ValueType, order: ByteOrder) -> Type {
+        match value_type {
             // Bytes are what whoever asks says they are.
-            Kind::Named(Scalar::Binary) => self,
-            _ => Type { scalar: self.scalar, coding: Coding::Spelled(Spelling::Bytes(order)) },
+            ValueType::Named(Scalar::Binary) => self,
+            _ => Type { scalar: self.scalar, coding: Coding::Plain(Encoding::Bytes(order)) },
         }
     }
 }

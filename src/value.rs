@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Code, counted};
-use crate::kind::{Kind, Scalar};
+use crate::value_type::{Scalar, ValueType};
 
 /// Which byte of a number comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,13 +33,13 @@ pub enum Value<'a> {
 
 /// Why bytes are not a value of a type: the code, the byte within the value, the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct InvalidValue {
     pub code: Code,
     pub within: usize,
     pub message: String,
 }
 
-impl Misfit {
+impl InvalidValue {
     /// The same, where so many bytes of the value come before those that were read.
     pub fn behind(mut self: Box<Self>, bytes: usize) -> Box<Self> {
         self.within += bytes;
@@ -48,12 +48,12 @@ impl Misfit {
 }
 
 #[cold]
-pub fn misfit(code: Code, message: impl FnOnce() -> String) -> Box<Misfit> {
-    Box::new(Misfit { code, within: 0, message: message() })
+pub fn invalid(code: Code, message: impl FnOnce() -> String) -> Box<InvalidValue> {
+    Box::new(InvalidValue { code, within: 0, message: message() })
 }
 
 /// As many bytes as the width of a type says, most significant first.
-pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<Misfit>> {
+pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<InvalidValue>> {
     let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
     if order == ByteOrder::Little {
         array.reverse();
@@ -62,13 +62,13 @@ pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> 
 }
 
 #[cold]
-pub fn wrong_size(scalar: Scalar, len: usize) -> Box<Misfit> {
+pub fn wrong_size(scalar: Scalar, len: usize) -> Box<InvalidValue> {
     let (name, width) = (scalar.name(), scalar.width().unwrap_or_default());
-    misfit(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
+    invalid(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
 }
 
 /// Reads the bytes of a value, in an order.
-pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     macro_rules! int {
         ($of:ty) => {
             Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
@@ -77,18 +77,18 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
     match scalar {
         Scalar::String => std::str::from_utf8(bytes).map(|text| Value::Text(Cow::Borrowed(text))).map_err(|error| {
             let within = error.valid_up_to();
-            Box::new(Misfit { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() })
+            Box::new(InvalidValue { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() })
         }),
         Scalar::Binary => Ok(Value::Bytes(bytes)),
         Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
             [0] => Ok(Value::Bool(false)),
             [1] => Ok(Value::Bool(true)),
-            [other] => Err(misfit(Code::BadBool, || format!("{other} is not a boolean: 0 or 1"))),
+            [other] => Err(invalid(Code::BadBool, || format!("{other} is not a boolean: 0 or 1"))),
         },
         Scalar::Char => {
             let unit = u16::from_be_bytes(sized(scalar, order, bytes)?);
             let character = char::from_u32(u32::from(unit))
-                .ok_or_else(|| misfit(Code::OutOfRange, || "half of a surrogate pair is no character".into()))?;
+                .ok_or_else(|| invalid(Code::OutOfRange, || "half of a surrogate pair is no character".into()))?;
             Ok(Value::Text(Cow::Owned(character.to_string())))
         }
         Scalar::Int8 => int!(i8),
@@ -153,8 +153,8 @@ pub enum Checks {
 impl Checks {
     /// Whether the bytes, in whatever order, may stand under this kind.
     #[inline]
-    pub fn check(self, kind: Kind, bytes: &[u8]) -> Result<(), Box<Misfit>> {
-        let Kind::Named(scalar) = kind else { return Ok(()) };
+    pub fn check(self, value_type: ValueType, bytes: &[u8]) -> Result<(), Box<InvalidValue>> {
+        let ValueType::Named(scalar) = value_type else { return Ok(()) };
         if self == Checks::Nothing {
             return Ok(());
         }
@@ -172,9 +172,9 @@ impl Checks {
 
 /// The bits of a value that lies in the given order: most significant byte first.
 #[inline]
-pub fn bits_of(kind: Kind, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
+pub fn bits_of(value_type: ValueType, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
     match order {
-        ByteOrder::Little if kind.width().is_some() && bytes.len() > 1 => {
+        ByteOrder::Little if value_type.width().is_some() && bytes.len() > 1 => {
             Cow::Owned(bytes.iter().rev().copied().collect())
         }
         _ => Cow::Borrowed(bytes),

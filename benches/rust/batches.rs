@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Apply, Decode, Input, Select, Verb};
+use letterhead::arrow::{Apply, Decode, Input, Operation, Select};
 use letterhead::format::Format;
 use letterhead::header;
 use letterhead::op::write::EncodeMessage;
@@ -17,13 +17,13 @@ use letterhead::types::Type;
 pub const ROWS: usize = 16_000;
 
 /// A batch and what it holds.
-pub struct Batch {
+pub struct BatchFormat {
     pub cells: ArrayRef,
     pub headers: usize,
     pub amounts: i64,
 }
 
-fn regular() -> Batch {
+fn regular() -> BatchFormat {
     let row = |row: usize| {
         let trace = format!("00-{row:032x}-{row:016x}-01");
         let (id, amount) = ((row as i32).to_be_bytes(), (row as i64).to_be_bytes());
@@ -37,7 +37,7 @@ fn regular() -> Batch {
         let headers = values.iter().enumerate().map(|(index, (key, value))| header::Header {
             index,
             key: (*key).into(),
-            kind: None,
+            value_type: None,
             value: *value,
             at: None,
         });
@@ -46,10 +46,10 @@ fn regular() -> Batch {
     };
     let cells: Vec<_> = (0..ROWS).map(row).collect();
     let cells = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
-    Batch { cells: Arc::new(cells), headers: ROWS * 5, amounts: (0..ROWS as i64).sum() }
+    BatchFormat { cells: Arc::new(cells), headers: ROWS * 5, amounts: (0..ROWS as i64).sum() }
 }
 
-fn vectors() -> Batch {
+fn vectors() -> BatchFormat {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/headers.jsonl");
     let text = fs::read_to_string(path).expect("the vectors are part of the project");
     // Text is enough here: the tests read these lines as JSON.
@@ -61,16 +61,16 @@ fn vectors() -> Batch {
     let cells = BinaryArray::from_vec(cells.iter().cycle().take(ROWS).map(Vec::as_slice).collect());
     let cells: ArrayRef = Arc::new(cells);
     let headers = apply(&Decode::default(), &cells).as_list::<i32>().values().len();
-    Batch { cells, headers, amounts: 0 }
+    BatchFormat { cells, headers, amounts: 0 }
 }
 
 pub const BATCHES: [&str; 2] = ["regular", "vectors"];
 
-pub fn batch(name: &str) -> Batch {
+pub fn batch(name: &str) -> BatchFormat {
     if name == "regular" { regular() } else { vectors() }
 }
 
-pub fn apply(verb: &impl Verb, column: &ArrayRef) -> ArrayRef {
+pub fn apply(verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
     Format::Kafka.visit(Apply(verb, Input::new(column))).unwrap().column
 }
 
@@ -89,7 +89,7 @@ pub fn select_three() -> Select {
 }
 
 /// Sees that `select_three` found the amounts of a batch.
-pub fn check_amounts(made: &ArrayRef, batch: &Batch) {
+pub fn check_amounts(made: &ArrayRef, batch: &BatchFormat) {
     let sum: i64 = made.as_struct().column(0).as_primitive::<Int64Type>().iter().flatten().sum();
     assert_eq!(sum, batch.amounts);
 }

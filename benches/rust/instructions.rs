@@ -10,13 +10,13 @@ use std::env;
 use std::hint::black_box;
 
 use arrow_array::ArrayRef;
-use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Validate, Verb};
-use letterhead::ask::Asked;
+use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Validate};
+use letterhead::encoding::Encoding;
 use letterhead::format::Format;
-use letterhead::mode::OnLoss;
-use letterhead::spelling::Spelling;
+use letterhead::report::OnLoss;
+use letterhead::traits::WriteOptions;
+use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
-use letterhead::walk::WriteOptions;
 
 use batches::{BATCHES, apply, batch, check_amounts, select_three};
 
@@ -29,22 +29,22 @@ struct Columns {
 }
 
 /// What the target cannot carry is left out.
-fn convert(target: Format, kinds: Asked) -> Convert {
-    let write = WriteOptions { kinds, on_loss: OnLoss::Drop, ..Default::default() };
+fn convert(target: Format, types: TypeOption) -> Convert {
+    let write = WriteOptions { types, on_loss: OnLoss::Drop, ..Default::default() };
     Convert { target, read: Default::default(), write, on_error: Default::default() }
 }
 
-fn apply_to(verb: &impl Verb, format: Format, column: &ArrayRef) -> ArrayRef {
+fn apply_to(verb: &impl Operation, format: Format, column: &ArrayRef) -> ArrayRef {
     format.visit(Apply(verb, Input::new(column))).unwrap().column
 }
 
 /// The jobs by their names.
 fn run(job: &str, Columns { cells, lists, iggy, iggy_lists }: &Columns) -> ArrayRef {
     match job {
-        "convert to kip82-typed" => apply(&convert(Format::Kip82Typed, Asked::Binary), cells),
-        "convert to iggy" => apply(&convert(Format::Iggy, Asked::Binary), cells),
+        "convert to kip82-typed" => apply(&convert(Format::Kip82Typed, TypeOption::Binary), cells),
+        "convert to iggy" => apply(&convert(Format::Iggy, TypeOption::Binary), cells),
         "convert from iggy" => {
-            let as_bits = Asked::Spelled(Spelling::Bytes(ByteOrder::Big));
+            let as_bits = TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big));
             apply_to(&convert(Format::Kafka, as_bits), Format::Iggy, iggy)
         }
         "decode iggy" => apply_to(&Decode::default(), Format::Iggy, iggy),
@@ -71,7 +71,7 @@ fn main() {
     if name == "regular" {
         check_amounts(&apply(&select_three(), &batch.cells), &batch);
     }
-    let iggy = apply(&convert(Format::Iggy, Asked::Binary), &batch.cells);
+    let iggy = apply(&convert(Format::Iggy, TypeOption::Binary), &batch.cells);
     let iggy_lists = apply_to(&Decode::default(), Format::Iggy, &iggy);
     let columns = Columns { cells: batch.cells, lists, iggy, iggy_lists };
     for _ in 0..times.parse().expect("a number of times") {

@@ -11,15 +11,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use letterhead::arrow::{Decode, Encode, Validate, Verb};
+use letterhead::arrow::{Decode, Encode, Operation, Validate};
 
-use batches::{BATCHES, Batch, ROWS, apply, batch, check_amounts, select_three};
+use batches::{BATCHES, BatchFormat, ROWS, apply, batch, check_amounts, select_three};
 
 fn main() {
     divan::main();
 }
 
-fn bench(bencher: Bencher<'_, '_>, batch: &Batch, verb: &(impl Verb + Sync), column: &ArrayRef) {
+fn bench(bencher: Bencher<'_, '_>, batch: &BatchFormat, verb: &(impl Operation + Sync), column: &ArrayRef) {
     bencher.counter(ItemsCount::new(batch.headers)).bench(|| apply(black_box(verb), black_box(column)));
 }
 

@@ -29,15 +29,15 @@ use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::DataType;
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Select, Validate, Verb};
-use letterhead::ask::Asked;
+use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select, Validate};
+use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::header::{Header, WantedKey};
 use letterhead::op::write::EncodeMessage;
-use letterhead::spelling::Spelling;
+use letterhead::traits::WriteOptions;
+use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 use letterhead::value::ByteOrder;
-use letterhead::walk::WriteOptions;
 use serde_json::{Value, json};
 
 /// With the feature, the library brings it.
@@ -185,29 +185,29 @@ fn count_and_sum(column: &ArrayRef) -> (usize, i64) {
     (column.len() - column.null_count(), sum)
 }
 
-fn apply(verb: &impl Verb, column: &ArrayRef) -> ArrayRef {
+fn apply(verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
     apply_to(Format::Kafka, verb, column)
 }
 
-fn apply_to(format: Format, verb: &impl Verb, column: &ArrayRef) -> ArrayRef {
+fn apply_to(format: Format, verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
     let made = format.visit(Apply(verb, Input::new(column))).unwrap();
     assert_eq!(made.until, column.len());
     made.column
 }
 
-fn apply_all(verb: &impl Verb, batches: &[ArrayRef]) -> Vec<ArrayRef> {
+fn apply_all(verb: &impl Operation, batches: &[ArrayRef]) -> Vec<ArrayRef> {
     batches.iter().map(|batch| apply(verb, batch)).collect()
 }
 
-fn convert(target: Format, kinds: Asked) -> Convert {
-    let write = WriteOptions { kinds, ..Default::default() };
+fn convert(target: Format, types: TypeOption) -> Convert {
+    let write = WriteOptions { types, ..Default::default() };
     Convert { target, read: Default::default(), write, on_error: OnError::Raise }
 }
 
 /// What a job took: nanoseconds, and pages that the system had to find for it.
 struct Taken {
     ns: f64,
-    faults: u64,
+    errors: u64,
 }
 
 /// One job on one set of batches.
@@ -225,7 +225,7 @@ struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// A verb, and what it made of the batches.
-    fn new(name: &'static str, verb: impl Verb + 'a, batches: &'a [ArrayRef], made: &[ArrayRef]) -> Self {
+    fn new(name: &'static str, verb: impl Operation + 'a, batches: &'a [ArrayRef], made: &[ArrayRef]) -> Self {
         let run = move || {
             for batch in batches {
                 black_box(apply(&verb, black_box(batch)));
@@ -263,7 +263,7 @@ impl<'a> Job<'a> {
 
     fn row(&self, headers: usize) -> Value {
         let ns: Vec<_> = self.taken.iter().map(|taken| taken.ns / headers as f64).collect();
-        let faults: Vec<_> = self.taken.iter().map(|taken| taken.faults).collect();
+        let errors: Vec<_> = self.taken.iter().map(|taken| taken.errors).collect();
         let Job { name, batch, reads, writes, .. } = self;
         json!({
             "job": name,
@@ -272,7 +272,7 @@ impl<'a> Job<'a> {
             "reads": reads,
             "writes": writes,
             "ns": ns,
-            "faults": faults,
+            "faults": errors,
         })
     }
 }
@@ -329,22 +329,22 @@ fn jobs<'a>(corpus: &Corpus, cells: &'a [ArrayRef], lists: &'a [ArrayRef], from:
     let select = &corpus.select;
     let selected = apply_all(select, cells);
     corpus.check(lists, &selected);
-    let faults = apply_all(&Validate::default(), cells);
-    assert!(faults.iter().all(|faults| faults.null_count() == faults.len()), "corpus {}: validate", corpus.name);
+    let errors = apply_all(&Validate::default(), cells);
+    assert!(errors.iter().all(|errors| errors.null_count() == errors.len()), "corpus {}: validate", corpus.name);
     let mut jobs = vec![
         Job::memcpy(cells, lists, from),
         Job::new("decode", Decode::default(), cells, lists),
         Job::new("encode", Encode::default(), lists, cells),
         Job::new("select", select.clone(), cells, &selected),
         Job::new("select from lists", select.clone(), lists, &selected),
-        Job::new("validate", Validate::default(), cells, &faults),
+        Job::new("validate", Validate::default(), cells, &errors),
     ];
     if cells[0].len() == BATCH.min(corpus.cells.len()) {
         assert!(apply_all(&Encode::default(), lists) == cells, "corpus {}: encode", corpus.name);
         assert!(apply_all(select, lists) == selected, "corpus {}: select from lists", corpus.name);
-        let to_typed = convert(Format::Kip82Typed, Asked::Binary);
+        let to_typed = convert(Format::Kip82Typed, TypeOption::Binary);
         let typed = apply_all(&to_typed, cells);
-        let to_kafka = convert(Format::Kafka, Asked::Spelled(Spelling::Bytes(ByteOrder::Big)));
+        let to_kafka = convert(Format::Kafka, TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big)));
         let back = typed.iter().map(|batch| apply_to(Format::Kip82Typed, &to_kafka, batch));
         assert!(back.eq(cells.iter().cloned()), "corpus {}: convert and back", corpus.name);
         jobs.push(Job::new("convert", to_typed, cells, &typed));
@@ -394,14 +394,14 @@ fn fresh(corpus: &Corpus, rounds: usize) -> Vec<Value> {
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Taken) {
-    let (before, began) = (faults(), Instant::now());
+    let (before, began) = (errors(), Instant::now());
     let made = work();
     let ns = began.elapsed().as_nanos() as f64;
-    (made, Taken { ns, faults: faults() - before })
+    (made, Taken { ns, errors: errors() - before })
 }
 
 /// Pages that the system had to find for this process so far; 0 where it does not say.
-fn faults() -> u64 {
+fn errors() -> u64 {
     let said = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name of the program comes before, in brackets, and may hold anything.
     let mut fields = said.rsplit(')').next().unwrap_or_default().split_whitespace();
@@ -439,7 +439,7 @@ fn generated(rows: usize, headers: usize, value_bytes: usize) -> ArrayRef {
         let header = |index: usize| Header {
             index,
             key: keys[index].as_str().into(),
-            kind: None,
+            value_type: None,
             value: Some(value.as_slice()),
             at: None,
         };
@@ -472,15 +472,15 @@ fn curve(name: &str, at: usize, cells: &[ArrayRef], count: usize, select: &Selec
     assert!(written == cells, "{name} {at}: encode");
     let selected = apply_all(select, cells);
     assert!(apply_all(select, &lists) == selected, "{name} {at}: select from lists");
-    let faults = apply_all(&Validate::default(), cells);
-    assert!(faults.iter().all(|faults| faults.null_count() == faults.len()), "{name} {at}: validate");
+    let errors = apply_all(&Validate::default(), cells);
+    assert!(errors.iter().all(|errors| errors.null_count() == errors.len()), "{name} {at}: validate");
     let again = |arrays: &[ArrayRef]| arrays.iter().cycle().take(count).cloned().collect::<Vec<_>>();
-    let [cells, lists, selected, faults] = [cells, &lists, &selected, &faults].map(again);
+    let [cells, lists, selected, errors] = [cells, &lists, &selected, &errors].map(again);
     let mut jobs = [
         Job::new("decode", Decode::default(), &cells, &lists),
         Job::new("encode", Encode::default(), &lists, &cells),
         Job::new("select", select.clone(), &cells, &selected),
-        Job::new("validate", Validate::default(), &cells, &faults),
+        Job::new("validate", Validate::default(), &cells, &errors),
     ];
     for _ in 0..rounds {
         jobs.iter_mut().for_each(Job::time);

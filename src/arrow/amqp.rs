@@ -18,11 +18,11 @@ use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kernel::buffer::{Runs, Seen, Validity};
-use crate::kind::Scalar;
-use crate::mode::{Mode, Stop};
+use crate::report::{Report, Stop};
+use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
-use crate::walk::{FieldValue, Presence, Sink};
+use crate::value_type::Scalar;
 
 /// What errors name as the format.
 pub const NAME: &str = "amqp";
@@ -45,32 +45,32 @@ impl ReadAmqp {
 
     fn fields(&self) -> Vec<FieldRef> {
         let values = schema::nullable("value", self.of.scalar.arrow(self.dialect));
-        vec![values, schema::nullable("error", schema::faults_type())]
+        vec![values, schema::nullable("error", schema::errors_type())]
     }
 
     pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         let bytes = as_bytes(input.column);
         let column = bytes.as_deref().unwrap_or(input.column);
-        let cells = Bytes::of(column).ok_or_else(|| {
-            let given = schema::spelled(input.column.data_type());
+        let primitives = Bytes::of(column).ok_or_else(|| {
+            let given = schema::type_name(input.column.data_type());
             Error::Type(format!("the column is {given}, and {NAME} is read from binary or string"))
         })?;
         // The sink goes on to the last row by itself.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
-        let rows = cells.row_count() - input.from;
+        let rows = primitives.row_count() - input.from;
         // Payloads are shorter than their cells; what is spelt out is longer.
-        let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { cells.total_len() };
+        let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { primitives.total_len() };
         let make = || {
             let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
             column.reserve(rows, bytes.min(input.max_offset));
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
-            Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
+            Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
-        let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
         let values = sink.column.finish();
         let column = match self.on_error {
             OnError::Column => {
-                struct_of(self.fields(), vec![values, findings.faults.finish()], None, until - input.from)
+                struct_of(self.fields(), vec![values, findings.errors.finish()], None, until - input.from)
             }
             OnError::Raise | OnError::Null => values,
         };
@@ -119,15 +119,15 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        _mode: &mut M,
+        _report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop> {
-        if let Some(cell) = self.0.get(row) {
-            sink.fields(&[FieldValue::Binary(cell)]);
+        if let Some(primitive) = self.0.get(row) {
+            sink.fields(&[FieldValue::Binary(primitive)]);
         }
         Ok(Presence::Absent)
     }
@@ -138,22 +138,22 @@ struct ValueSink<'a> {
     of: Type,
     dialect: Dialect,
     max_offset: usize,
-    cells: Bytes<'a>,
-    cell: Option<&'a [u8]>,
+    primitives: Bytes<'a>,
+    primitive: Option<&'a [u8]>,
     column: Column,
     /// Values before the row at hand.
     mark: usize,
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
         Ok(())
     }
 
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        if let [FieldValue::Binary(cell)] = fields {
-            self.cell = Some(cell);
+        if let [FieldValue::Binary(primitive)] = fields {
+            self.primitive = Some(primitive);
         }
     }
 }
@@ -167,24 +167,24 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let most = self.max_offset;
         let (data, valid) = self.column.parts_mut();
-        let mut leap = Leap { scalar, cells: self.cells, row, valid };
+        let mut fast = FastPath { scalar, primitives: self.primitives, row, valid };
         macro_rules! integers {
             ($numbers:ident) => {
                 match scalar {
                     Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
-                        leap.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
+                        fast.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
                     }
-                    _ => leap.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
+                    _ => fast.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
                 }
             };
         }
         match data {
-            Data::Bool(bits) => leap.values(truth, |bit| bits.append(bit)),
+            Data::Bool(bits) => fast.values(truth, |bit| bits.append(bit)),
             Data::Int8(numbers) => integers!(numbers),
             Data::Int16(numbers) => integers!(numbers),
             Data::Int32(numbers) => integers!(numbers),
             Data::Int64(numbers) if scalar == Scalar::TimestampMs && spark => {
-                leap.values(|_, payload| signed(payload).checked_mul(1000), |micros| numbers.push(micros))
+                fast.values(|_, payload| signed(payload).checked_mul(1000), |micros| numbers.push(micros))
             }
             Data::Int64(numbers) => integers!(numbers),
             Data::Uint8(numbers) => integers!(numbers),
@@ -193,21 +193,21 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
             Data::Uint64(numbers) => integers!(numbers),
             Data::Decimal(numbers) => integers!(numbers),
             Data::Float32(numbers) => {
-                leap.values(|_, payload| Some(unsigned(payload) as u32), |bits| numbers.push(f32::from_bits(bits)))
+                fast.values(|_, payload| Some(unsigned(payload) as u32), |bits| numbers.push(f32::from_bits(bits)))
             }
             Data::Float64(numbers) => {
-                leap.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
+                fast.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
             }
             Data::Text(runs) => match scalar {
-                Scalar::Uuid => leap.runs(most, runs, |payload, runs| {
+                Scalar::Uuid => fast.runs(most, runs, |payload, runs| {
                     runs.push(&uuid_digits(payload.try_into().ok()?)[..UUID_LEN]);
                     Some(())
                 }),
-                Scalar::Char => leap.runs(most, runs, |payload, runs| {
+                Scalar::Char => fast.runs(most, runs, |payload, runs| {
                     runs.push(character(payload)?.encode_utf8(&mut [0; 4]).as_bytes());
                     Some(())
                 }),
-                _ => leap.runs(most, runs, |payload, runs| {
+                _ => fast.runs(most, runs, |payload, runs| {
                     if std::str::from_utf8(payload).is_err() {
                         return None;
                     }
@@ -215,7 +215,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                     Some(())
                 }),
             },
-            Data::Bytes(runs) => leap.runs(most, runs, |payload, runs| {
+            Data::Bytes(runs) => fast.runs(most, runs, |payload, runs| {
                 runs.push(payload);
                 Some(())
             }),
@@ -226,16 +226,16 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
 
     #[inline]
     fn begin_row(&mut self) {
-        self.cell = None;
+        self.primitive = None;
         self.mark = self.column.count();
     }
 
     #[inline]
-    fn end_row<M: Mode>(&mut self, _headers: Presence, mode: &mut M) -> Result<(), Stop> {
-        let value = match self.cell.map(|cell| self.of.read(cell, self.dialect)) {
+    fn end_row<R: Report>(&mut self, _headers: Presence, report: &mut R) -> Result<(), Stop> {
+        let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
-            Some(Err(misfit)) => {
-                mode.soft(misfit.code, Some(misfit.within), || misfit.message)?;
+            Some(Err(invalid)) => {
+                report.error(invalid.code, Some(invalid.within), || invalid.message)?;
                 None
             }
             None => None,
@@ -263,18 +263,18 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
 }
 
 /// The values of rows, up to the first that the exact routine has to read.
-struct Leap<'a, 'c> {
+struct FastPath<'a, 'c> {
     scalar: Scalar,
-    cells: Bytes<'a>,
+    primitives: Bytes<'a>,
     row: usize,
     valid: &'c mut Validity,
 }
 
-impl<'a> Leap<'a, '_> {
+impl<'a> FastPath<'a, '_> {
     /// Values of fixed size: `read` is given the code and the payload.
     #[inline(always)]
     fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
-        self.cells(|opened| {
+        self.primitives(|opened| {
             let value = opened.map(|(code, payload)| read(code, payload));
             push(match value {
                 Some(value) => value?,
@@ -287,7 +287,7 @@ impl<'a> Leap<'a, '_> {
     /// Values behind offsets, which stay within the largest one: `push` is given the payload.
     #[inline(always)]
     fn runs(&mut self, most: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
-        self.cells(|opened| match opened {
+        self.primitives(|opened| match opened {
             Some((_, payload)) if runs.byte_len() + payload.len().max(UUID_LEN) <= most => push(payload, runs),
             Some(_) => None,
             None => {
@@ -299,9 +299,9 @@ impl<'a> Leap<'a, '_> {
 
     /// Appends rows that are null or readable, until `take` returns `None`.
     #[inline(always)]
-    fn cells(&mut self, mut take: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
-        for row in self.row..self.cells.row_count() {
-            let opened = match self.cells.get(row).map(|cell| open(self.scalar, cell)) {
+    fn primitives(&mut self, mut take: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
+        for row in self.row..self.primitives.row_count() {
+            let opened = match self.primitives.get(row).map(|primitive| open(self.scalar, primitive)) {
                 None | Some(Some(Opened::Null)) => None,
                 Some(Some(Opened::Value(code, _, payload))) => Some((code, payload)),
                 Some(None) => return row - self.row,
@@ -311,7 +311,7 @@ impl<'a> Leap<'a, '_> {
             }
             self.valid.push(opened.is_some());
         }
-        self.cells.row_count() - self.row
+        self.primitives.row_count() - self.row
     }
 }
 

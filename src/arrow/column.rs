@@ -18,9 +18,9 @@ use crate::kernel::ROWS;
 use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::scan::{self, Value as Found};
 use crate::kernel::views::Views;
-use crate::kind::Scalar;
+use crate::traits::FieldValue;
 use crate::value::{ByteOrder, Value};
-use crate::walk::FieldValue;
+use crate::value_type::Scalar;
 
 /// The values of a growing column.
 pub enum Data {
@@ -354,8 +354,8 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 mod tests {
     use super::*;
     use crate::arrow::types::Dialect;
+    use crate::encoding::Encoding;
     use crate::kernel::COPY;
-    use crate::spelling::Spelling;
     use crate::types::{Coding, Type};
 
     #[test]
@@ -367,7 +367,7 @@ mod tests {
                     continue;
                 }
                 for order in [ByteOrder::Big, ByteOrder::Little] {
-                    let read = Type { scalar: *scalar, coding: Coding::Spelled(Spelling::Bytes(order)) };
+                    let read = Type { scalar: *scalar, coding: Coding::Plain(Encoding::Bytes(order)) };
                     for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
                         let (mut by_bytes, mut by_value) = (
                             Column::new(of.clone(), &ViewInput::default()),

@@ -13,21 +13,21 @@ use super::schema;
 use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
-use crate::kernel::Block as Rows;
+use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
-use crate::kernel::decode::{Lists, decode, most_bytes};
+use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
-use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::report::{Report, Stop};
+use crate::traits::{Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, Sink};
+use crate::value_type::{MAX_NAME_LEN, Scalar, ValueType};
 
 /// Keys as they grow, in the form of their format.
 enum Keys {
     Text(Runs),
     Int(Vec<i32>),
-    Typed { kinds: Runs, bits: Runs },
+    Typed { types: Runs, bits: Runs },
 }
 
 impl Keys {
@@ -43,7 +43,7 @@ impl Keys {
         match self {
             Keys::Text(runs) => (0, runs.byte_len()),
             Keys::Int(_) => (0, 0),
-            Keys::Typed { kinds, bits } => (kinds.byte_len(), bits.byte_len()),
+            Keys::Typed { types, bits } => (types.byte_len(), bits.byte_len()),
         }
     }
 
@@ -51,8 +51,8 @@ impl Keys {
         match self {
             Keys::Text(runs) => runs.truncate(count),
             Keys::Int(numbers) => numbers.truncate(count),
-            Keys::Typed { kinds, bits } => {
-                kinds.truncate(count);
+            Keys::Typed { types, bits } => {
+                types.truncate(count);
                 bits.truncate(count);
             }
         }
@@ -65,8 +65,8 @@ impl Keys {
                 seen.reserve(numbers, others.len());
                 numbers.extend_from_slice(others);
             }
-            (Keys::Typed { kinds, bits }, Keys::Typed { kinds: other_kinds, bits: other_bits }) => {
-                kinds.extend(other_kinds, seen);
+            (Keys::Typed { types, bits }, Keys::Typed { types: other_types, bits: other_bits }) => {
+                types.extend(other_types, seen);
                 bits.extend(other_bits, seen);
             }
             _ => unreachable!("keys of one output have one form"),
@@ -77,7 +77,7 @@ impl Keys {
         match self {
             Keys::Text(runs) => vec![text(runs, None)],
             Keys::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
-            Keys::Typed { kinds, bits } => vec![text(kinds, None), binary::binary(bits, None)],
+            Keys::Typed { types, bits } => vec![text(types, None), binary::binary(bits, None)],
         }
     }
 }
@@ -147,7 +147,7 @@ fn text(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
 pub struct ListSink<E> {
     keys: Keys,
     /// Of formats with kinds: their names, null beside a null value.
-    kinds: Option<Runs>,
+    types: Option<Runs>,
     values: ValueColumn,
     has_value: Validity,
     lists: Vec<i32>,
@@ -169,7 +169,7 @@ struct Mark {
     headers: usize,
 }
 
-impl<E: Envelope> ListSink<E> {
+impl<E: MessageFormat> ListSink<E> {
     /// `views`: fields that are text or bytes, and values of headers, become views of this input.
     pub fn new(text_keys: bool, views: Option<&ViewInput>) -> Self {
         let types = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of));
@@ -178,14 +178,14 @@ impl<E: Envelope> ListSink<E> {
             None => Column::new(of, &ViewInput::default()),
         };
         let fields: Vec<_> = types.map(column).enumerate().collect();
-        let keys = match E::Block::KEYS {
+        let keys = match E::Headers::KEYS {
             KeyForm::Int => Keys::Int(Vec::new()),
-            KeyForm::Typed if !text_keys => Keys::Typed { kinds: Runs::default(), bits: Runs::default() },
+            KeyForm::Typed if !text_keys => Keys::Typed { types: Runs::default(), bits: Runs::default() },
             KeyForm::Text | KeyForm::Typed => Keys::Text(Runs::default()),
         };
         ListSink {
             keys,
-            kinds: E::Block::KINDS.are_carried().then(Runs::default),
+            types: E::Headers::TYPES.is_typed().then(Runs::default),
             values: match views {
                 Some(input) => ValueColumn::Views(input.views(), input.clone()),
                 None => ValueColumn::Runs(Runs::default()),
@@ -237,13 +237,13 @@ impl<E: Envelope> ListSink<E> {
     }
 
     /// Appends the headers of rows of a block, up to the first that the exact routine has to take; returns how many.
-    pub fn decode<F: Frame>(&mut self, block: &Rows<'_>, most: usize, seen: Seen) -> usize {
+    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, most: usize, seen: Seen) -> usize {
         let (key_types, keys) = match &mut self.keys {
             Keys::Text(keys) => (None, keys),
-            Keys::Typed { kinds, bits } => (Some(kinds), bits),
+            Keys::Typed { types, bits } => (Some(types), bits),
             Keys::Int(_) => return 0,
         };
-        let (types, has_value, ends) = (self.kinds.as_mut(), &mut self.has_value, &mut self.lists);
+        let (types, has_value, ends) = (self.types.as_mut(), &mut self.has_value, &mut self.lists);
         let done = match &mut self.values {
             ValueColumn::Runs(values) => {
                 decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
@@ -269,30 +269,30 @@ impl<E: Envelope> ListSink<E> {
 
     /// Takes the key; false when it is refused, which was noted.
     #[inline]
-    fn push_key<M: Mode>(&mut self, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
+    fn push_key<R: Report>(&mut self, header: &Header<'_>, report: &mut R) -> Result<bool, Stop> {
         match (&mut self.keys, &header.key) {
             (Keys::Text(runs), Key::Text(text)) => runs.push(text.as_bytes()),
             (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
-            (Keys::Typed { kinds, bits }, Key::Typed(typed)) => {
-                kinds.push_padded(typed.kind.padded_name());
+            (Keys::Typed { types, bits }, Key::Typed(typed)) => {
+                types.push_padded(typed.value_type.padded_name());
                 match typed.string() {
                     Some(bytes) => bits.push(bytes),
                     None => bits.push(&typed.bits()),
                 }
             }
-            (Keys::Typed { kinds, bits }, Key::Text(text)) => {
-                kinds.push(Scalar::String.name().as_bytes());
+            (Keys::Typed { types, bits }, Key::Text(text)) => {
+                types.push(Scalar::String.name().as_bytes());
                 bits.push(text.as_bytes());
             }
             (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
                 (Some(text), _) => runs.push(text.as_bytes()),
                 (None, Some(_)) => {
-                    mode.soft(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
+                    report.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
                     return Ok(false);
                 }
                 (None, None) => {
-                    let refused = || format!("the key is {} and text keys were asked for", typed.kind.name());
-                    mode.soft(Code::WrongType, None, refused)?;
+                    let refused = || format!("the key is {} and text keys were asked for", typed.value_type.name());
+                    report.error(Code::WrongType, None, refused)?;
                     return Ok(false);
                 }
             },
@@ -315,8 +315,8 @@ impl<E: Envelope> ListSink<E> {
 
     fn drop_headers(&mut self) {
         self.keys.truncate(self.mark.headers);
-        if let Some(kinds) = &mut self.kinds {
-            kinds.truncate(self.mark.headers);
+        if let Some(types) = &mut self.types {
+            types.truncate(self.mark.headers);
         }
         self.values.truncate(self.mark.headers);
         self.has_value.truncate(self.mark.headers);
@@ -326,9 +326,9 @@ impl<E: Envelope> ListSink<E> {
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let nulls = binary::nulls(self.has_value);
         let mut columns = self.keys.finish();
-        columns.extend(self.kinds.map(|kinds| text(kinds, nulls.clone())));
+        columns.extend(self.types.map(|types| text(types, nulls.clone())));
         columns.push(self.values.finish(nulls));
-        let fields = schema::header_fields::<E::Block>(self.text_keys);
+        let fields = schema::header_fields::<E::Headers>(self.text_keys);
         // Values may be views.
         let field =
             |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
@@ -347,18 +347,18 @@ impl<E: Envelope> ListSink<E> {
     }
 }
 
-impl<'a, E: Envelope> Sink<'a> for ListSink<E> {
+impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        if !self.push_key(&header, mode)? {
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
+        if !self.push_key(&header, report)? {
             return Ok(());
         }
-        if let Some(kinds) = &mut self.kinds {
-            kinds.push_padded(header.kind.map_or(([0; MAX_NAME_LEN], 0), Kind::padded_name));
+        if let Some(types) = &mut self.types {
+            types.push_padded(header.value_type.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name));
         }
         let value = header.value.unwrap_or_default();
         // A typed value is its bits, most significant byte first, whichever format it came from.
-        if E::Block::ORDER == ByteOrder::Little && header.kind.and_then(Kind::width).is_some() {
+        if E::Headers::ORDER == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
             self.values.push_reversed(value);
         } else {
             self.values.push(value);
@@ -380,16 +380,16 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 }
 
 /// The most bytes of a field.
-fn max_bytes(columns: &[(usize, Column)]) -> usize {
+fn max_field_bytes(columns: &[(usize, Column)]) -> usize {
     columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
 }
 
-impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
+impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     fn extend(&mut self, other: &Self, seen: Seen) {
         extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, seen);
         self.keys.extend(&other.keys, seen);
-        if let (Some(kinds), Some(others)) = (&mut self.kinds, &other.kinds) {
-            kinds.extend(others, seen);
+        if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
+            types.extend(others, seen);
         }
         self.values.extend(&other.values, seen);
         self.has_value.extend(&other.has_value);
@@ -406,9 +406,9 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed { .. }));
-        // What is appended is at most `most_bytes` of the input, and fields are parts of it.
+        // What is appended is at most `max_bytes` of the input, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
-        is_kept.then(|| if F::TYPED { left / (most_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
+        is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
     }
 
     #[inline]
@@ -419,7 +419,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &Rows<'a>, most: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
         let rows = self.has_list.count();
         let done = self.decode::<F>(block, most, seen);
         // Those of all rows of the block were opened.
@@ -428,7 +428,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
     }
 
     #[inline]
-    fn end_row<M: Mode>(&mut self, headers: Presence, _mode: &mut M) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, _report: &mut R) -> Result<(), Stop> {
         let whole = headers == Presence::Whole;
         if !whole {
             self.drop_headers();
@@ -453,10 +453,10 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let fields = max_bytes(&self.fields);
-        let (kinds, keys) = self.keys.byte_len();
-        let kinds = self.kinds.as_ref().map_or(0, Runs::byte_len).max(kinds);
-        keys.max(kinds).max(self.values.byte_len()).max(self.keys.count()).max(fields)
+        let fields = max_field_bytes(&self.fields);
+        let (types, keys) = self.keys.byte_len();
+        let types = self.types.as_ref().map_or(0, Runs::byte_len).max(types);
+        keys.max(types).max(self.values.byte_len()).max(self.keys.count()).max(fields)
     }
 
     fn keeps_parts(&self) -> bool {

@@ -4,25 +4,25 @@ use arrow_array::ArrayRef;
 
 use super::binary;
 use super::sink::RowSink;
-use crate::ask::Asked;
+use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::header::Header;
-use crate::kernel::Block as Rows;
+use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;
 use crate::kernel::scan::Scratch;
-use crate::kind::{Kind, Scalar};
-use crate::mode::{Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
-use crate::spelling::Spelling;
-use crate::walk::{Block, Envelope, FieldValue, Is, Presence, Sealed, Sink, WriteOptions};
+use crate::report::{OnLoss, Report, Stop};
+use crate::traits::{Class, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions};
+use crate::type_option::TypeOption;
+use crate::value_type::{Scalar, ValueType};
 
 /// A growing column of serialized messages, and the message that is being written.
-pub struct CellSink<'a, E> {
+pub struct EncodeSink<'a, E> {
     writer: Writer<'a, E>,
-    cells: Runs,
+    messages: Runs,
     valid: Validity,
     /// How many rows there were before this one.
     mark: usize,
@@ -31,24 +31,24 @@ pub struct CellSink<'a, E> {
     scratch: Scratch,
 }
 
-impl<E: Envelope> CellSink<'_, E> {
+impl<E: MessageFormat> EncodeSink<'_, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
-        let is_simple = E::IS == Is::Block && plainly && !matches!(options.kinds, Asked::Each(_));
+        let is_simple = E::CLASS == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
         let rules = is_simple.then(|| Rules {
-            given: (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary)),
-            untyped: match options.kinds {
-                Asked::Spelled(Spelling::Bytes(order)) => Some(order),
+            given: (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary)),
+            untyped: match options.types {
+                TypeOption::Untyped(Encoding::Bytes(order)) => Some(order),
                 _ => None,
             },
             drops: options.on_loss == OnLoss::Drop,
             refuses_nulls: options.refuse_null_headers,
-            most_bytes: E::Block::MOST_WRITTEN,
+            max_bytes: E::Headers::MAX_WRITTEN,
         });
-        Ok(CellSink {
+        Ok(EncodeSink {
             writer: Writer::new(options, origin)?,
-            cells: Runs::default(),
+            messages: Runs::default(),
             valid: Validity::default(),
             mark: 0,
             rules,
@@ -57,14 +57,14 @@ impl<E: Envelope> CellSink<'_, E> {
     }
 
     pub fn finish(self) -> ArrayRef {
-        binary::binary(self.cells, binary::nulls(self.valid))
+        binary::binary(self.messages, binary::nulls(self.valid))
     }
 }
 
-impl<'a, E: Envelope> Sink<'a> for CellSink<'a, E> {
+impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        self.writer.header(header, mode)
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
+        self.writer.header(header, report)
     }
 
     #[inline]
@@ -73,28 +73,28 @@ impl<'a, E: Envelope> Sink<'a> for CellSink<'a, E> {
     }
 }
 
-impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
+impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     fn extend(&mut self, other: &Self, seen: Seen) {
-        self.cells.extend(&other.cells, seen);
+        self.messages.extend(&other.messages, seen);
         self.valid.extend(&other.valid);
     }
 
     #[inline]
     fn begin_row(&mut self) {
         self.writer.clear();
-        self.mark = self.cells.count();
+        self.mark = self.messages.count();
     }
 
     #[inline]
-    fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
-        let sealed = self.writer.seal(headers, mode, self.cells.bytes_mut())?;
-        self.cells.end_run();
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
+        let sealed = self.writer.seal(headers, report, self.messages.bytes_mut())?;
+        self.messages.end_run();
         self.valid.push(sealed == Sealed::Written);
         Ok(())
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.cells.byte_len()))
+        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
     }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
@@ -103,12 +103,12 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         if !fits {
             return 0;
         }
-        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
+        let done = encode::encode::<F>(lists, rules, seen, &mut self.messages);
         self.valid.push_all(done);
         done
     }
 
-    fn append_converted<S: Frame, F: Frame>(&mut self, block: &Rows<'a>, most: usize, seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
         let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
             (false, false) => true,
             (false, true) => rules.given.is_some(),
@@ -116,25 +116,25 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
             (true, true) => false,
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let done = encode::convert::<S, F>(block, most, rules, &mut self.scratch, seen, &mut self.cells);
+        let done = encode::convert::<S, F>(block, most, rules, &mut self.scratch, seen, &mut self.messages);
         self.valid.push_all(done);
         done
     }
 
     fn abort_row(&mut self) {
         self.writer.clear();
-        self.cells.truncate(self.mark);
+        self.messages.truncate(self.mark);
         self.valid.truncate(self.mark);
     }
 
     fn null_row(&mut self) {
-        self.cells.end_run();
+        self.messages.end_run();
         self.valid.push(false);
     }
 
     #[inline]
     fn max_offset(&self) -> usize {
-        self.cells.byte_len()
+        self.messages.byte_len()
     }
 
     fn keeps_parts(&self) -> bool {

@@ -7,29 +7,29 @@ use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
-use super::faults::FaultColumn;
+use super::errors::ErrorColumn;
 use super::run::OnError;
 use super::schema;
 use super::select::{SelectSink, Want};
 use super::sink::RowSink;
 use super::validate::Nothing;
-use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
+use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
-use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
+use crate::error::{Code, Direction, Error, ErrorDetail, Located, unknown_name};
 use crate::header::Header;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
-use crate::kernel::{self, Block, ROWS};
-use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
+use crate::kernel::{self, ROWS, RowBlock};
 use crate::op::not_a_batch;
-use crate::walk::{
-    self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, message_len,
-    walk_batch,
+use crate::report::{Either, Exact, Fast, OnLoss, Report, Stop};
+use crate::traits::{
+    self, BatchFormat, Collecting, FieldValue, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
+    ReadOptions, Sink, message_len, parse_batch,
 };
 
 /// How the kernels find the headers of a batch's messages.
-type Frame<B> = <<<B as Batch>::Message as Envelope>::Block as walk::Block>::Frame;
+type Frame<B> = <<<B as BatchFormat>::Message as MessageFormat>::Headers as traits::HeadersFormat>::Frame;
 
 /// The column with the input row that a message comes from.
 const ROW: &str = "row";
@@ -51,9 +51,9 @@ impl Messages {
     }
 
     /// The columns that the sinks make, the row first, and the places of the wanted columns among them.
-    fn places<B: Batch>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
+    fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
-        known.extend(schema::envelope_fields::<B::Message>(self.options.text_keys));
+        known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
         let made = known.iter().filter(|field| field.name() == ROW || self.asks_for(field.name()));
         let made: Vec<_> = made.map(Arc::clone).collect();
         let places = match &self.columns {
@@ -69,62 +69,63 @@ impl Messages {
         Ok((made, places))
     }
 
-    fn fields<B: Batch>(&self) -> Result<Vec<FieldRef>, Error> {
-        check_keys(&self.wants, B::NAME, <B::Message as Envelope>::Block::KEYS)?;
+    fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
+        check_keys(&self.wants, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
         let (made, places) = self.places::<B>()?;
         let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&made[place])).collect();
         fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
         if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::faults_type()));
+            fields.push(schema::nullable("error", schema::errors_type()));
         }
         Ok(fields)
     }
 }
 
-impl Verb for Messages {
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+impl Operation for Messages {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         Err(not_a_batch::<E>())
     }
 
-    fn apply<E: Envelope>(&self, _input: Input<'_>) -> Result<Output, Error> {
+    fn apply<E: MessageFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_a_batch::<E>())
     }
 
-    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
+    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
         Ok(DataType::Struct(self.fields::<B>()?.into()))
     }
 
-    fn apply_batch<B: Batch>(&self, input: Input<'_>) -> Result<Output, Error> {
+    fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let fields = self.fields::<B>()?;
         let (_, places) = self.places::<B>()?;
-        let cells = cells_of::<B::Message>(input.column)?;
+        let batches = binary_column::<B::Message>(input.column)?;
         let mut each = Rows::<'_, '_, B> {
-            verb: self,
+            operation: self,
             rows: Vec::new(),
             both: Some(Both::new(self)),
             pending: Pending::default(),
-            faults: FaultColumn::default(),
+            errors: ErrorColumn::default(),
             row: 0,
             max_offset: input.max_offset,
             full: false,
             failed: None,
             batch: PhantomData,
         };
-        let mut until = cells.row_count();
+        let mut until = batches.row_count();
         let mut whole = 0;
-        for row in input.from..cells.row_count() {
+        for row in input.from..batches.row_count() {
             each.row = input.rows_before + row;
-            if let Some(cell) = cells.cursor(row) {
-                each.cell(cell);
+            if let Some(batch) = batches.cursor(row) {
+                each.batch(batch);
             }
-            if let Some(fault) = each.failed.take() {
-                let located = Located { format: B::NAME, row: Some(each.row), fault };
+            if let Some(error) = each.failed.take() {
+                let located = Located { format: B::NAME, row: Some(each.row), error };
                 return Err(Error::Headers(Direction::Decode, Box::new(located)));
             }
             if each.full {
                 if row == input.from {
-                    let fault = Fault::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
-                    let located = Located { format: B::NAME, row: Some(each.row), fault };
+                    let error =
+                        ErrorDetail::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
+                    let located = Located { format: B::NAME, row: Some(each.row), error };
                     return Err(Error::Headers(Direction::Decode, Box::new(located)));
                 }
                 until = row;
@@ -142,7 +143,7 @@ impl Verb for Messages {
 /// Messages whose headers the kernels are still to read, of one batch.
 #[derive(Default)]
 struct Pending<'a> {
-    rows: Block<'a>,
+    rows: RowBlock<'a>,
     headers: Vec<Cursor<'a>>,
     /// The fields that are kept, message after message.
     fields: Vec<FieldValue<'a>>,
@@ -154,36 +155,36 @@ struct Pending<'a> {
 
 /// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it that
 /// was compressed.
-struct Rows<'v, 'a, B: Batch> {
-    verb: &'v Messages,
+struct Rows<'v, 'a, B: BatchFormat> {
+    operation: &'v Messages,
     rows: Vec<i64>,
     /// `None` while the rows of a compressed set are read.
     both: Option<Both<'a, B::Message>>,
     pending: Pending<'a>,
-    faults: FaultColumn,
+    errors: ErrorColumn,
     row: usize,
     max_offset: usize,
     full: bool,
-    failed: Option<Fault>,
+    failed: Option<ErrorDetail>,
     batch: PhantomData<B>,
 }
 
-impl<'a, B: Batch> Rows<'_, 'a, B> {
+impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     #[inline(always)]
     fn both(&mut self) -> &mut Both<'a, B::Message> {
-        let verb = self.verb;
-        self.both.get_or_insert_with(|| Both::new(verb))
+        let operation = self.operation;
+        self.both.get_or_insert_with(|| Both::new(operation))
     }
 
-    fn cell(&mut self, cell: Cursor<'a>) {
-        let mut mode = Exact::default();
+    fn batch(&mut self, batch: Cursor<'a>) {
+        let mut report = Exact::default();
         // What ends a value is in the mode, in `full` or in `failed`.
-        let _ = walk_batch::<B, _, _>(cell, self.verb.options, &mut mode, self);
+        let _ = parse_batch::<B, _, _>(batch, self.operation.options, &mut report, self);
         let flushed = self.flush();
-        let faults = std::mem::take(&mut mode.faults);
-        if flushed.is_ok() && !faults.is_empty() && !self.has_ended() {
+        let errors = std::mem::take(&mut report.errors);
+        if flushed.is_ok() && !errors.is_empty() && !self.has_ended() {
             // It is the end of the value either way.
-            let _ = self.broken(faults);
+            let _ = self.broken(errors);
         }
     }
 
@@ -192,20 +193,20 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
-    fn broken(&mut self, faults: Vec<Fault>) -> Result<(), Stop> {
-        if self.verb.on_error == OnError::Raise {
-            self.failed = faults.into_iter().next();
+    fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result<(), Stop> {
+        if self.operation.on_error == OnError::Raise {
+            self.failed = errors.into_iter().next();
             return Err(Stop);
         }
         self.both().begin_row();
         self.both().null_row();
-        self.end_row(&faults);
+        self.end_row(&errors);
         Ok(())
     }
 
-    fn end_row(&mut self, faults: &[Fault]) {
-        if self.verb.on_error == OnError::Column {
-            self.faults.push(faults);
+    fn end_row(&mut self, errors: &[ErrorDetail]) {
+        if self.operation.on_error == OnError::Column {
+            self.errors.push(errors);
         }
         self.rows.push(self.row as i64);
     }
@@ -217,12 +218,12 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         fields: &[FieldValue<'a>],
         block: Option<Cursor<'a>>,
         len: usize,
-        mode: &Exact,
+        report: &Exact,
     ) -> Result<bool, Stop> {
-        let options = &self.verb.options;
+        let options = &self.operation.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_types && Frame::<B>::TYPED;
-        let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && mode.faults.is_empty();
+        let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && report.errors.is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);
@@ -234,10 +235,10 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
             self.flush()?;
         }
         if self.pending.headers.is_empty() {
-            (self.pending.number, self.pending.place) = (mode.messages, mode.place);
+            (self.pending.number, self.pending.place) = (report.messages, report.place);
         }
-        let verb = self.verb;
-        let both = self.both.get_or_insert_with(|| Both::new(verb));
+        let operation = self.operation;
+        let both = self.both.get_or_insert_with(|| Both::new(operation));
         self.pending.fields.extend(both.list.kept(fields));
         self.pending.rows.push(Some(span), len);
         self.pending.headers.push(headers);
@@ -248,15 +249,15 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
     #[inline(never)]
     fn flush(&mut self) -> Result<(), Stop> {
         let mut pending = std::mem::take(&mut self.pending);
-        let (all, options, max_offset) = (pending.headers.len(), self.verb.options, self.max_offset);
+        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.max_offset);
         let count = self.both().list.field_count();
         let mut next = 0;
         while next < all && !self.has_ended() {
             let fields = &pending.fields[next * count..];
             let done = self.both().append::<Frame<B>>(&mut pending.rows, fields, options.limits.headers, max_offset);
             self.rows.extend(std::iter::repeat_n(self.row as i64, done));
-            if self.verb.on_error == OnError::Column {
-                self.faults.push_whole(done);
+            if self.operation.on_error == OnError::Column {
+                self.errors.push_whole(done);
             }
             next += done;
             if next < all {
@@ -296,20 +297,20 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         block: Option<Cursor<'a>>,
         exact: &mut Exact,
     ) -> Result<(), Stop> {
-        let (options, on_error) = (self.verb.options, self.verb.on_error);
+        let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
         both.begin_row();
-        let (mut faults, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
-        if !exact.faults.is_empty() || walk_message::<B, _>(kept, block, options, &mut fast, both).is_err() {
+        let (mut errors, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
+        if !exact.errors.is_empty() || parse_headers::<B, _>(kept, block, options, &mut fast, both).is_err() {
             both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
-            let ended = walk_message::<B, _>(kept, block, options, exact, both);
+            let ended = parse_headers::<B, _>(kept, block, options, exact, both);
             // A block that breaks leaves the frame, and so the messages after this one, as they were.
             let broken = std::mem::replace(&mut exact.broken, framed);
-            faults = std::mem::take(&mut exact.faults);
+            errors = std::mem::take(&mut exact.errors);
             match on_error {
                 OnError::Raise => {
-                    self.failed = faults.into_iter().next();
+                    self.failed = errors.into_iter().next();
                     return Err(Stop);
                 }
                 OnError::Null if broken => {
@@ -324,42 +325,48 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
             }
         }
         let reached = both.list.max_offset().max(both.select.max_offset());
-        if reached > self.max_offset || self.faults.would_pass(&faults, self.max_offset) {
+        if reached > self.max_offset || self.errors.would_pass(&errors, self.max_offset) {
             self.both().abort_row();
             self.full = true;
             return Err(Stop);
         }
-        self.end_row(&faults);
+        self.end_row(&errors);
         Ok(())
     }
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
-        let both = self.both.unwrap_or_else(|| Both::new(self.verb));
+        let both = self.both.unwrap_or_else(|| Both::new(self.operation));
         let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
         made.extend(both.list.finish().0);
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
         columns.extend(both.select.finish());
         if on_error == OnError::Column {
-            columns.push(self.faults.finish());
+            columns.push(self.errors.finish());
         }
         columns
     }
 }
 
 /// Both sinks of a message at once.
-struct Both<'a, E: Envelope> {
+struct Both<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
     /// Reads headers that are neither kept nor selected from.
     nothing: Nothing,
 }
 
-impl<'a, E: Envelope> Both<'a, E> {
-    fn new(verb: &Messages) -> Self {
-        let list = ListSink::new(verb.options.text_keys, None);
+impl<'a, E: MessageFormat> Both<'a, E> {
+    fn new(operation: &Messages) -> Self {
+        let list = ListSink::new(operation.options.text_keys, None);
         Both {
-            list: list.keep(|field| verb.asks_for(field.name)),
-            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, E::Block::KINDS.are_carried(), None),
+            list: list.keep(|field| operation.asks_for(field.name)),
+            select: SelectSink::new(
+                &operation.wants,
+                operation.dialect,
+                E::Headers::ORDER,
+                E::Headers::TYPES.is_typed(),
+                None,
+            ),
             nothing: Nothing::default(),
         }
     }
@@ -373,7 +380,7 @@ impl<'a, E: Envelope> Both<'a, E> {
     /// how many.
     fn append<F: kernel::frame::Frame>(
         &mut self,
-        rows: &mut Block<'a>,
+        rows: &mut RowBlock<'a>,
         fields: &[FieldValue<'_>],
         most: usize,
         max_offset: usize,
@@ -414,9 +421,9 @@ impl<'a, E: Envelope> Both<'a, E> {
         self.select.begin_row();
     }
 
-    fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
-        self.list.end_row(headers, mode)?;
-        self.select.end_row(headers, mode)
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
+        self.list.end_row(headers, report)?;
+        self.select.end_row(headers, report)
     }
 
     fn abort_row(&mut self) {
@@ -430,59 +437,59 @@ impl<'a, E: Envelope> Both<'a, E> {
     }
 }
 
-impl<'a, E: Envelope> Sink<'a> for Both<'a, E> {
+impl<'a, E: MessageFormat> Sink<'a> for Both<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
         if self.list.keeps_headers() {
             // Few messages are selected from and kept whole.
-            self.select.header(header.clone(), mode)?;
-            return self.list.header(header, mode);
+            self.select.header(header.clone(), report)?;
+            return self.list.header(header, report);
         }
-        self.select.header(header, mode)
+        self.select.header(header, report)
     }
 }
 
-impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
+impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
     // Inlined where the fields are made: what kind of value each of them is does not have to be asked for there.
     #[inline(always)]
-    fn message<M: Noting>(
+    fn message<R: Collecting>(
         &mut self,
         fields: &[FieldValue<'a>],
         block: Option<Cursor<'a>>,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<(), Stop> {
         if self.has_ended() {
             return Err(Stop);
         }
-        let (len, exact) = (message_len(fields, block), mode.noted());
-        self.verb.options.limits.check_message(len, exact)?;
+        let (len, exact) = (message_len(fields, block), report.collected());
+        self.operation.options.limits.check_message(len, exact)?;
         match self.keep(fields, block, len, exact)? {
             true => Ok(()),
             false => self.read_exactly(fields, block, exact),
         }
     }
 
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result<(), Stop> {
         self.flush()?;
-        mode.enter_header(None);
-        self.verb.options.limits.check_message(0, mode.noted())?;
-        let exact = mode.noted();
+        report.enter_header(None);
+        self.operation.options.limits.check_message(0, report.collected())?;
+        let exact = report.collected();
         exact.broken = false;
-        let faults = std::mem::take(&mut exact.faults);
-        self.broken(faults)
+        let errors = std::mem::take(&mut exact.errors);
+        self.broken(errors)
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         // What fails here is remembered, and the next message stops.
         let _ = self.flush();
         let mut inner = Rows {
-            verb: self.verb,
+            operation: self.operation,
             rows: std::mem::take(&mut self.rows),
             both: self.both.take().map(Both::rebind),
             pending: Pending::default(),
-            faults: std::mem::take(&mut self.faults),
+            errors: std::mem::take(&mut self.errors),
             row: self.row,
             max_offset: self.max_offset,
             full: self.full,
@@ -493,7 +500,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         let _ = inner.flush();
         self.rows = inner.rows;
         self.both = inner.both.map(Both::rebind);
-        self.faults = inner.faults;
+        self.errors = inner.errors;
         self.full = inner.full;
         self.failed = inner.failed;
         handed
@@ -501,24 +508,24 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
 }
 
 /// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
-fn walk_message<'a, B: Batch, M: Mode>(
+fn parse_headers<'a, B: BatchFormat, R: Report>(
     kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
-    mode: &mut M,
+    report: &mut R,
     sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
     sink.list.push_kept(kept);
-    let walked = block.map(|cursor| <B::Message as Envelope>::Block::walk(cursor, options, mode, sink));
-    let presence = match (walked, mode.either()) {
+    let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, report, sink));
+    let presence = match (parsed, report.either()) {
         (None, _) => Presence::Absent,
         (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
         (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
-        (Some(Ok(())), Either::Exact(exact)) if exact.faults.iter().any(|fault| fault.header.is_some()) => {
+        (Some(Ok(())), Either::Exact(exact)) if exact.errors.iter().any(|error| error.header.is_some()) => {
             Presence::Damaged
         }
         (Some(Ok(())), _) => Presence::Whole,
     };
-    mode.enter_header(None);
-    sink.end_row(presence, mode)
+    report.enter_header(None);
+    sink.end_row(presence, report)
 }

@@ -5,7 +5,7 @@ pub mod binary;
 pub mod column;
 pub mod decode;
 pub mod encode;
-pub mod faults;
+pub mod errors;
 pub mod input;
 pub mod messages;
 pub mod rows;
@@ -28,18 +28,18 @@ use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
-use crate::mode::OnLoss;
+use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
-use crate::op::is_a_batch;
 use crate::op::write::Origin;
+use crate::report::OnLoss;
+use crate::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
-use crate::walk::{Batch, Block, Envelope, Is, ReadOptions, WriteOptions};
 
 use binary::ViewInput;
 use decode::ListSink;
-use encode::CellSink;
+use encode::EncodeSink;
 use input::{Bytes, Lists};
-use rows::{BatchRows, CellRows, ConvertedRows, ListRows, Rows, StructRows};
+use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 use validate::Nothing;
@@ -76,49 +76,49 @@ pub struct Output {
 }
 
 /// An operation on columns: the type of its output, known before any row is read, and the operation itself.
-pub trait Verb {
+pub trait Operation {
     /// The direction of the error when a result is too large.
     const DIRECTION: Direction = Direction::Decode;
 
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error>;
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error>;
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error>;
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error>;
 
-    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
-        Err(is_a_batch::<B>())
+    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
+        Err(batch_needs_messages::<B>())
     }
 
-    fn apply_batch<B: Batch>(&self, _input: Input<'_>) -> Result<Output, Error> {
-        Err(is_a_batch::<B>())
+    fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
+        Err(batch_needs_messages::<B>())
     }
 }
 
-/// [`Verb::apply`] for a format that is known by name.
+/// [`Operation::apply`] for a format that is known by name.
 pub struct Apply<'a, V>(pub &'a V, pub Input<'a>);
 
-impl<V: Verb> Visitor for Apply<'_, V> {
+impl<V: Operation> Visitor for Apply<'_, V> {
     type Out = Result<Output, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
+    fn visit<E: MessageFormat>(self) -> Self::Out {
         self.0.apply::<E>(self.1)
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         self.0.apply_batch::<B>(self.1)
     }
 }
 
-/// [`Verb::output_type`] for a format that is known by name.
+/// [`Operation::output_type`] for a format that is known by name.
 pub struct TypeOf<'a, V>(pub &'a V);
 
-impl<V: Verb> Visitor for TypeOf<'_, V> {
+impl<V: Operation> Visitor for TypeOf<'_, V> {
     type Out = Result<DataType, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
+    fn visit<E: MessageFormat>(self) -> Self::Out {
         self.0.output_type::<E>()
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         self.0.batch_type::<B>()
     }
 }
@@ -133,22 +133,22 @@ pub struct Decode {
 }
 
 impl Decode {
-    fn fields<E: Envelope>(&self) -> Vec<FieldRef> {
-        let mut fields = schema::envelope_fields::<E>(self.options.text_keys);
+    fn fields<E: MessageFormat>(&self) -> Vec<FieldRef> {
+        let mut fields = schema::message_fields::<E>(self.options.text_keys);
         if self.views {
             fields
                 .iter_mut()
                 .for_each(|field| *field = schema::nullable(field.name(), schema::with_views(field.data_type())));
         }
         if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::faults_type()));
+            fields.push(schema::nullable("error", schema::errors_type()));
         }
         fields
     }
 }
 
-impl Verb for Decode {
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+impl Operation for Decode {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         Ok(match self.on_error {
             OnError::Column => DataType::Struct(self.fields::<E>().into()),
             OnError::Raise | OnError::Null if self.views => {
@@ -158,23 +158,23 @@ impl Verb for Decode {
         })
     }
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let cells = cells_of::<E>(input.column)?;
-        let rows = CellRows::<E>::new(cells, self.options);
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let messages = binary_column::<E>(input.column)?;
+        let rows = MessageRows::<E>::new(messages, self.options);
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
-        let views = self.views.then(|| ViewInput::new(cells));
+        let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
         let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
-        let column = match (self.on_error, E::IS) {
-            (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
-            (OnError::Raise | OnError::Null, Is::Envelope | Is::Batch) => {
+        let column = match (self.on_error, E::CLASS) {
+            (OnError::Raise | OnError::Null, Class::Headers) => columns.swap_remove(0),
+            (OnError::Raise | OnError::Null, Class::Message | Class::Batch) => {
                 struct_of(self.fields::<E>(), columns, binary::nulls(has_message), until - input.from)
             }
             (OnError::Column, _) => {
-                columns.push(findings.faults.finish());
+                columns.push(findings.errors.finish());
                 // A row that failed is a row all the same: its faults stand in it.
-                let nulls = nulls_without_faults(has_message, &columns);
+                let nulls = nulls_without_errors(has_message, &columns);
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
         };
@@ -188,22 +188,22 @@ pub struct Encode {
     pub options: WriteOptions,
 }
 
-impl Verb for Encode {
+impl Operation for Encode {
     const DIRECTION: Direction = Direction::Encode;
 
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let plan = Plan { on_loss: self.options.on_loss, ..input.plan(E::NAME, Direction::Encode, OnError::Raise) };
-        match E::IS {
-            Is::Block => {
+        match E::CLASS {
+            Class::Headers => {
                 let rows = list_rows::<E>(input.column)?;
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
-            Is::Envelope | Is::Batch => {
-                let rows = StructRows::<<E::Block as Block>::Frame>::new::<E>(input.column)?;
+            Class::Message | Class::Batch => {
+                let rows = StructRows::<<E::Headers as HeadersFormat>::Frame>::new::<E>(input.column)?;
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
         }
@@ -219,31 +219,31 @@ pub struct Convert {
     pub on_error: OnError,
 }
 
-impl Verb for Convert {
+impl Operation for Convert {
     const DIRECTION: Direction = Direction::Convert;
 
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         Ok(written_type(self.write.on_loss, self.on_error))
     }
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let cells = cells_of::<E>(input.column)?;
-        self.target.visit(ConvertInto { verb: self, cells, source: reader::<E>(), input })
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let messages = binary_column::<E>(input.column)?;
+        self.target.visit(ConvertInto { operation: self, messages, source: reader::<E>(), input })
     }
 
-    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
+    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
         Err(not_one_by_one(B::NAME))
     }
 
-    fn apply_batch<B: Batch>(&self, _input: Input<'_>) -> Result<Output, Error> {
+    fn apply_batch<B: BatchFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
         Err(not_one_by_one(B::NAME))
     }
 }
 
 /// The half of convert that knows its target.
 struct ConvertInto<'a> {
-    verb: &'a Convert,
-    cells: Bytes<'a>,
+    operation: &'a Convert,
+    messages: Bytes<'a>,
     source: Box<dyn Reader>,
     input: Input<'a>,
 }
@@ -251,19 +251,20 @@ struct ConvertInto<'a> {
 impl Visitor for ConvertInto<'_> {
     type Out = Result<Output, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let ConvertInto { verb, cells, source, input } = self;
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        let ConvertInto { operation, messages, source, input } = self;
         let plan = Plan {
             target: Some(E::NAME),
-            on_loss: verb.write.on_loss,
-            ..input.plan(source.name(), Direction::Decode, verb.on_error)
+            on_loss: operation.write.on_loss,
+            ..input.plan(source.name(), Direction::Decode, operation.on_error)
         };
         let origin = Origin { order: source.order(), keys: source.keys(), direction: Direction::Convert };
-        let rows = ConvertedRows::<<E::Block as Block>::Frame>::new(cells, verb.read, source, E::FIELDS);
-        write_rows::<E, _>(&rows, input, &plan, verb.write.clone(), origin)
+        let rows =
+            ConvertedRows::<<E::Headers as HeadersFormat>::Frame>::new(messages, operation.read, source, E::FIELDS);
+        write_rows::<E, _>(&rows, input, &plan, operation.write.clone(), origin)
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(no_target(B::NAME))
     }
 }
@@ -275,7 +276,7 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
         fields.push(schema::nullable("losses", schema::losses_type()));
     }
     if on_error == OnError::Column {
-        fields.push(schema::nullable("error", schema::faults_type()));
+        fields.push(schema::nullable("error", schema::errors_type()));
     }
     match fields.len() {
         1 => DataType::Binary,
@@ -283,21 +284,21 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     }
 }
 
-fn write_rows<'a, E: Envelope, R: Rows<'a>>(
+fn write_rows<'a, E: MessageFormat, R: Rows<'a>>(
     rows: &R,
     input: Input<'a>,
     plan: &Plan,
     options: WriteOptions,
     origin: Origin,
 ) -> Result<Output, Error> {
-    let make = || CellSink::<E>::new(options.clone(), origin);
+    let make = || EncodeSink::<E>::new(options.clone(), origin);
     let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
     let mut columns = vec![sink.finish()];
     if plan.on_loss == OnLoss::Report {
         columns.push(findings.losses.finish());
     }
     if plan.on_error == OnError::Column {
-        columns.push(findings.faults.finish());
+        columns.push(findings.errors.finish());
     }
     let column = match written_type(plan.on_loss, plan.on_error) {
         DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
@@ -323,7 +324,7 @@ impl Select {
         let of = |want| if self.views { schema::with_views(&of(want)) } else { of(want) };
         let mut fields: Vec<_> = self.wants.iter().map(|want| schema::nullable(&want.output, of(want))).collect();
         if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::faults_type()));
+            fields.push(schema::nullable("error", schema::errors_type()));
         }
         fields
     }
@@ -342,30 +343,30 @@ impl Select {
         let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
-            columns.push(findings.faults.finish());
+            columns.push(findings.errors.finish());
         }
         Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
     }
 }
 
-impl Verb for Select {
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
-        check_keys(&self.wants, E::NAME, E::Block::KEYS)?;
+impl Operation for Select {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        check_keys(&self.wants, E::NAME, E::Headers::KEYS)?;
         Ok(DataType::Struct(self.fields().into()))
     }
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
-        check_keys(&self.wants, E::NAME, E::Block::KEYS)?;
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        check_keys(&self.wants, E::NAME, E::Headers::KEYS)?;
         match Lists::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
-                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, E::Block::KINDS.are_carried())
+                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, E::Headers::TYPES.is_typed())
             }
             None => {
-                let cells = cells_of::<E>(input.column)?;
-                let rows = CellRows::<E>::new(cells, self.options);
-                self.run_rows(&rows, input, E::NAME, E::Block::ORDER, E::Block::KINDS.are_carried())
+                let messages = binary_column::<E>(input.column)?;
+                let rows = MessageRows::<E>::new(messages, self.options);
+                self.run_rows(&rows, input, E::NAME, E::Headers::ORDER, E::Headers::TYPES.is_typed())
             }
         }
     }
@@ -381,41 +382,45 @@ impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
         let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
-        Ok(Output { column: findings.faults.finish(), until })
+        Ok(Output { column: findings.errors.finish(), until })
     }
 }
 
-impl Verb for Validate {
-    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
-        Ok(schema::faults_type())
+impl Operation for Validate {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        Ok(schema::errors_type())
     }
 
-    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
-        Ok(schema::faults_type())
+    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
+        Ok(schema::errors_type())
     }
 
-    fn apply_batch<B: Batch>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let cells = cells_of::<B::Message>(input.column)?;
-        self.run_rows(&BatchRows::<B>::new(cells, self.options), input, B::NAME)
+    fn apply_batch<B: BatchFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let messages = binary_column::<B::Message>(input.column)?;
+        self.run_rows(&BatchRows::<B>::new(messages, self.options), input, B::NAME)
     }
 
-    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         match Lists::of(input.column) {
             Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME),
-            None => self.run_rows(&CellRows::<E>::new(cells_of::<E>(input.column)?, self.options), input, E::NAME),
+            None => {
+                self.run_rows(&MessageRows::<E>::new(binary_column::<E>(input.column)?, self.options), input, E::NAME)
+            }
         }
     }
 }
 
-fn cells_of<E: Envelope>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
+fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
     Bytes::of(column).ok_or_else(|| {
-        let given = schema::spelled(column.data_type());
+        let given = schema::type_name(column.data_type());
         Error::Type(format!("the column is {given}, and {} is read from binary, large_binary or binary_view", E::NAME))
     })
 }
 
-fn list_rows<E: Envelope>(column: &dyn Array) -> Result<ListRows<'_, <E::Block as Block>::Frame>, Error> {
-    ListRows::new(column, E::Block::KEYS, &schema::headers_type::<E::Block>(false))
+fn list_rows<E: MessageFormat>(
+    column: &dyn Array,
+) -> Result<ListRows<'_, <E::Headers as HeadersFormat>::Frame>, Error> {
+    ListRows::new(column, E::Headers::KEYS, &schema::headers_type::<E::Headers>(false))
 }
 
 fn check_keys(wants: &[Want], format: &str, form: KeyForm) -> Result<(), Error> {
@@ -430,7 +435,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
 }
 
 /// The nulls of decoded messages. A row with errors is never null.
-fn nulls_without_faults(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
+fn nulls_without_errors(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
     let messages = binary::nulls(has_message)?;
     let faulty = columns.last()?;
     Some((0..messages.len()).map(|row| messages.is_valid(row) || faulty.is_valid(row)).collect())

@@ -21,19 +21,20 @@ use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Seen;
-use crate::kernel::encode::{most_bytes, most_converted};
+use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
-use crate::kind::Kind;
-use crate::mode::{Either, Fast, Mode, OnLoss, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::Inspect;
 use crate::op::values::MessageSink;
-use crate::value::ByteOrder;
-use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell,
+use crate::report::{Either, Fast, OnLoss, Report, Stop};
+use crate::traits::{
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink, open_checked,
+    parse_message,
 };
+use crate::value::ByteOrder;
+use crate::value_type::ValueType;
 
 /// Rows of a column, each a message's headers and fields. Several threads may read them.
 pub trait Rows<'a>: Sync {
@@ -66,42 +67,42 @@ pub trait Rows<'a>: Sync {
     }
 
     /// Hands the fields and headers of a row to the sink.
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         block: &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop>;
 }
 
 /// Serialized messages of a format.
-pub struct CellRows<'a, E> {
-    cells: Bytes<'a>,
+pub struct MessageRows<'a, E> {
+    messages: Bytes<'a>,
     options: ReadOptions,
     format: PhantomData<fn() -> E>,
 }
 
-impl<'a, E: Envelope> CellRows<'a, E> {
-    pub fn new(cells: Bytes<'a>, options: ReadOptions) -> Self {
-        CellRows { cells, options, format: PhantomData }
+impl<'a, E: MessageFormat> MessageRows<'a, E> {
+    pub fn new(messages: Bytes<'a>, options: ReadOptions) -> Self {
+        MessageRows { messages, options, format: PhantomData }
     }
 }
 
-impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
-    type Block = kernel::Block<'a>;
+impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
+    type Block = kernel::RowBlock<'a>;
 
     fn block(&self) -> Self::Block {
-        kernel::Block::new()
+        kernel::RowBlock::new()
     }
 
     fn row_count(&self) -> usize {
-        self.cells.row_count()
+        self.messages.row_count()
     }
 
     #[inline]
     fn is_null(&self, row: usize) -> bool {
-        self.cells.is_null(row)
+        self.messages.is_null(row)
     }
 
     fn append<S: RowSink<'a>>(
@@ -112,14 +113,14 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         seen: Seen,
         sink: &mut S,
     ) -> (usize, usize) {
-        let is_strict = self.options.strict_types && <E::Block as Block>::Frame::TYPED;
-        if !<E::Block as Block>::Frame::READS || self.options.lenient || is_strict {
+        let is_strict = self.options.strict_types && <E::Headers as HeadersFormat>::Frame::TYPED;
+        if !<E::Headers as HeadersFormat>::Frame::READS || self.options.lenient || is_strict {
             return (0, 0);
         }
-        let Some(room) = sink.room::<<E::Block as Block>::Frame>(max_offset) else { return (0, 0) };
+        let Some(room) = sink.room::<<E::Headers as HeadersFormat>::Frame>(max_offset) else { return (0, 0) };
         block.clear();
         for row in rows {
-            let Some(cell) = self.cells.cursor(row) else {
+            let Some(data) = self.messages.cursor(row) else {
                 if !block.has_room(ROWS, 0) {
                     break;
                 }
@@ -127,35 +128,37 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
                 block.push(None, 0);
                 continue;
             };
-            let len = cell.remaining();
+            let len = data.remaining();
             if !block.has_room(ROWS, len) || block.byte_len() + len > room {
                 break;
             }
-            let Ok(opened) = open_cell::<E, _>(cell, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
-            let Some(span) = opened.block.and_then(|block| block.span()) else { break };
+            let Ok(opened) = open_checked::<E, _>(data, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
+            let Some(span) = opened.headers.and_then(|block| block.span()) else { break };
             sink.open_row(Some(opened.fields.as_ref()));
             block.push(Some(span), len);
         }
         match block.rows().len() {
             0 => (0, 0),
-            given => (given, sink.append::<<E::Block as Block>::Frame>(block, self.options.limits.headers, seen)),
+            given => {
+                (given, sink.append::<<E::Headers as HeadersFormat>::Frame>(block, self.options.limits.headers, seen))
+            }
         }
     }
 
     fn before(&self, row: usize) -> usize {
-        self.cells.before(row)
+        self.messages.before(row)
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop> {
-        let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
-        walk_cell::<E, M, S>(cell, self.options, mode, sink)
+        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
+        parse_message::<E, R, S>(data, self.options, report, sink)
     }
 }
 
@@ -166,13 +169,13 @@ pub struct BatchRows<'a, B> {
     format: PhantomData<fn() -> B>,
 }
 
-impl<'a, B: Batch> BatchRows<'a, B> {
+impl<'a, B: BatchFormat> BatchRows<'a, B> {
     pub fn new(batches: Bytes<'a>, options: ReadOptions) -> Self {
         BatchRows { batches, options, format: PhantomData }
     }
 }
 
-impl<'a, B: Batch> Rows<'a> for BatchRows<'a, B> {
+impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -189,22 +192,22 @@ impl<'a, B: Batch> Rows<'a> for BatchRows<'a, B> {
         self.batches.before(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         _sink: &mut S,
     ) -> Result<Presence, Stop> {
-        let (Some(cell), Either::Exact(exact)) = (self.batches.get(row), mode.either()) else { return Err(Stop) };
-        exact.faults = Inspect { cell, options: self.options }.visit_batch::<B>().faults;
+        let (Some(data), Either::Exact(exact)) = (self.batches.get(row), report.either()) else { return Err(Stop) };
+        exact.errors = Inspect { data, options: self.options }.visit_batch::<B>().errors;
         Ok(Presence::Absent)
     }
 }
 
 /// Serialized messages of a format, whose fields are those of another format.
 pub struct ConvertedRows<'a, F> {
-    cells: Bytes<'a>,
+    messages: Bytes<'a>,
     options: ReadOptions,
     source: Box<dyn Reader>,
     target: &'static [Field],
@@ -212,20 +215,20 @@ pub struct ConvertedRows<'a, F> {
 }
 
 impl<'a, F: Frame> ConvertedRows<'a, F> {
-    pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
-        ConvertedRows { cells, options, source, target, frame: PhantomData }
+    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
+        ConvertedRows { messages, options, source, target, frame: PhantomData }
     }
 
     /// Has the sink append a block of rows in a layout.
     fn convert<L: Frame, S: RowSink<'a>>(
         &self,
-        block: &kernel::Block<'a>,
+        block: &kernel::RowBlock<'a>,
         room: usize,
         seen: Seen,
         sink: &mut S,
     ) -> (usize, usize) {
         match block.rows().len() {
-            given @ 1.. if most_converted::<L, F>(block) <= room => {
+            given @ 1.. if max_converted::<L, F>(block) <= room => {
                 (given, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
             }
             _ => (0, 0),
@@ -234,7 +237,7 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
 }
 
 impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
-    type Block = (Option<kernel::Block<'a>>, MessageSink<'a>);
+    type Block = (Option<kernel::RowBlock<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
         let typed = [TypeId::of::<Typed<Iggy>>(), TypeId::of::<Typed<Iggy2023>>()];
@@ -242,7 +245,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
         });
         let is_simple = F::WRITES && has_kernel && !self.options.lenient;
-        (is_simple.then(kernel::Block::new), MessageSink::default())
+        (is_simple.then(kernel::RowBlock::new), MessageSink::default())
     }
 
     fn append<S: RowSink<'a>>(
@@ -256,9 +259,9 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         let (Some(block), Some(room)) = (block, sink.room::<F>(max_offset)) else { return (0, 0) };
         block.clear();
         for row in rows {
-            let Some(cell) = self.cells.cursor(row) else { break };
-            let len = cell.remaining();
-            let Some(span) = cell.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
+            let Some(data) = self.messages.cursor(row) else { break };
+            let len = data.remaining();
+            let Some(span) = data.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
             if !block.has_room(ROWS, len) {
                 break;
             }
@@ -275,28 +278,28 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
     }
 
     fn before(&self, row: usize) -> usize {
-        self.cells.before(row)
+        self.messages.before(row)
     }
 
     fn row_count(&self) -> usize {
-        self.cells.row_count()
+        self.messages.row_count()
     }
 
     fn is_null(&self, row: usize) -> bool {
-        self.cells.is_null(row)
+        self.messages.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         (_, message): &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop> {
-        let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
+        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         message.clear();
-        let presence = self.source.gather(cell, self.options, mode.either(), message)?;
-        hand_over(message, self.source.fields(), self.target, mode, sink)?;
+        let presence = self.source.gather(data, self.options, report.either(), message)?;
+        hand_over(message, self.source.fields(), self.target, report, sink)?;
         Ok(presence)
     }
 }
@@ -306,7 +309,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
 enum Keys<'a> {
     Text(Texts<'a>),
     Int(&'a Int32Array),
-    Typed { kinds: Texts<'a>, bits: Bytes<'a> },
+    Typed { types: Texts<'a>, bits: Bytes<'a> },
 }
 
 impl<'a> Keys<'a> {
@@ -316,7 +319,7 @@ impl<'a> Keys<'a> {
         match (form, elements.column_by_name("key_type")) {
             (KeyForm::Text | KeyForm::Typed, None) => Texts::of(key).map(Keys::Text),
             (KeyForm::Int, None) => key.as_primitive_opt().map(Keys::Int),
-            (KeyForm::Typed, Some(kinds)) => Some(Keys::Typed { kinds: Texts::of(kinds)?, bits: Bytes::of(key)? }),
+            (KeyForm::Typed, Some(types)) => Some(Keys::Typed { types: Texts::of(types)?, bits: Bytes::of(key)? }),
             (KeyForm::Text | KeyForm::Int, Some(_)) => None,
         }
     }
@@ -324,7 +327,7 @@ impl<'a> Keys<'a> {
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
     fn beside(
         self,
-        kinds: Option<Texts<'a>>,
+        types: Option<Texts<'a>>,
         values: Bytes<'a>,
         elements: &'a StructArray,
         places: Range<usize>,
@@ -332,14 +335,14 @@ impl<'a> Keys<'a> {
         let Bytes::Small(values) = values else { return None };
         let (key_types, keys, nulls) = match self {
             Keys::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
-            Keys::Typed { kinds: Texts::Small(kinds), bits: Bytes::Small(bits) } => {
-                (Some(names(kinds)), strings(bits), kinds.null_count() + bits.null_count())
+            Keys::Typed { types: Texts::Small(types), bits: Bytes::Small(bits) } => {
+                (Some(names(types)), strings(bits), types.null_count() + bits.null_count())
             }
             _ => return None,
         };
-        let types = match kinds {
+        let types = match types {
             None => None,
-            Some(Texts::Small(kinds)) => Some(names(kinds)),
+            Some(Texts::Small(types)) => Some(names(types)),
             Some(_) => return None,
         };
         let has_value = values.nulls().map(bits);
@@ -365,7 +368,7 @@ pub struct ListRows<'a, F> {
     lists: Lists<'a>,
     elements: &'a StructArray,
     keys: Keys<'a>,
-    kinds: Option<Texts<'a>>,
+    types: Option<Texts<'a>>,
     values: Bytes<'a>,
     /// All headers, where they lie as the kernels read them.
     columns: Option<Columns<'a>>,
@@ -375,75 +378,76 @@ pub struct ListRows<'a, F> {
 impl<'a, F: Frame> ListRows<'a, F> {
     /// Finds keys, kinds and values by their names; `wanted` is the type that the error names.
     pub fn new(array: &'a dyn Array, keys: KeyForm, wanted: &DataType) -> Result<Self, Error> {
-        let misfit = || schema::misfit(wanted, array.data_type());
-        let lists = Lists::of(array).ok_or_else(misfit)?;
-        let elements = lists.elements().ok_or_else(misfit)?;
+        let mismatch = || schema::mismatch(wanted, array.data_type());
+        let lists = Lists::of(array).ok_or_else(mismatch)?;
+        let elements = lists.elements().ok_or_else(mismatch)?;
         let known = ["key_type", "key", "type", "value"];
         if elements.column_names().iter().any(|name| !known.contains(name)) {
-            return Err(misfit());
+            return Err(mismatch());
         }
-        let keys = Keys::of(elements, keys).ok_or_else(misfit)?;
-        let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(misfit)?;
-        let kinds = match elements.column_by_name("type") {
-            Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
+        let keys = Keys::of(elements, keys).ok_or_else(mismatch)?;
+        let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(mismatch)?;
+        let types = match elements.column_by_name("type") {
+            Some(column) => Some(Texts::of(column).ok_or_else(mismatch)?),
             None => None,
         };
-        let columns = keys.beside(kinds, values, elements, lists.places());
-        Ok(ListRows { lists, elements, keys, kinds, values, columns, frame: PhantomData })
+        let columns = keys.beside(types, values, elements, lists.places());
+        Ok(ListRows { lists, elements, keys, types, values, columns, frame: PhantomData })
     }
 
     /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.
     #[inline(always)]
-    fn walk_keys<K: Copy, M: Mode, S: Sink<'a>>(
+    fn parse_keys<K: Copy, R: Report, S: Sink<'a>>(
         &self,
         places: Range<usize>,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
-        get: impl Fn(usize, &mut M) -> Result<Option<K>, Stop>,
+        get: impl Fn(usize, &mut R) -> Result<Option<K>, Stop>,
         key: impl Fn(K) -> Key<'a>,
     ) -> Result<(), Stop> {
         for (index, place) in places.enumerate() {
-            mode.enter_header(Some(index));
+            report.enter_header(Some(index));
             if self.elements.is_null(place) {
-                null_key(mode)?;
+                null_key(report)?;
                 continue;
             }
-            let Some(found) = get(place, mode)? else { continue };
+            let Some(found) = get(place, report)? else { continue };
             // Made where it stays: a key that is passed through memory costs more than finding it.
-            let mut header = Header { index, key: key(found), kind: None, value: self.values.get(place), at: None };
-            mode.name_header(&header.key);
-            header.kind = match self.kinds.and_then(|kinds| kinds.get(place)) {
+            let mut header =
+                Header { index, key: key(found), value_type: None, value: self.values.get(place), at: None };
+            report.name_header(&header.key);
+            header.value_type = match self.types.and_then(|types| types.get(place)) {
                 None => None,
-                Some(name) => match Kind::parse(name) {
-                    Some(kind) => Some(kind),
+                Some(name) => match ValueType::parse(name) {
+                    Some(value_type) => Some(value_type),
                     None => {
-                        unknown_type(name, mode)?;
+                        unknown_type(name, report)?;
                         continue;
                     }
                 },
             };
-            sink.header(header, mode)?;
+            sink.header(header, report)?;
         }
-        mode.enter_header(None);
+        report.enter_header(None);
         Ok(())
     }
 }
 
 #[cold]
-fn null_key<M: Mode>(mode: &mut M) -> Result<(), Stop> {
-    mode.soft(Code::NullKey, None, || "the key is null".into())
+fn null_key<R: Report>(report: &mut R) -> Result<(), Stop> {
+    report.error(Code::NullKey, None, || "the key is null".into())
 }
 
 #[cold]
-fn unknown_type<M: Mode>(name: &str, mode: &mut M) -> Result<(), Stop> {
-    mode.soft(Code::UnknownType, None, || format!("unknown type '{name}'"))
+fn unknown_type<R: Report>(name: &str, report: &mut R) -> Result<(), Stop> {
+    report.error(Code::UnknownType, None, || format!("unknown type '{name}'"))
 }
 
 /// A key, or that there is none.
 #[inline(always)]
-fn or_null<K, M: Mode>(key: Option<K>, mode: &mut M) -> Result<Option<K>, Stop> {
+fn or_null<K, R: Report>(key: Option<K>, report: &mut R) -> Result<Option<K>, Stop> {
     if key.is_none() {
-        null_key(mode)?;
+        null_key(report)?;
     }
     Ok(key)
 }
@@ -475,40 +479,40 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         let Some(lists) = block else { return (0, 0) };
         let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
         match self.lists.fill(rows, lists) {
-            given @ 1.. if most_bytes::<F>(lists) <= room => (given, sink.append_lists::<F>(lists, seen)),
+            given @ 1.. if max_bytes::<F>(lists) <= room => (given, sink.append_lists::<F>(lists, seen)),
             _ => (0, 0),
         }
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
-                self.walk_keys(places, mode, sink, |place, mode| or_null(texts.get(place), mode), Key::from)?;
+                self.parse_keys(places, report, sink, |place, report| or_null(texts.get(place), report), Key::from)?;
             }
             Keys::Int(numbers) => {
                 let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
-                self.walk_keys(places, mode, sink, |place, mode| or_null(get(place), mode), Key::Int)?;
+                self.parse_keys(places, report, sink, |place, report| or_null(get(place), report), Key::Int)?;
             }
-            Keys::Typed { kinds, bits } => {
-                let get = |place, mode: &mut M| {
-                    let (Some(name), Some(bits)) = (kinds.get(place), bits.get(place)) else {
-                        return or_null(None, mode);
+            Keys::Typed { types, bits } => {
+                let get = |place, report: &mut R| {
+                    let (Some(name), Some(bits)) = (types.get(place), bits.get(place)) else {
+                        return or_null(None, report);
                     };
-                    match Kind::parse(name) {
-                        Some(kind) => Ok(Some((kind, bits))),
-                        None => unknown_type(name, mode).map(|()| None),
+                    match ValueType::parse(name) {
+                        Some(value_type) => Ok(Some((value_type, bits))),
+                        None => unknown_type(name, report).map(|()| None),
                     }
                 };
-                let key = |(kind, bits)| Key::Typed(TypedKey::new(kind, bits, ByteOrder::Big));
-                self.walk_keys(places, mode, sink, get, key)?;
+                let key = |(value_type, bits)| Key::Typed(TypedKey::new(value_type, bits, ByteOrder::Big));
+                self.parse_keys(places, report, sink, get, key)?;
             }
         }
         Ok(Presence::Whole)
@@ -546,7 +550,7 @@ impl<'a> FieldColumn<'a> {
         }
     }
 
-    fn get<M: Mode>(&self, row: usize, mode: &mut M) -> Result<FieldValue<'a>, Stop> {
+    fn get<R: Report>(&self, row: usize, report: &mut R) -> Result<FieldValue<'a>, Stop> {
         let value = match self {
             FieldColumn::Bool(array) => array.is_valid(row).then(|| FieldValue::Bool(array.value(row))),
             FieldColumn::Int8(array) => array.is_valid(row).then(|| FieldValue::Int64(array.value(row).into())),
@@ -554,7 +558,7 @@ impl<'a> FieldColumn<'a> {
             FieldColumn::Decimal(array) if array.is_valid(row) => match u64::try_from(array.value(row)) {
                 Ok(number) => Some(FieldValue::Uint64(number)),
                 Err(_) => {
-                    return Err(mode.hard(Code::OutOfRange, None, || "the number does not fit uint64".into()));
+                    return Err(report.fatal(Code::OutOfRange, None, || "the number does not fit uint64".into()));
                 }
             },
             FieldColumn::Decimal(_) => None,
@@ -567,25 +571,25 @@ impl<'a> FieldColumn<'a> {
 
 impl<'a, F: Frame> StructRows<'a, F> {
     /// Finds the fields of `E` by their names.
-    pub fn new<E: Envelope>(array: &'a dyn Array) -> Result<Self, Error> {
+    pub fn new<E: MessageFormat>(array: &'a dyn Array) -> Result<Self, Error> {
         let wanted = schema::decoded_type::<E>(false);
-        let misfit = || schema::misfit(&wanted, array.data_type());
-        let structs = array.as_struct_opt().ok_or_else(misfit)?;
+        let mismatch = || schema::mismatch(&wanted, array.data_type());
+        let structs = array.as_struct_opt().ok_or_else(mismatch)?;
         if structs.num_columns() != E::FIELDS.len() {
-            return Err(misfit());
+            return Err(mismatch());
         }
         let (mut headers, mut fields) = (None, Vec::new());
         for field in E::FIELDS {
-            let column = structs.column_by_name(field.name).ok_or_else(misfit)?;
+            let column = structs.column_by_name(field.name).ok_or_else(mismatch)?;
             match field.of {
                 FieldType::Headers => {
-                    let wanted = schema::headers_type::<E::Block>(false);
-                    headers = Some(ListRows::new(column, E::Block::KEYS, &wanted)?);
+                    let wanted = schema::headers_type::<E::Headers>(false);
+                    headers = Some(ListRows::new(column, E::Headers::KEYS, &wanted)?);
                 }
-                of => fields.push(FieldColumn::of(of, column).ok_or_else(misfit)?),
+                of => fields.push(FieldColumn::of(of, column).ok_or_else(mismatch)?),
             }
         }
-        Ok(StructRows { structs, headers: headers.ok_or_else(misfit)?, fields })
+        Ok(StructRows { structs, headers: headers.ok_or_else(mismatch)?, fields })
     }
 }
 
@@ -602,19 +606,19 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         self.structs.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(
+    fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result<Presence, Stop> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
-            *value = column.get(row, mode)?;
+            *value = column.get(row, report)?;
         }
         sink.fields(&fields[..self.fields.len()]);
-        self.headers.walk(row, &mut None, mode, sink)
+        self.headers.parse(row, &mut None, report, sink)
     }
 }
 

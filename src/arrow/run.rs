@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-use super::faults::Findings;
+use super::errors::Findings;
 use super::rows::Rows;
 use super::sink::RowSink;
 use super::threads;
-use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::error::{Code, Direction, Error, ErrorDetail, Located, Loss};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Seen;
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop, no_reason};
-use crate::walk::Presence;
+use crate::report::{Exact, Fast, OnLoss, Report, Stop, no_reason};
+use crate::traits::Presence;
 
 /// What becomes of a row that does not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -137,13 +137,13 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             }
             sink.begin_row();
             let found = run_row(*rows, *row, block, plan, sink)?;
-            let (faults, losses) = found.as_deref().map_or((&[][..], &[][..]), |(faults, losses)| (faults, losses));
-            if sink.max_offset() > plan.max_offset || findings.would_pass(faults, losses, plan.max_offset) {
+            let (errors, losses) = found.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
+            if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
                 sink.abort_row();
                 return if *row == self.from { Err(too_large(plan, *row)) } else { Ok(false) };
             }
             if plan.on_error == OnError::Column {
-                findings.faults.push(faults);
+                findings.errors.push(errors);
             }
             if plan.on_loss == OnLoss::Report {
                 findings.losses.push(losses);
@@ -155,7 +155,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
 }
 
 /// The errors and losses of one row for the columns of them; nearly all rows have none.
-type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
+type Found = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
 
 /// Reads one row. Returns what belongs into the columns of errors and losses, or the error that the policy raises.
 #[inline]
@@ -171,8 +171,8 @@ fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
         return Ok(None);
     }
     let mut fast = Fast::new(plan.on_loss);
-    let walked = rows.walk(row, block, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
-    match walked {
+    let parsed = rows.parse(row, block, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
+    match parsed {
         Ok(()) => Ok(None),
         Err(Stop) => run_row_exactly(rows, row, block, plan, sink),
     }
@@ -188,26 +188,26 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
 ) -> Result<Found, Error> {
     sink.abort_row();
     let mut exact = Exact::new(plan.on_loss);
-    let walk = rows.walk(row, block, &mut exact, sink);
-    let headers = match walk {
+    let parse = rows.parse(row, block, &mut exact, sink);
+    let headers = match parse {
         Err(Stop) => Presence::Broken,
-        Ok(Presence::Whole) if exact.faults.iter().any(|fault| fault.header.is_some()) => Presence::Damaged,
+        Ok(Presence::Whole) if exact.errors.iter().any(|error| error.header.is_some()) => Presence::Damaged,
         Ok(headers) => headers,
     };
     exact.enter_header(None);
-    let walked = exact.faults.len();
+    let parsed = exact.errors.len();
     // What is written in another format has to be read first: of a message that was not there is nothing to end.
     let ended = match plan.target {
-        Some(_) if walked > 0 => Err(Stop),
+        Some(_) if parsed > 0 => Err(Stop),
         _ => sink.end_row(headers, &mut exact),
     };
-    let fail = |direction, format, fault: Fault| {
+    let fail = |direction, format, error: ErrorDetail| {
         let row = Some(plan.rows_before + row);
-        Err(Error::Headers(direction, Box::new(Located { format, row, fault })))
+        Err(Error::Headers(direction, Box::new(Located { format, row, error })))
     };
-    let Some(first) = exact.faults.first() else {
+    let Some(first) = exact.errors.first() else {
         let format = plan.target.unwrap_or(plan.format);
-        if walk.is_err() || ended.is_err() {
+        if parse.is_err() || ended.is_err() {
             return Err(no_reason(format));
         }
         exact.refuse_losses(format).map_err(|error| error.in_row(plan.rows_before + row))?;
@@ -215,7 +215,7 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
     };
     match plan.on_error {
         OnError::Raise => match plan.target {
-            Some(target) if walked == 0 => fail(Direction::Encode, target, first.clone()),
+            Some(target) if parsed == 0 => fail(Direction::Encode, target, first.clone()),
             _ => fail(plan.direction, plan.format, first.clone()),
         },
         OnError::Null if exact.broken || !sink.keeps_parts() => {
@@ -230,13 +230,13 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
                 sink.abort_row();
                 sink.null_row();
             }
-            Ok(Some(Box::new((exact.faults, Vec::new()))))
+            Ok(Some(Box::new((exact.errors, Vec::new()))))
         }
     }
 }
 
 fn too_large(plan: &Plan, row: usize) -> Error {
-    let fault = Fault::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
+    let error = ErrorDetail::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
     let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
-    Error::Headers(direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), fault }))
+    Error::Headers(direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), error }))
 }

@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::header::KeyForm;
-use crate::kind::Scalar;
-use crate::walk::{self, Block, Envelope, FieldType, Is};
+use crate::traits::{self, Class, FieldType, HeadersFormat, MessageFormat};
+use crate::value_type::Scalar;
 
 pub fn nullable(name: &str, of: DataType) -> FieldRef {
     Arc::new(Field::new(name, of, true))
@@ -21,7 +21,7 @@ pub fn list_of(of: DataType) -> DataType {
 }
 
 /// The fields of one header, with typed keys as text if wanted.
-pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
+pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
     let mut fields = Vec::new();
     match B::KEYS {
         KeyForm::Typed if text_keys => fields.push(nullable("key", DataType::Utf8)),
@@ -32,7 +32,7 @@ pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
             fields.push(nullable("key", DataType::Binary));
         }
     }
-    if B::KINDS.are_carried() {
+    if B::TYPES.is_typed() {
         fields.push(nullable("type", DataType::Utf8));
     }
     fields.push(nullable("value", DataType::Binary));
@@ -40,7 +40,7 @@ pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
 }
 
 /// A column of headers.
-pub fn headers_type<B: Block>(text_keys: bool) -> DataType {
+pub fn headers_type<B: HeadersFormat>(text_keys: bool) -> DataType {
     list_of(DataType::Struct(header_fields::<B>(text_keys)))
 }
 
@@ -78,21 +78,21 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
 }
 
 /// The fields of a decoded message; headers alone are one field.
-pub fn envelope_fields<E: Envelope>(text_keys: bool) -> Vec<FieldRef> {
-    let of = |field: &walk::Field| field_type(field.of).unwrap_or_else(|| headers_type::<E::Block>(text_keys));
+pub fn message_fields<E: MessageFormat>(text_keys: bool) -> Vec<FieldRef> {
+    let of = |field: &traits::Field| field_type(field.of).unwrap_or_else(|| headers_type::<E::Headers>(text_keys));
     E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 
 /// The type of a decoded message.
-pub fn decoded_type<E: Envelope>(text_keys: bool) -> DataType {
-    match E::IS {
-        Is::Block => headers_type::<E::Block>(text_keys),
-        Is::Envelope | Is::Batch => DataType::Struct(envelope_fields::<E>(text_keys).into()),
+pub fn decoded_type<E: MessageFormat>(text_keys: bool) -> DataType {
+    match E::CLASS {
+        Class::Headers => headers_type::<E::Headers>(text_keys),
+        Class::Message | Class::Batch => DataType::Struct(message_fields::<E>(text_keys).into()),
     }
 }
 
 /// The fields of one error.
-pub fn fault_fields() -> Fields {
+pub fn error_fields() -> Fields {
     vec![
         nullable("code", DataType::Utf8),
         nullable("message", DataType::Utf8),
@@ -123,22 +123,22 @@ pub fn losses_type() -> DataType {
 }
 
 /// The type of a column of errors, which is null where a row has none.
-pub fn faults_type() -> DataType {
-    list_of(DataType::Struct(fault_fields()))
+pub fn errors_type() -> DataType {
+    list_of(DataType::Struct(error_fields()))
 }
 
 /// An error that names the type that came and the type that fits.
-pub fn misfit(wanted: &DataType, given: &DataType) -> Error {
-    Error::Type(format!("the column is {}, and what fits is {}", spelled(given), spelled(wanted)))
+pub fn mismatch(wanted: &DataType, given: &DataType) -> Error {
+    Error::Type(format!("the column is {}, and what fits is {}", type_name(given), type_name(wanted)))
 }
 
 /// A type in the short notation of pyarrow.
-pub fn spelled(of: &DataType) -> String {
+pub fn type_name(of: &DataType) -> String {
     match of {
-        DataType::List(element) => format!("list<{}: {}>", element.name(), spelled(element.data_type())),
-        DataType::LargeList(element) => format!("large_list<{}: {}>", element.name(), spelled(element.data_type())),
+        DataType::List(element) => format!("list<{}: {}>", element.name(), type_name(element.data_type())),
+        DataType::LargeList(element) => format!("large_list<{}: {}>", element.name(), type_name(element.data_type())),
         DataType::Struct(fields) => {
-            let fields: Vec<_> = fields.iter().map(|f| format!("{}: {}", f.name(), spelled(f.data_type()))).collect();
+            let fields: Vec<_> = fields.iter().map(|f| format!("{}: {}", f.name(), type_name(f.data_type()))).collect();
             format!("struct<{}>", fields.join(", "))
         }
         DataType::Utf8 => "string".into(),

@@ -11,23 +11,23 @@ use super::column::Column;
 use super::schema;
 use super::sink::RowSink;
 use crate::arrow::types::Dialect;
-use crate::error::{Code, Error, Fault, unknown_name};
+use crate::encoding::Encoding;
+use crate::error::{Code, Error, ErrorDetail, unknown_name};
 use crate::header::{Header, WantedKey};
-use crate::kernel::Block;
+use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Seen, Validity, extend_ends};
 use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
-use crate::kind::Kind;
-use crate::mode::{Fast, Mode, OnLoss, Stop};
-use crate::spelling::Spelling;
+use crate::report::{Fast, OnLoss, Report, Stop};
+use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
-use crate::walk::{Presence, Sink};
+use crate::value_type::ValueType;
 
 /// How many bytes a byte of input can become: a UUID of 16 bytes is spelled as 36.
-const LONGEST_SPELLED: usize = 3;
+const MAX_GROWTH: usize = 3;
 
 /// Which of several headers with one key is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Want {
 #[derive(Clone, Copy)]
 struct Found<'a> {
     index: usize,
-    kind: Option<Kind>,
+    value_type: Option<ValueType>,
     value: Option<&'a [u8]>,
     at: Option<usize>,
 }
@@ -141,9 +141,9 @@ impl<'a> SelectSink<'a> {
     /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
     pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool, views: Option<&ViewInput>) -> Self {
         let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
-            (Coding::Spelled(Spelling::Bytes(spelled)), Repeat::Last | Repeat::First) => {
+            (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First) => {
                 let is_plain = column.takes_bytes_of(want.of.scalar) && !want.required;
-                is_plain.then_some(if has_types { order } else { spelled })
+                is_plain.then_some(if has_types { order } else { order_without_type })
             }
             _ => None,
         };
@@ -166,15 +166,15 @@ impl<'a> SelectSink<'a> {
         let wanted = |(place, slot): (usize, &Slot<'_>)| {
             let (key_type, key) = match &slot.want.key {
                 WantedKey::Text(text) => (TEXT, text.clone().into_bytes()),
-                WantedKey::Typed(kind, bits) => (*kind, bits_of(*kind, bits, order).into_owned()),
+                WantedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
                 WantedKey::Int(_) => return None,
             };
             let keep = match (slot.plain, slot.want.repeat) {
                 (Some(_), Repeat::First) => Keep::First,
                 (Some(_), _) => Keep::Last,
-                (None, _) => Keep::Every,
+                (None, _) => Keep::All,
             };
-            let value_type = has_types.then_some(Kind::Named(slot.want.of.scalar));
+            let value_type = has_types.then_some(ValueType::Named(slot.want.of.scalar));
             Some(Wanted { key, key_type: Some(key_type), keep, value_type, place })
         };
         let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
@@ -244,7 +244,7 @@ impl<'a> SelectSink<'a> {
                 slot.begin_row();
             }
             while let Some(hit) = hits.next_if(|hit| hit.row == row) {
-                let found = Found { index: 0, kind: hit.value_type, value: hit.value.bytes(), at: None };
+                let found = Found { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
                 slots[hit.place].take(found);
             }
             let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
@@ -263,9 +263,9 @@ impl<'a> SelectSink<'a> {
 }
 
 impl<'a> Sink<'a> for SelectSink<'a> {
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
         for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
-            slot.take(Found { index: header.index, kind: header.kind, value: header.value, at: header.at });
+            slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
         }
         Ok(())
     }
@@ -284,10 +284,10 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; some are spelled longer than they lie there.
-        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / LONGEST_SPELLED)
+        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
-    fn append<F: Frame>(&mut self, block: &Block<'a>, most: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear(self.slots.len());
         let rows = scan::select::<F>(block, most, &mut self.scratch, keys, &mut self.hits);
@@ -311,9 +311,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     #[inline]
-    fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
         for slot in &mut self.slots {
-            slot.end_row(headers, self.dialect, self.order, mode)?;
+            slot.end_row(headers, self.dialect, self.order, report)?;
         }
         Ok(())
     }
@@ -372,28 +372,31 @@ impl<'a> Slot<'a> {
         }
     }
 
-    fn end_row<M: Mode>(
+    fn end_row<R: Report>(
         &mut self,
         headers: Presence,
         dialect: Dialect,
         order: ByteOrder,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<(), Stop> {
         let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
-            mode.column(|| self.fault(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
+            report
+                .column_error(|| self.error(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }
         if self.want.required && self.found.first.is_none() && headers != Presence::Broken {
-            mode.column(|| self.fault(Code::MissingKey, "the header is required and absent".into(), None, None))?;
+            report.column_error(|| {
+                self.error(Code::MissingKey, "the header is required and absent".into(), None, None)
+            })?;
         }
         if self.lists.is_some() {
-            return self.end_list(headers, dialect, order, mode);
+            return self.end_list(headers, dialect, order, report);
         }
         let value = match self.found.first {
-            Some(found) => self.read(found, dialect, order, mode)?.flatten(),
+            Some(found) => self.read(found, dialect, order, report)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -401,12 +404,12 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<M: Mode>(
+    fn end_list<R: Report>(
         &mut self,
         headers: Presence,
         dialect: Dialect,
         order: ByteOrder,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<(), Stop> {
         if headers == Presence::Broken {
             self.push_null();
@@ -416,7 +419,7 @@ impl<'a> Slot<'a> {
         let mut place = 0;
         while let Some(found) = self.found.get(place) {
             place += 1;
-            match self.read(found, dialect, order, mode)? {
+            match self.read(found, dialect, order, report)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }
@@ -433,37 +436,38 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; `None` when it is a misfit that was noted.
     #[inline]
-    fn read<M: Mode>(
+    fn read<R: Report>(
         &self,
         found: Found<'a>,
         dialect: Dialect,
         order: ByteOrder,
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<Option<Option<Value<'a>>>, Stop> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
-        let of = match found.kind {
+        let of = match found.value_type {
             None => self.want.of,
-            Some(kind) if self.want.of.accepts(kind) => self.want.of.under(kind, order),
-            Some(kind) => {
-                let message = format!("the value is {} and {} was asked for", kind.name(), self.want.of.scalar.name());
-                mode.column(|| self.fault(Code::WrongType, message, Some(found.index), found.at))?;
+            Some(value_type) if self.want.of.accepts(value_type) => self.want.of.under(value_type, order),
+            Some(value_type) => {
+                let message =
+                    format!("the value is {} and {} was asked for", value_type.name(), self.want.of.scalar.name());
+                report.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }
         };
         match of.read(bytes, dialect) {
             Ok(value) => Ok(Some(value)),
-            Err(misfit) => {
-                let byte = found.at.map(|at| at + misfit.within);
-                mode.column(|| self.fault(misfit.code, misfit.message, Some(found.index), byte))?;
+            Err(invalid) => {
+                let byte = found.at.map(|at| at + invalid.within);
+                report.column_error(|| self.error(invalid.code, invalid.message, Some(found.index), byte))?;
                 Ok(None)
             }
         }
     }
 
     #[cold]
-    fn fault(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> Fault {
+    fn error(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> ErrorDetail {
         let (key, column) = (Some(self.want.key.to_string()), Some(self.want.output.clone()));
-        Fault { code, message, byte, header, key, column }
+        ErrorDetail { code, message, byte, header, key, column }
     }
 
     fn rows(&self) -> usize {

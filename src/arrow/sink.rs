@@ -1,11 +1,11 @@
 //! Sinks that a run appends rows to.
 
-use crate::kernel::Block;
+use crate::kernel::RowBlock;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::Lists;
-use crate::mode::{Mode, Stop};
-use crate::walk::{FieldValue, Presence, Sink};
+use crate::report::{Report, Stop};
+use crate::traits::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
 pub trait RowSink<'a>: Sink<'a> + Send {
@@ -14,7 +14,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
 
     fn begin_row(&mut self);
 
-    fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop>;
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop>;
 
     fn abort_row(&mut self);
 
@@ -32,7 +32,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
 
     /// Appends rows of a block up to the first that the exact routine has to take, and returns how many. Rows have at most
     /// `most` headers.
-    fn append<F: Frame>(&mut self, _block: &Block<'a>, _most: usize, _seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _most: usize, _seen: Seen) -> usize {
         0
     }
 
@@ -42,7 +42,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     }
 
     /// As `append`, of rows of layout `S` that are written in layout `F`.
-    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &Block<'a>, _most: usize, _seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _most: usize, _seen: Seen) -> usize {
         0
     }
 

@@ -3,11 +3,11 @@
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
+use crate::encoding::{Encoding, read_text};
 use crate::error::Code;
-use crate::kind::Scalar;
-use crate::spelling::{Spelling, read_text};
 use crate::types::{Coding, Type};
-use crate::value::{Misfit, Value, misfit, read_bytes};
+use crate::value::{InvalidValue, Value, invalid, read_bytes};
+use crate::value_type::Scalar;
 
 /// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,33 +49,33 @@ impl Scalar {
 impl Type {
     /// Reads the bytes of a value; `None` is a null of AMQP. The message of a misfit is built only when there is one.
     #[inline]
-    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         let value = match self.coding {
-            Coding::Spelled(Spelling::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
-            Coding::Spelled(Spelling::Text) => read_text(self.scalar, bytes)?,
+            Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
+            Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)
     }
 
-    fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+    fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         match amqp::read(self.scalar, bytes)? {
-            Some(value) => self.fit(value, dialect).map(Some).map_err(|misfit| misfit.behind(1)),
+            Some(value) => self.fit(value, dialect).map(Some).map_err(|invalid| invalid.behind(1)),
             None => Ok(None),
         }
     }
 
     /// Checks an integer against the column it goes into.
     #[inline]
-    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<Misfit>> {
+    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<InvalidValue>> {
         match value {
             Value::Wide(number) if number.unsigned_abs() >= 10u128.pow(u32::from(DECIMAL_PRECISION)) => {
-                Err(misfit(Code::OutOfRange, || "the number has more than 38 digits".into()))
+                Err(invalid(Code::OutOfRange, || "the number has more than 38 digits".into()))
             }
             Value::Int(millis) if self.scalar == Scalar::TimestampMs && dialect == Dialect::Spark => {
                 match millis.checked_mul(1000) {
                     Some(micros) => Ok(Value::Int(micros)),
-                    None => Err(misfit(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
+                    None => Err(invalid(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
                 }
             }
             value => Ok(value),

@@ -2,13 +2,13 @@
 
 use super::sink::RowSink;
 use crate::header::Header;
-use crate::kernel::Block;
+use crate::kernel::RowBlock;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
-use crate::mode::{Mode, Stop};
-use crate::walk::{Presence, Sink};
+use crate::report::{Report, Stop};
+use crate::traits::{Presence, Sink};
 
 /// Keeps nothing of the rows.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Nothing(Scratch);
 
 impl<'a> Sink<'a> for Nothing {
     #[inline]
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
         Ok(())
     }
 }
@@ -26,7 +26,7 @@ impl<'a> RowSink<'a> for Nothing {
 
     fn begin_row(&mut self) {}
 
-    fn end_row<M: Mode>(&mut self, _headers: Presence, _mode: &mut M) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, _headers: Presence, _report: &mut R) -> Result<(), Stop> {
         Ok(())
     }
 
@@ -38,7 +38,7 @@ impl<'a> RowSink<'a> for Nothing {
         Some(usize::MAX)
     }
 
-    fn append<F: Frame>(&mut self, block: &Block<'a>, most: usize, _seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, _seen: Seen) -> usize {
         scan::validate::<F>(block, most, &mut self.0)
     }
 

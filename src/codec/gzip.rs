@@ -14,12 +14,12 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::{Codec, CodecFault, Output, TRAILING, TRUNCATED};
+use super::{Codec, CodecError, Output, TRAILING, TRUNCATED};
 
 /// How a member begins: the two magic bytes.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecFault> {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
     let mut member = GzDecoder::new(bytes);
     loop {
         output.drain(&mut member, |error| {
@@ -39,7 +39,7 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecF
     }
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecFault> {
+pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|_| Codec::Gzip.unwritten())
 }

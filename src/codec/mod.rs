@@ -23,7 +23,7 @@ pub enum Codec {
 
 /// Why bytes could not be taken out of a codec or put into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CodecFault {
+pub enum CodecError {
     /// What is wrong with the bytes; lower case, no full stop, never a user's bytes.
     Corrupt(String),
     /// The content is larger than the caller allows.
@@ -33,7 +33,7 @@ pub enum CodecFault {
 /// Takes the content out of `bytes`, of which there may be `limit` bytes.
 ///
 /// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
-pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>, CodecFault> {
+pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>, CodecError> {
     let mut output = Output::new(limit);
     match codec {
         Codec::None => output.extend(bytes)?,
@@ -46,7 +46,7 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
 }
 
 /// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time expect.
-pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecFault> {
+pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     match codec {
         Codec::Lz4 => lz4::compress(bytes).map(lz4::with_legacy_check),
         _ => compress(codec, bytes),
@@ -54,7 +54,7 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecFault
 }
 
 /// Puts `bytes` into a codec, as Kafka's producer does.
-pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecFault> {
+pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     match codec {
         Codec::None => Ok(bytes.to_vec()),
         Codec::Gzip => gzip::compress(bytes),
@@ -85,27 +85,27 @@ impl Codec {
     }
 
     #[cold]
-    fn corrupt(self, what: impl Display) -> CodecFault {
-        CodecFault::Corrupt(format!("the {} data is corrupt: {what}", self.name()))
+    fn corrupt(self, what: impl Display) -> CodecError {
+        CodecError::Corrupt(format!("the {} data is corrupt: {what}", self.name()))
     }
 
     /// An encoder failed, which writing to memory gives it no reason for.
     #[cold]
-    fn unwritten(self) -> CodecFault {
-        CodecFault::Corrupt(format!("the {} data could not be written", self.name()))
+    fn unwritten(self) -> CodecError {
+        CodecError::Corrupt(format!("the {} data could not be written", self.name()))
     }
 }
 
-impl Display for CodecFault {
+impl Display for CodecError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            CodecFault::Corrupt(text) => out.write_str(text),
-            CodecFault::TooLarge { limit } => write!(out, "decompressed data would pass {limit} bytes"),
+            CodecError::Corrupt(text) => out.write_str(text),
+            CodecError::TooLarge { limit } => write!(out, "decompressed data would pass {limit} bytes"),
         }
     }
 }
 
-impl std::error::Error for CodecFault {}
+impl std::error::Error for CodecError {}
 
 const TRUNCATED: &str = "it ends too early";
 const TRAILING: &str = "bytes are left after its end";
@@ -133,11 +133,11 @@ impl Output {
         self.limit - self.content.len()
     }
 
-    fn too_large(&self) -> CodecFault {
-        CodecFault::TooLarge { limit: self.limit }
+    fn too_large(&self) -> CodecError {
+        CodecError::TooLarge { limit: self.limit }
     }
 
-    fn extend(&mut self, bytes: &[u8]) -> Result<(), CodecFault> {
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), CodecError> {
         self.reserve(bytes.len())?;
         self.content.extend_from_slice(bytes);
         Ok(())
@@ -147,8 +147,8 @@ impl Output {
     fn fill(
         &mut self,
         len: usize,
-        write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, CodecFault>,
-    ) -> Result<(), CodecFault> {
+        write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, CodecError>,
+    ) -> Result<(), CodecError> {
         self.reserve(len)?;
         let before = self.content.len();
         self.content.resize(before + len, 0);
@@ -162,8 +162,8 @@ impl Output {
     fn drain(
         &mut self,
         decoder: &mut impl Read,
-        corrupt: impl FnOnce(io::Error) -> CodecFault,
-    ) -> Result<(), CodecFault> {
+        corrupt: impl FnOnce(io::Error) -> CodecError,
+    ) -> Result<(), CodecError> {
         let mut chunk = [0; CHUNK_LEN];
         loop {
             match decoder.read(&mut chunk) {
@@ -175,7 +175,7 @@ impl Output {
     }
 
     /// Makes room for `more` bytes: twice as much as before, unless that is too little or past the limit.
-    fn reserve(&mut self, more: usize) -> Result<(), CodecFault> {
+    fn reserve(&mut self, more: usize) -> Result<(), CodecError> {
         if more > self.room() {
             return Err(self.too_large());
         }
@@ -189,6 +189,6 @@ impl Output {
 }
 
 /// Steps over `len` bytes; fewer is an end too early.
-fn take<'a>(rest: &mut &'a [u8], len: usize, codec: Codec) -> Result<&'a [u8], CodecFault> {
+fn take<'a>(rest: &mut &'a [u8], len: usize, codec: Codec) -> Result<&'a [u8], CodecError> {
     rest.split_off(..len).ok_or_else(|| codec.corrupt(TRUNCATED))
 }

@@ -11,13 +11,13 @@ use std::io::ErrorKind;
 use ::zstd::bulk;
 use ::zstd::stream::read::Decoder;
 
-use super::{Codec, CodecFault, Output, TRUNCATED};
+use super::{Codec, CodecError, Output, TRUNCATED};
 
 /// The largest window that is read, 128 MiB: what the library and Kafka read, and what the highest levels write.
 /// The library reserves it and touches no more of it than there is content; where it cannot, that is a fault.
 const MAX_WINDOW_LOG: u32 = 27;
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecFault> {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
     let wrong = |_| Codec::Zstd.corrupt("the decoder could not start");
     let mut decoder = Decoder::with_buffer(bytes).map_err(wrong)?;
     decoder.window_log_max(MAX_WINDOW_LOG).map_err(wrong)?;
@@ -29,6 +29,6 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecF
     })
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecFault> {
+pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     bulk::compress(bytes, ::zstd::DEFAULT_COMPRESSION_LEVEL).map_err(|_| Codec::Zstd.unwritten())
 }

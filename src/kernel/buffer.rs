@@ -42,7 +42,7 @@ pub trait ValueWriter {
     fn mark(&self) -> Self::Mark;
 
     /// Back to an earlier length.
-    fn back_to(&mut self, mark: Self::Mark);
+    fn roll_back(&mut self, mark: Self::Mark);
 
     /// Appends a value without bytes.
     ///
@@ -325,7 +325,7 @@ impl ValueWriter for Writer<'_> {
     }
 
     #[inline(always)]
-    fn back_to(&mut self, mark: Mark) {
+    fn roll_back(&mut self, mark: Mark) {
         self.count = self.count.min(mark.count);
         self.len = self.len.min(mark.len);
     }
@@ -368,7 +368,7 @@ impl ValueWriter for Writer<'_> {
 impl Drop for Writer<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many offsets and bytes were written: `end_run` counts them, and `back_to` only lowers the counts.
+        // SAFETY: so many offsets and bytes were written: `end_run` counts them, and `roll_back` only lowers the counts.
         unsafe {
             self.runs.offsets.set_len(self.count);
             self.runs.bytes.set_len(self.len);

@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Mark, Runs, Seen, Validity, ValueWriter, Values, Writer};
-use super::frame::{Frame, Parts, Take};
-use super::{Block, Span, copy, dispatch};
-use crate::kind::{Kind, MAX_NAME_LEN};
+use super::frame::{Frame, HeaderVisitor, Parts};
+use super::{RowBlock, Span, copy, dispatch};
+use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
 pub struct Lists<'o, V = Runs> {
@@ -21,17 +21,17 @@ pub struct Lists<'o, V = Runs> {
 }
 
 /// The largest number of bytes that decoding so many input bytes appends to one column.
-pub fn most_bytes<F: Frame>(input: usize) -> usize {
+pub fn max_bytes<F: Frame>(input: usize) -> usize {
     if F::TYPED { input.max(input / F::MIN_LEN * MAX_NAME_LEN) } else { input }
 }
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `most` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
+    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
 }
 
 #[inline(always)]
-fn decode_block<F: Frame, V: Values>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
+fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
     let (first_key, first_row) = (out.keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
@@ -58,7 +58,7 @@ fn decode_block<F: Frame, V: Values>(block: &Block<'_>, most: usize, seen: Seen,
                 // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts lie in it, so that the writers
                 // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
                 if !unsafe { decode_row::<F, _>(*row, most, &mut to) } {
-                    to.back_to(before);
+                    to.roll_back(before);
                     done = place;
                     break;
                 }
@@ -119,15 +119,15 @@ impl<F, W: ValueWriter> Output<'_, F, W> {
     }
 
     #[inline(always)]
-    fn back_to(&mut self, marks: Marks<W::Mark>) {
+    fn roll_back(&mut self, marks: Marks<W::Mark>) {
         let names = [(&mut self.key_types, marks.key_types), (&mut self.types, marks.types)];
         for (names, mark) in names {
             if let (Some(names), Some(mark)) = (names, mark) {
-                names.back_to(mark);
+                names.roll_back(mark);
             }
         }
-        self.keys.back_to(marks.keys);
-        self.values.back_to(marks.values);
+        self.keys.roll_back(marks.keys);
+        self.values.roll_back(marks.values);
     }
 }
 
@@ -162,7 +162,7 @@ unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &
     }
 }
 
-impl<F: Frame, W: ValueWriter> Take for Output<'_, F, W> {
+impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
     #[inline(always)]
     unsafe fn short(
         &mut self,
@@ -211,10 +211,10 @@ impl<F: Frame, W: ValueWriter> Take for Output<'_, F, W> {
 ///
 /// The writer was made for it; it is readable, with `COPY` bytes behind it.
 #[inline(always)]
-unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<Kind>, to: &mut impl ValueWriter) {
+unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<ValueType>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
     unsafe {
-        if F::TYPED && of.and_then(Kind::width).is_some() {
+        if F::TYPED && of.and_then(ValueType::width).is_some() {
             to.push_reversed(from, len);
         } else {
             to.push_long(from, len);

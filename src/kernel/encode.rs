@@ -5,12 +5,12 @@ use std::marker::PhantomData;
 use super::buffer::{Runs, Seen, Values as _, Writer};
 use super::frame::{Frame, Header, Rules};
 use super::lists::Lists;
-use super::scan::{Scratch, Visit, scan_block};
-use super::{Block, dispatch};
+use super::scan::{RowVisitor, Scratch, scan_block};
+use super::{RowBlock, dispatch};
 
 /// The largest number of bytes that encoding these rows appends.
-pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
-    lists.byte_len() + lists.header_count() * F::MOST_FRAMING + lists.row_count() * F::MOST_COUNT
+pub fn max_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
+    lists.byte_len() + lists.header_count() * F::MAX_FRAMING + lists.row_count() * F::MAX_COUNT
 }
 
 dispatch! {
@@ -21,21 +21,21 @@ dispatch! {
 
 #[inline(always)]
 fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
-    let (rows, most) = (lists.row_count(), most_bytes::<F>(lists));
+    let (rows, most) = (lists.row_count(), max_bytes::<F>(lists));
     lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, most, seen), rules))
 }
 
 /// The largest number of bytes that converting a block of layout `S` to layout `F` appends.
-pub fn most_converted<S: Frame, F: Frame>(block: &Block<'_>) -> usize {
+pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
     let bytes = block.byte_len();
-    bytes + bytes / S::MIN_LEN * F::MOST_FRAMING + block.rows().len() * F::MOST_COUNT
+    bytes + bytes / S::MIN_LEN * F::MAX_FRAMING + block.rows().len() * F::MAX_COUNT
 }
 
 dispatch! {
     /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row without a
     /// message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
-        block: &Block<'_>,
+        block: &RowBlock<'_>,
         most: usize,
         rules: Rules,
         scratch: &mut Scratch,
@@ -46,7 +46,7 @@ dispatch! {
 
 #[inline(always)]
 fn convert_block<S: Frame, F: Frame>(
-    block: &Block<'_>,
+    block: &RowBlock<'_>,
     most: usize,
     rules: Rules,
     scratch: &mut Scratch,
@@ -54,8 +54,8 @@ fn convert_block<S: Frame, F: Frame>(
     out: &mut Runs,
 ) -> usize {
     let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
-    let to = out.writer(block.rows().len(), most_converted::<S, F>(block), seen);
-    let done = match S::MOST_COUNT {
+    let to = out.writer(block.rows().len(), max_converted::<S, F>(block), seen);
+    let done = match S::MAX_COUNT {
         0 => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, false>::new(to, rules)),
         _ => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, true>::new(to, rules)),
     };
@@ -76,7 +76,7 @@ struct Encode<'w, F, const COUNTED: bool> {
 }
 
 /// The most headers whose count takes one byte.
-const MOST_IN_BYTE: usize = 63;
+const MAX_IN_BYTE: usize = 63;
 
 impl<'w, F, const COUNTED: bool> Encode<'w, F, COUNTED> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {
@@ -85,7 +85,7 @@ impl<'w, F, const COUNTED: bool> Encode<'w, F, COUNTED> {
     }
 }
 
-impl<'a, F: Frame, const COUNTED: bool> Visit<'a> for Encode<'_, F, COUNTED> {
+impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED> {
     #[inline(always)]
     fn null(&mut self) -> bool {
         self.begin(Some(0));
@@ -119,16 +119,16 @@ impl<'a, F: Frame, const COUNTED: bool> Visit<'a> for Encode<'_, F, COUNTED> {
 
     #[inline(always)]
     fn end(&mut self) -> bool {
-        if !COUNTED && F::MOST_COUNT > 0 {
+        if !COUNTED && F::MAX_COUNT > 0 {
             match self.headers {
                 0 => self.at = self.row,
                 // SAFETY: as in `begin`; so many headers have a count of one byte.
-                headers @ 1..=MOST_IN_BYTE => _ = unsafe { F::write_count(self.row, headers) },
+                headers @ 1..=MAX_IN_BYTE => _ = unsafe { F::write_count(self.row, headers) },
                 _ => return false,
             }
         }
         let len = self.at.addr() - self.row.addr();
-        if len > self.rules.most_bytes {
+        if len > self.rules.max_bytes {
             return false;
         }
         // SAFETY: so many bytes of the row were written.

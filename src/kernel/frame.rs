@@ -10,8 +10,8 @@
 //! ```
 
 use super::{copy, copy_long};
-use crate::kind::{Kind, Kinds, Scalar};
 use crate::value::{ByteOrder, Checks};
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 use crate::varint::{self, Varint as Read};
 
 /// Where the parts of one header lie, counted from the start of the row.
@@ -23,8 +23,8 @@ pub struct Parts {
     pub value_len: usize,
     pub is_null: bool,
     /// Of layouts with types.
-    pub key_type: Option<Kind>,
-    pub value_type: Option<Kind>,
+    pub key_type: Option<ValueType>,
+    pub value_type: Option<ValueType>,
 }
 
 impl Parts {
@@ -40,18 +40,18 @@ impl Parts {
 pub struct Header {
     pub(super) key: *const u8,
     pub(super) key_len: usize,
-    pub(super) key_type: Option<Kind>,
+    pub(super) key_type: Option<ValueType>,
     pub(super) value: *const u8,
     pub(super) value_len: usize,
     pub(super) is_null: bool,
-    pub(super) value_type: Option<Kind>,
+    pub(super) value_type: Option<ValueType>,
 }
 
 /// What a writer does with headers that its layout cannot carry as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
     /// The type of values that have none.
-    pub given: Option<Kind>,
+    pub given: Option<ValueType>,
     /// The order of bytes in which numbers are written where values have no types: that their types are lost is agreed.
     pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
@@ -59,13 +59,13 @@ pub struct Rules {
     /// Leaves rows without a list to the exact routine, which refuses them.
     pub refuses_nulls: bool,
     /// The most bytes that the headers of a row may take.
-    pub most_bytes: usize,
+    pub max_bytes: usize,
 }
 
 /// What a kernel does with a header. Where it returns false, the row is left to the exact routine.
 ///
 /// A frame calls it in each of its branches: what a branch knows is then never packed into a value and looked at again.
-pub trait Take {
+pub trait HeaderVisitor {
     /// A header without types, of a key and a value of at most 63 bytes each, so that one copy takes either. A null has no
     /// bytes.
     ///
@@ -111,8 +111,8 @@ pub unsafe trait Frame: 'static {
     /// The fewest bytes of a header.
     const MIN_LEN: usize = 1;
     /// The largest number of bytes in front of the headers of a row, and around a key and a value.
-    const MOST_COUNT: usize = 0;
-    const MOST_FRAMING: usize = 0;
+    const MAX_COUNT: usize = 0;
+    const MAX_FRAMING: usize = 0;
 
     /// Where the first header begins and how many there are, if the layout has a count; `None` if the row is not readable.
     ///
@@ -131,7 +131,7 @@ pub unsafe trait Frame: 'static {
     ///
     /// As for `begin`, and `at < len`.
     #[inline(always)]
-    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
+    unsafe fn header<T: HeaderVisitor>(_start: *const u8, _at: usize, _len: usize, _visitor: &mut T) -> Option<usize> {
         None
     }
 
@@ -145,7 +145,7 @@ pub unsafe trait Frame: 'static {
     ///
     /// # Safety
     ///
-    /// `MOST_COUNT` bytes are writable.
+    /// `MAX_COUNT` bytes are writable.
     #[inline(always)]
     unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
         0
@@ -155,7 +155,7 @@ pub unsafe trait Frame: 'static {
     ///
     /// # Safety
     ///
-    /// The key, the value, `MOST_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as many
+    /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as many
     /// bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
     #[inline(always)]
     unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
@@ -176,7 +176,7 @@ pub struct Kip82;
 unsafe impl Frame for Kip82 {
     const WRITES: bool = true;
     const TYPED: bool = true;
-    const MOST_FRAMING: usize = 9;
+    const MAX_FRAMING: usize = 9;
 
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
@@ -191,8 +191,8 @@ unsafe impl Frame for Kip82 {
                 return Some(8 + key_len);
             }
             let of = header.value_type.or(rules.given)?;
-            let code = Kinds::Kip82.code(of)?;
-            let is_checked = of == Kind::Named(Scalar::Binary)
+            let code = TypeCodes::Kip82.code(of)?;
+            let is_checked = of == ValueType::Named(Scalar::Binary)
                 || Checks::Value.check(of, std::slice::from_raw_parts(header.value, value_len)).is_ok();
             if !is_checked {
                 return None;
@@ -257,8 +257,8 @@ unsafe impl Frame for Varint {
     const READS: bool = true;
     const WRITES: bool = true;
     const MIN_LEN: usize = 2;
-    const MOST_COUNT: usize = varint::MAX_LEN;
-    const MOST_FRAMING: usize = 2 * varint::MAX_LEN;
+    const MAX_COUNT: usize = varint::MAX_LEN;
+    const MAX_FRAMING: usize = 2 * varint::MAX_LEN;
 
     #[inline(always)]
     unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)> {
@@ -275,7 +275,7 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn header<T: Take>(start: *const u8, at: usize, len: usize, take: &mut T) -> Option<usize> {
+    unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
         // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length behind it, at most 65 bytes further on,
         // which is inside `SLACK`; a longer one is compared with the end of the row before the length behind it is read.
         unsafe {
@@ -289,15 +289,15 @@ unsafe impl Frame for Varint {
                     let value_len = usize::from(second >> 1);
                     let end = value + value_len;
                     let is_taken =
-                        end <= len && take.short(start.add(key), key_len, start.add(value), value_len, false);
+                        end <= len && visitor.short(start.add(key), key_len, start.add(value), value_len, false);
                     return if is_taken { Some(end) } else { None };
                 }
                 if second == NULL {
-                    let is_taken = value <= len && take.short(start.add(key), key_len, start.add(value), 0, true);
+                    let is_taken = value <= len && visitor.short(start.add(key), key_len, start.add(value), 0, true);
                     return if is_taken { Some(value) } else { None };
                 }
                 let value_len = two_byte_length(start.add(place))?;
-                return take_long(start, parts(key, key_len, place + 2, value_len, false), len, take);
+                return take_long(start, parts(key, key_len, place + 2, value_len, false), len, visitor);
             }
             let key_len = two_byte_length(start.add(at))?;
             let place = at + 2 + key_len;
@@ -310,7 +310,7 @@ unsafe impl Frame for Varint {
                 byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
                 _ => (place + 2, two_byte_length(start.add(place))?, false),
             };
-            take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, take)
+            take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, visitor)
         }
     }
 
@@ -367,7 +367,7 @@ unsafe impl Frame for Varint {
 ///
 /// As for [`Frame::write`]; the value was found by [`Typed`].
 #[inline(always)]
-unsafe fn write_untyped(to: *mut u8, header: &Header, of: Kind, order: ByteOrder) -> Option<usize> {
+unsafe fn write_untyped(to: *mut u8, header: &Header, of: ValueType, order: ByteOrder) -> Option<usize> {
     let Header { key, key_len, value, value_len, .. } = *header;
     // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has between
     // 1 and 16 bytes.
@@ -378,7 +378,7 @@ unsafe fn write_untyped(to: *mut u8, header: &Header, of: Kind, order: ByteOrder
         }
         let is_value = match of {
             TEXT => is_text(value, value_len),
-            Kind::Named(Scalar::Bool) => *value <= 1,
+            ValueType::Named(Scalar::Bool) => *value <= 1,
             _ => true,
         };
         if !is_value {
@@ -417,9 +417,9 @@ pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// As for [`Frame::header`]; the parts were found there.
 #[inline(always)]
-unsafe fn take_long<T: Take>(start: *const u8, parts: Parts, len: usize, take: &mut T) -> Option<usize> {
+unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize, visitor: &mut T) -> Option<usize> {
     // SAFETY: the caller's contract, and the parts end in the row.
-    let is_taken = parts.end() <= len && unsafe { take.long(start, parts) };
+    let is_taken = parts.end() <= len && unsafe { visitor.long(start, parts) };
     if is_taken { Some(parts.end()) } else { None }
 }
 
@@ -446,7 +446,7 @@ pub trait Types: 'static {
     /// Keys have types; otherwise they are text.
     const TYPED_KEYS: bool;
     /// What the codes mean.
-    const CODES: Kinds;
+    const CODES: TypeCodes;
 }
 
 /// Headers of `iggy` and `iggy-2023`.
@@ -461,9 +461,9 @@ const HEAD: usize = 5;
 impl<T: Types> Typed<T> {
     /// A type and a length at a place where `HEAD` bytes are readable.
     #[inline(always)]
-    unsafe fn head(at: *const u8) -> Option<(Kind, usize)> {
+    unsafe fn head(at: *const u8) -> Option<(ValueType, usize)> {
         // SAFETY: the caller's contract.
-        unsafe { Some((T::CODES.kind(*at)?, Self::len(at.add(1))?)) }
+        unsafe { Some((T::CODES.value_type(*at)?, Self::len(at.add(1))?)) }
     }
 
     #[inline(always)]
@@ -482,7 +482,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
     const MIN_LEN: usize = if T::TYPED_KEYS { 2 * HEAD + 2 } else { 2 * HEAD + 1 };
-    const MOST_FRAMING: usize = 2 * HEAD;
+    const MAX_FRAMING: usize = 2 * HEAD;
 
     #[inline(always)]
     unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
@@ -490,12 +490,12 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 
     #[inline(always)]
-    unsafe fn header<K: Take>(start: *const u8, at: usize, len: usize, take: &mut K) -> Option<usize> {
+    unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
         // SAFETY: `at` is in the row, and what is read before the end is compared lies at most `SLACK` bytes behind it: two
         // heads of five bytes and a key of at most 255.
         let (key_type, key, key_len, value_type, value, value_len) = unsafe {
             let (key_type, place) = match T::TYPED_KEYS {
-                true => (Some(T::CODES.kind(*start.add(at))?), at + 1),
+                true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
                 false => (None, at),
             };
             let key_len = Self::len(start.add(place))?;
@@ -504,7 +504,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
             (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
         };
         // Where a value of another size than its type is allowed, the exact routine takes it.
-        let has_size = |of: Kind, len: usize| of.width().is_none_or(|width| width == len);
+        let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
         let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
         if !is_regular {
             return None;
@@ -512,7 +512,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
         let value_type = Some(value_type);
         let parts = Parts { key, key_len, value, value_len, is_null: false, key_type, value_type };
         // SAFETY: the caller's contract.
-        unsafe { take_long(start, parts, len, take) }
+        unsafe { take_long(start, parts, len, visitor) }
     }
 
     #[inline(always)]
@@ -540,7 +540,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
 }
 
 /// The type of keys that are text.
-const TEXT: Kind = Kind::Named(Scalar::String);
+const TEXT: ValueType = ValueType::Named(Scalar::String);
 
 impl<T: Types> Typed<T> {
     /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.
@@ -549,7 +549,7 @@ impl<T: Types> Typed<T> {
     ///
     /// As for [`Frame::write`].
     #[inline(always)]
-    unsafe fn write_part(to: *mut u8, of: Kind, from: *const u8, len: usize) -> Option<usize> {
+    unsafe fn write_part(to: *mut u8, of: ValueType, from: *const u8, len: usize) -> Option<usize> {
         let code = T::CODES.code(of)?;
         let width = of.width();
         if width.is_some_and(|width| width != len) {

@@ -1,7 +1,7 @@
 //! The keys that are selected: a hash table in which most other keys have no entry, then one masked comparison.
 
 use super::frame::Frame;
-use crate::kind::{Kind, Scalar};
+use crate::value_type::{Scalar, ValueType};
 
 /// Bytes that are compared at once.
 const WORD: usize = 16;
@@ -14,7 +14,7 @@ pub enum Keep {
     /// The first value of a row goes to a lane.
     First,
     /// Every value is a hit of its own.
-    Every,
+    All,
 }
 
 /// A key that is wanted.
@@ -23,10 +23,10 @@ pub struct Wanted {
     /// As it lies in the input.
     pub key: Vec<u8>,
     /// Of layouts with types of keys.
-    pub key_type: Option<Kind>,
+    pub key_type: Option<ValueType>,
     pub keep: Keep,
     /// Of layouts with types of values: the only one that a lane takes.
-    pub value_type: Option<Kind>,
+    pub value_type: Option<ValueType>,
     /// What the caller calls it.
     pub place: usize,
 }
@@ -94,7 +94,7 @@ impl Keys {
         &self,
         key: *const u8,
         len: usize,
-        of: Option<Kind>,
+        of: Option<ValueType>,
         mut found: impl FnMut(&Wanted) -> bool,
     ) -> bool {
         // SAFETY: the caller's contract.
@@ -117,4 +117,4 @@ impl Keys {
 }
 
 /// The type of keys that are text, where keys have types.
-pub const TEXT: Kind = Kind::Named(Scalar::String);
+pub const TEXT: ValueType = ValueType::Named(Scalar::String);

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::frame::{Frame, Header};
 use super::keys::Keys;
-use super::scan::{Hits, Nothing, Select, Visit};
+use super::scan::{Hits, Nothing, RowVisitor, Select};
 use super::{BYTES, COPY, ROWS};
-use crate::kind::{Kind, MAX_NAME_LEN};
+use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// Byte strings behind offsets.
 #[derive(Debug, Clone, Copy)]
@@ -183,7 +183,7 @@ impl<'a> Lists<'a> {
     /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
     /// that `visit` refuses. `F` says whether keys and values may have types.
     #[inline(always)]
-    pub(super) fn each<F: Frame, V: Visit<'a>>(&self, visit: &mut V) -> usize {
+    pub(super) fn each<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
         for place in 0..self.len {
@@ -238,7 +238,7 @@ impl Columns<'_> {
 ///
 /// The place is one of the columns'.
 #[inline(always)]
-unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>> {
+unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<ValueType>> {
     let Some(Names { names, has_type }) = names else { return Some(None) };
     // SAFETY: `Columns::new` saw that the bits cover all places.
     if has_type.is_some_and(|bits| unsafe { !bits.get(place) }) {
@@ -246,7 +246,7 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>
     }
     let &[start, end] = names.offsets.get(place..place + 2)? else { return None };
     let name = names.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
-    Kind::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
+    ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
 }
 
 /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.

@@ -123,16 +123,16 @@ impl Padded {
 }
 
 /// The rows that a kernel is given at once; `None` where there is no message.
-pub struct Block<'a> {
+pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
     /// Input bytes of all rows at most, of messages around the headers too.
     bytes: usize,
 }
 
-impl<'a> Block<'a> {
+impl<'a> RowBlock<'a> {
     pub fn new() -> Self {
-        Block { rows: [None; ROWS], len: 0, bytes: 0 }
+        RowBlock { rows: [None; ROWS], len: 0, bytes: 0 }
     }
 
     #[inline(always)]
@@ -181,9 +181,9 @@ impl<'a> Block<'a> {
     }
 }
 
-impl Default for Block<'_> {
+impl Default for RowBlock<'_> {
     fn default() -> Self {
-        Block::new()
+        RowBlock::new()
     }
 }
 

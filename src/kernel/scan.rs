@@ -3,10 +3,10 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Tail, Values as _};
-use super::frame::{Frame, Header, Parts, Take};
+use super::frame::{Frame, Header, HeaderVisitor, Parts};
 use super::keys::{Keep, Keys, TEXT, Wanted};
-use super::{Block, COPY, ROWS, Span, copy, copy_long, dispatch};
-use crate::kind::Kind;
+use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch};
+use crate::value_type::ValueType;
 
 /// A value that was found.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ pub struct Hit<'a> {
     /// What the caller calls the key.
     pub place: usize,
     pub value: Value<'a>,
-    pub value_type: Option<Kind>,
+    pub value_type: Option<ValueType>,
 }
 
 /// What a select found in the rows of a block.
@@ -131,7 +131,7 @@ impl<'a> Hits<'a> {
 }
 
 /// What a kernel does with headers, row by row. Where it returns false, the row is left to the exact routine.
-pub(super) trait Visit<'a> {
+pub(super) trait RowVisitor<'a> {
     /// A row without headers or a list of them.
     fn null(&mut self) -> bool {
         true
@@ -156,7 +156,7 @@ pub(super) trait Visit<'a> {
 
 pub(super) struct Nothing;
 
-impl<'a> Visit<'a> for Nothing {
+impl<'a> RowVisitor<'a> for Nothing {
     #[inline(always)]
     unsafe fn header(&mut self, _row: usize, _header: Header) -> bool {
         true
@@ -175,7 +175,7 @@ impl<'k, 'h, 'a, F> Select<'k, 'h, 'a, F> {
     }
 }
 
-impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
+impl<'a, F: Frame> RowVisitor<'a> for Select<'_, '_, 'a, F> {
     #[inline(always)]
     unsafe fn header(&mut self, row: usize, header: Header) -> bool {
         let Select { keys, hits, .. } = self;
@@ -191,8 +191,8 @@ impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    fn take<F: Frame>(&mut self, row: usize, wanted: &Wanted, value: Value<'a>, value_type: Option<Kind>) -> bool {
-        if wanted.keep == Keep::Every {
+    fn take<F: Frame>(&mut self, row: usize, wanted: &Wanted, value: Value<'a>, value_type: Option<ValueType>) -> bool {
+        if wanted.keep == Keep::All {
             self.every.push(Hit { row, place: wanted.place, value, value_type });
             return true;
         }
@@ -213,18 +213,18 @@ pub struct Scratch(Vec<u8>);
 
 dispatch! {
     /// Reads rows until one is not readable or has more than `most` headers, and returns how many there were before it.
-    pub fn validate<F: Frame>(block: &Block<'_>, most: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
+    pub fn validate<F: Frame>(block: &RowBlock<'_>, most: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
 }
 
 #[inline(always)]
-fn validate_block<F: Frame>(block: &Block<'_>, most: usize, scratch: &mut Scratch) -> usize {
+fn validate_block<F: Frame>(block: &RowBlock<'_>, most: usize, scratch: &mut Scratch) -> usize {
     scan_block::<F, _>(block, most, scratch, &mut Nothing)
 }
 
 dispatch! {
     /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
     pub fn select<'a, F: Frame>(
-        block: &Block<'a>,
+        block: &RowBlock<'a>,
         most: usize,
         scratch: &mut Scratch,
         keys: &Keys,
@@ -234,7 +234,7 @@ dispatch! {
 
 #[inline(always)]
 fn select_block<'a, F: Frame>(
-    block: &Block<'a>,
+    block: &RowBlock<'a>,
     most: usize,
     scratch: &mut Scratch,
     keys: &Keys,
@@ -246,8 +246,8 @@ fn select_block<'a, F: Frame>(
 /// Hands the headers of rows to `visit`, up to the first row that is not readable or that `visit` refuses; returns how many
 /// rows there are before it. Of those after it, some may have been handed over where a key is not text.
 #[inline(always)]
-pub(super) fn scan_block<'a, F: Frame, V: Visit<'a>>(
-    block: &Block<'a>,
+pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
+    block: &RowBlock<'a>,
     most: usize,
     scratch: &mut Scratch,
     visit: &mut V,
@@ -278,7 +278,7 @@ pub(super) fn scan_block<'a, F: Frame, V: Visit<'a>>(
 ///
 /// `odd_keys` has room for the keys of the row and a byte behind each.
 #[inline(always)]
-unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
+unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     place: usize,
     row: Span<'a>,
     most: usize,
@@ -319,7 +319,7 @@ struct Scan<'s, 't, 'a, F, V> {
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
+impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(
         &mut self,

@@ -216,7 +216,7 @@ impl ValueWriter for ViewWriter<'_> {
     }
 
     #[inline(always)]
-    fn back_to(&mut self, (count, own): (usize, usize)) {
+    fn roll_back(&mut self, (count, own): (usize, usize)) {
         self.count = self.count.min(count);
         self.views.own.truncate(own);
     }
@@ -263,7 +263,7 @@ impl ValueWriter for ViewWriter<'_> {
 impl Drop for ViewWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many views were written: `push` counts them, and `back_to` only lowers the count.
+        // SAFETY: so many views were written: `push` counts them, and `roll_back` only lowers the count.
         unsafe { self.views.views.set_len(self.count) };
     }
 }

@@ -1,11 +1,11 @@
 //! Encodes messages as one batch.
 
 use crate::codec::Codec;
-use crate::error::{Direction, Error, Fault, Located};
+use crate::error::{Direction, Error, ErrorDetail, Located};
 use crate::format::Visitor;
 use crate::formats::batch::Builder;
 use crate::op::write::EncodeMessage;
-use crate::walk::Batch;
+use crate::traits::BatchFormat;
 
 /// Writes messages as one batch, or returns the first error with the index of its message.
 pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
@@ -19,11 +19,11 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
         return Err(Error::Value(format!("{name} needs at least one message")));
     };
     let refused =
-        |fault: Fault| Error::Headers(Direction::Encode, Box::new(Located { format: name, row: None, fault }));
+        |error: ErrorDetail| Error::Headers(Direction::Encode, Box::new(Located { format: name, row: None, error }));
     let mut batch = B::new(&first.fields, codec).map_err(refused)?;
     for (row, mut message) in messages.into_iter().enumerate() {
         let placed = batch.place(&mut message.fields).map_err(refused);
-        let bytes = placed.and_then(|()| message.visit::<<B::Batch as Batch>::Message>());
+        let bytes = placed.and_then(|()| message.visit::<<B::Batch as BatchFormat>::Message>());
         batch.push(&bytes.map_err(|error| error.in_row(row))?.unwrap_or_default());
     }
     batch.finish().map_err(refused)

@@ -5,17 +5,17 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 
 use super::values::MessageSink;
-use super::write::{Back, Origin, Writer};
+use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::mode::{Either, Exact, Fast, Mode, Stop};
-use crate::value::ByteOrder;
-use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
-    walk_cell,
+use crate::report::{Either, Exact, Fast, Report, Stop};
+use crate::traits::{
+    BatchFormat, Class, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Role,
+    Sealed, Sink, WriteOptions, parse_message,
 };
+use crate::value::ByteOrder;
 
 /// A format that is read, whichever it is: conversion is not compiled for every pair.
 pub trait Reader: Send + Sync {
@@ -30,9 +30,9 @@ pub trait Reader: Send + Sync {
 
     fn gather<'a>(
         &self,
-        cell: Cursor<'a>,
+        data: Cursor<'a>,
         options: ReadOptions,
-        mode: Either<'_>,
+        report: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
 
@@ -42,7 +42,7 @@ pub trait Reader: Send + Sync {
 
 struct Reads<E>(PhantomData<fn() -> E>);
 
-impl<E: Envelope> Reader for Reads<E> {
+impl<E: MessageFormat> Reader for Reads<E> {
     fn name(&self) -> &'static str {
         E::NAME
     }
@@ -52,33 +52,33 @@ impl<E: Envelope> Reader for Reads<E> {
     }
 
     fn order(&self) -> ByteOrder {
-        E::Block::ORDER
+        E::Headers::ORDER
     }
 
     fn keys(&self) -> KeyForm {
-        E::Block::KEYS
+        E::Headers::KEYS
     }
 
     fn gather<'a>(
         &self,
-        cell: Cursor<'a>,
+        data: Cursor<'a>,
         options: ReadOptions,
-        mode: Either<'_>,
+        report: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop> {
-        match mode {
-            Either::Fast(mode) => walk_cell::<E, Fast, _>(cell, options, mode, out),
-            Either::Exact(mode) => walk_cell::<E, Exact, _>(cell, options, mode, out),
+        match report {
+            Either::Fast(report) => parse_message::<E, Fast, _>(data, options, report, out),
+            Either::Exact(report) => parse_message::<E, Exact, _>(data, options, report, out),
         }
     }
 
     fn layout(&self) -> Option<TypeId> {
-        (E::IS == Is::Block).then(TypeId::of::<<E::Block as Block>::Frame>)
+        (E::CLASS == Class::Headers).then(TypeId::of::<<E::Headers as HeadersFormat>::Frame>)
     }
 }
 
 /// The reader of a format.
-pub fn reader<E: Envelope>() -> Box<dyn Reader> {
+pub fn reader<E: MessageFormat>() -> Box<dyn Reader> {
     Box::new(Reads::<E>(PhantomData))
 }
 
@@ -88,11 +88,11 @@ pub struct ReaderOf;
 impl Visitor for ReaderOf {
     type Out = Result<Box<dyn Reader>, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
+    fn visit<E: MessageFormat>(self) -> Self::Out {
         Ok(reader::<E>())
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(not_one_by_one(B::NAME))
     }
 }
@@ -111,31 +111,31 @@ pub fn no_target(format: &str) -> Error {
 const BLOCKS: usize = 2;
 
 /// Hands a gathered message to a writer: its headers, then its fields as the target has them.
-pub fn hand_over<'a, M: Mode, S: Sink<'a>>(
+pub fn hand_over<'a, R: Report, S: Sink<'a>>(
     message: &mut MessageSink<'a>,
     from: &[Field],
     to: &[Field],
-    mode: &mut M,
+    report: &mut R,
     sink: &mut S,
 ) -> Result<(), Stop> {
     for header in message.headers.drain(..) {
-        mode.enter_header(Some(header.index));
-        mode.name_header(&header.key);
-        sink.header(header, mode)?;
+        report.enter_header(Some(header.index));
+        report.name_header(&header.key);
+        sink.header(header, report)?;
     }
-    mode.enter_header(None);
+    report.enter_header(None);
     if from.len() + to.len() > BLOCKS {
-        sink.fields(&map_fields(from, &message.fields, to, mode)?);
+        sink.fields(&map_fields(from, &message.fields, to, report)?);
     }
     Ok(())
 }
 
 /// The fields of the target, without its headers, made of those of the source.
-fn map_fields<'a, M: Mode>(
+fn map_fields<'a, R: Report>(
     from: &[Field],
     values: &[FieldValue<'a>],
     to: &[Field],
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Vec<FieldValue<'a>>, Stop> {
     let no_headers = |field: &&Field| field.role != Role::Headers;
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
@@ -148,11 +148,11 @@ fn map_fields<'a, M: Mode>(
             continue;
         }
         match targets.iter().position(|target| same_meaning(field.role, target.role)) {
-            Some(place) => made[place] = carried(field, targets[place], *value, mode)?,
+            Some(place) => made[place] = carried(field, targets[place], *value, report)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
                 (Role::Tombstone, _) if deletes => {}
-                _ => mode.loss(false, || not_carried(field))?,
+                _ => report.loss(false, || not_carried(field))?,
             },
         }
     }
@@ -185,18 +185,18 @@ fn not_carried(field: &Field) -> Loss {
 }
 
 /// A value as its counterpart takes it; null when it was left out.
-fn carried<'a, M: Mode>(
+fn carried<'a, R: Report>(
     field: &Field,
     target: &Field,
     value: FieldValue<'a>,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<FieldValue<'a>, Stop> {
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
     if target.of == FieldType::Natural && number < 0 {
         // Kafka's word for "none" has a counterpart: nothing.
         if number != -1 {
-            mode.loss(false, || lost("is negative"))?;
+            report.loss(false, || lost("is negative"))?;
         }
         return Ok(FieldValue::Null);
     }
@@ -204,14 +204,15 @@ fn carried<'a, M: Mode>(
         (Role::Millis, Role::Micros) => match number.checked_mul(1000) {
             Some(micros) => Ok(FieldValue::Int64(micros)),
             None => {
-                mode.loss(false, || lost("does not fit int64"))?;
+                report.loss(false, || lost("does not fit int64"))?;
                 Ok(FieldValue::Null)
             }
         },
         (Role::Micros, Role::Millis) => {
             if number.rem_euclid(1000) != 0 {
                 let parts = || format!("{} has parts of a millisecond", field.name);
-                mode.loss(false, || Loss { written: Some("ms"), ..Loss::of_message(Code::FieldNotCarried, parts()) })?;
+                report
+                    .loss(false, || Loss { written: Some("ms"), ..Loss::of_message(Code::FieldNotCarried, parts()) })?;
             }
             Ok(FieldValue::Int64(number.div_euclid(1000)))
         }
@@ -224,23 +225,23 @@ fn carried<'a, M: Mode>(
 pub struct Converted {
     pub data: Option<Vec<u8>>,
     pub losses: Vec<Loss>,
-    pub backs: Vec<Back>,
+    pub type_hints: Vec<TypeHint>,
 }
 
 /// Converts one cell.
 pub fn convert_message(
-    cell: &[u8],
+    data: &[u8],
     source: Format,
     target: Format,
     read: ReadOptions,
     write: WriteOptions,
 ) -> Result<Converted, Error> {
     let reader = source.visit(ReaderOf)?;
-    target.visit(WriteInto { cell, reader: reader.as_ref(), read, write })
+    target.visit(WriteInto { data, reader: reader.as_ref(), read, write })
 }
 
 struct WriteInto<'a> {
-    cell: &'a [u8],
+    data: &'a [u8],
     reader: &'a dyn Reader,
     read: ReadOptions,
     write: WriteOptions,
@@ -249,25 +250,25 @@ struct WriteInto<'a> {
 impl Visitor for WriteInto<'_> {
     type Out = Result<Converted, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let WriteInto { cell, reader, read, write } = self;
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        let WriteInto { data, reader, read, write } = self;
         let on_loss = write.on_loss;
         let origin = Origin { order: reader.order(), keys: reader.keys(), direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
-        let mut mode = Exact::new(on_loss);
+        let mut report = Exact::new(on_loss);
         let mut message = MessageSink::default();
-        let gathered = reader.gather(Cursor::new(cell), read, Either::Exact(&mut mode), &mut message);
-        let presence = mode.ended(gathered, Direction::Decode, reader.name())?;
+        let gathered = reader.gather(Cursor::new(data), read, Either::Exact(&mut report), &mut message);
+        let presence = report.ended(gathered, Direction::Decode, reader.name())?;
         let mut data = Vec::new();
-        let sealed = hand_over(&mut message, reader.fields(), E::FIELDS, &mut mode, &mut writer)
-            .and_then(|()| writer.seal(presence, &mut mode, &mut data));
-        let sealed = mode.ended(sealed, Direction::Encode, E::NAME)?;
-        mode.refuse_losses(E::NAME)?;
+        let sealed = hand_over(&mut message, reader.fields(), E::FIELDS, &mut report, &mut writer)
+            .and_then(|()| writer.seal(presence, &mut report, &mut data));
+        let sealed = report.ended(sealed, Direction::Encode, E::NAME)?;
+        report.refuse_losses(E::NAME)?;
         let data = (sealed == Sealed::Written).then_some(data);
-        Ok(Converted { data, losses: mode.losses, backs: writer.into_backs() })
+        Ok(Converted { data, losses: report.losses, type_hints: writer.into_type_hints() })
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         Err(no_target(B::NAME))
     }
 }

@@ -3,23 +3,24 @@
 use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
-use crate::error::Fault;
+use crate::error::ErrorDetail;
 use crate::format::Visitor;
-use crate::mode::{Label, Labelled, Result};
-use crate::walk::{
-    Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch, walk_cell,
+use crate::report::{Label, Labelled, Result};
+use crate::traits::{
+    BatchFormat, Collecting, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
+    parse_batch, parse_message,
 };
 
 /// A cell taken apart. The labels cover it without a gap, in order.
 #[derive(Debug)]
 pub struct Inspection {
     pub labels: Vec<Label>,
-    pub faults: Vec<Fault>,
+    pub errors: Vec<ErrorDetail>,
 }
 
 /// Takes one cell apart.
 pub struct Inspect<'a> {
-    pub cell: &'a [u8],
+    pub data: &'a [u8],
     pub options: ReadOptions,
 }
 
@@ -29,47 +30,56 @@ const NOT_READ: &str = "not read";
 impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
-    fn visit<E: Envelope>(self) -> Inspection {
-        let mut mode = Labelled::default();
+    fn visit<E: MessageFormat>(self) -> Inspection {
+        let mut report = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ = walk_cell::<E, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut Discard);
-        Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
+        let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut report, &mut Discard);
+        Inspection { labels: without_gaps(report.labels, self.data.len()), errors: report.exact.errors }
     }
 
-    fn visit_batch<B: Batch>(self) -> Inspection {
-        let mut mode = Labelled::default();
+    fn visit_batch<B: BatchFormat>(self) -> Inspection {
+        let mut report = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ =
-            walk_batch::<B, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut Walked::<B>::new(self.options));
-        Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
+        let _ = parse_batch::<B, _, _>(
+            Cursor::new(self.data),
+            self.options,
+            &mut report,
+            &mut ParseHeaders::<B>::new(self.options),
+        );
+        Inspection { labels: without_gaps(report.labels, self.data.len()), errors: report.exact.errors }
     }
 }
 
 /// Walks the block of every message, and keeps nothing.
-pub struct Walked<B>(ReadOptions, PhantomData<B>);
+pub struct ParseHeaders<B>(ReadOptions, PhantomData<B>);
 
-impl<B> Walked<B> {
+impl<B> ParseHeaders<B> {
     pub fn new(options: ReadOptions) -> Self {
-        Walked(options, PhantomData)
+        ParseHeaders(options, PhantomData)
     }
 }
 
-impl<'a, B: Batch> Messages<'a> for Walked<B> {
+impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     type Within<'b> = Self;
 
-    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result {
-        self.0.limits.check_message(message_len(fields, block), mode.noted())?;
-        if let Some(cursor) = block {
+    fn message<R: Collecting>(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        headers: Option<Cursor<'a>>,
+        report: &mut R,
+    ) -> Result {
+        self.0.limits.check_message(message_len(fields, headers), report.collected())?;
+        if let Some(cursor) = headers {
             // A block that breaks does not hide the message after it.
-            let _ = <B::Message as Envelope>::Block::walk(cursor, self.0, mode, &mut Discard);
+            let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, report, &mut Discard);
         }
-        mode.enter_header(None);
+        report.enter_header(None);
         Ok(())
     }
 
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result {
-        mode.enter_header(None);
-        self.0.limits.check_message(0, mode.noted())
+    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result {
+        report.enter_header(None);
+        self.0.limits.check_message(0, report.collected())
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

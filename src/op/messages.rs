@@ -8,8 +8,10 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::mode::{Exact, Result, Stop};
-use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch};
+use crate::report::{Exact, Result, Stop};
+use crate::traits::{
+    BatchFormat, Collecting, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+};
 
 /// Takes messages as they are read; what it is given does not outlive the call.
 pub trait Take {
@@ -25,7 +27,7 @@ pub trait Take {
 
 /// Reads a batch up to the first message with a fault; the messages before it were taken.
 pub struct ReadMessages<'a, T> {
-    pub cell: &'a [u8],
+    pub data: &'a [u8],
     pub options: ReadOptions,
     pub take: &'a mut T,
 }
@@ -33,15 +35,15 @@ pub struct ReadMessages<'a, T> {
 impl<T: Take> Visitor for ReadMessages<'_, T> {
     type Out = Result<(), Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
+    fn visit<E: MessageFormat>(self) -> Self::Out {
         Err(not_a_batch::<E>())
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
-        let mut mode = Exact::default();
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        let mut report = Exact::default();
         let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
-        let walked = walk_batch::<B, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut each);
-        mode.ended(walked, Direction::Decode, B::NAME)
+        let parsed = parse_batch::<B, _, _>(Cursor::new(self.data), self.options, &mut report, &mut each);
+        report.ended(parsed, Direction::Decode, B::NAME)
     }
 }
 
@@ -51,28 +53,33 @@ struct Each<'t, B, T> {
     batch: PhantomData<B>,
 }
 
-impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
+impl<'a, B: BatchFormat, T: Take> Messages<'a> for Each<'_, B, T> {
     type Within<'b> = Self;
 
-    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result {
-        self.options.limits.check_message(message_len(fields, block), mode.noted())?;
-        if !self.take.parses_headers() && mode.noted().faults.is_empty() {
-            self.take.take_unparsed(block.map(|cursor| cursor.peek_rest()), fields);
+    fn message<R: Collecting>(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        headers: Option<Cursor<'a>>,
+        report: &mut R,
+    ) -> Result {
+        self.options.limits.check_message(message_len(fields, headers), report.collected())?;
+        if !self.take.parses_headers() && report.collected().errors.is_empty() {
+            self.take.take_unparsed(headers.map(|cursor| cursor.peek_rest()), fields);
             return Ok(());
         }
         let mut sink = MessageSink::default();
-        if let Some(cursor) = block {
-            <B::Message as Envelope>::Block::walk(cursor, self.options, mode, &mut sink)?;
+        if let Some(cursor) = headers {
+            <B::Message as MessageFormat>::Headers::parse(cursor, self.options, report, &mut sink)?;
         }
-        mode.enter_header(None);
-        if !mode.noted().faults.is_empty() {
+        report.enter_header(None);
+        if !report.collected().errors.is_empty() {
             return Err(Stop);
         }
-        self.take.take(block.map(|_| &sink.headers[..]), fields);
+        self.take.take(headers.map(|_| &sink.headers[..]), fields);
         Ok(())
     }
 
-    fn unreadable<M: Noting>(&mut self, _mode: &mut M) -> Result {
+    fn unreadable<R: Collecting>(&mut self, _report: &mut R) -> Result {
         Err(Stop)
     }
 

@@ -4,8 +4,8 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
-use crate::walk::{Batch, Envelope, FieldValue, Opened, Presence, ReadOptions, Sink, walk_cell};
+use crate::report::{Exact, Fast, OnLoss, Report, Result};
+use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// The headers and fields of one message.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,27 +18,27 @@ pub struct Message<'a> {
 
 /// Decodes one cell, or says what is wrong with it first.
 pub struct DecodeMessage<'a> {
-    pub cell: &'a [u8],
+    pub data: &'a [u8],
     pub options: ReadOptions,
 }
 
 impl<'a> Visitor for DecodeMessage<'a> {
     type Out = Result<Message<'a>, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let read = ReadMessage { cell: self.cell, options: self.options, fresh: MessageSink::default };
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        let read = ReadMessage { data: self.data, options: self.options, fresh: MessageSink::default };
         let (sink, presence) = read.visit::<E>()?;
         Ok(Message { headers: (presence != Presence::Absent).then_some(sink.headers), fields: sink.fields })
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
-        Err(super::is_a_batch::<B>())
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        Err(super::batch_needs_messages::<B>())
     }
 }
 
 /// Walks one cell into a sink, or says what is wrong with it first.
 pub struct ReadMessage<'a, F> {
-    pub cell: &'a [u8],
+    pub data: &'a [u8],
     pub options: ReadOptions,
     /// Makes a sink that was handed nothing yet.
     pub fresh: F,
@@ -47,30 +47,30 @@ pub struct ReadMessage<'a, F> {
 impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
     type Out = Result<(S, Presence), Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let cell = Cursor::new(self.cell);
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        let data = Cursor::new(self.data);
         // Nearly every message is whole. What is wrong with one that is not is looked for in a second go.
         let mut sink = (self.fresh)();
-        let fast = walk_cell::<E, _, _>(cell, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
+        let fast = parse_message::<E, _, _>(data, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
         if let Ok(presence) = fast {
             return Ok((sink, presence));
         }
         let mut sink = (self.fresh)();
-        let mut mode = Exact::default();
-        let walked = walk_cell::<E, _, _>(cell, self.options, &mut mode, &mut sink);
-        Ok((sink, mode.ended(walked, Direction::Decode, E::NAME)?))
+        let mut report = Exact::default();
+        let parsed = parse_message::<E, _, _>(data, self.options, &mut report, &mut sink);
+        Ok((sink, report.ended(parsed, Direction::Decode, E::NAME)?))
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
-        Err(super::is_a_batch::<B>())
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        Err(super::batch_needs_messages::<B>())
     }
 }
 
 /// Opens one cell and leaves its headers unread, or says what is wrong with the frame.
-pub fn open_message<E: Envelope>(cell: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
-    let mut mode = Exact::default();
-    let opened = E::open(Cursor::new(cell), ReadOptions::default(), &mut mode);
-    mode.ended(opened, Direction::Decode, E::NAME)
+pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
+    let mut report = Exact::default();
+    let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut report);
+    report.ended(opened, Direction::Decode, E::NAME)
 }
 
 /// The headers and fields of a message as they come.
@@ -89,7 +89,7 @@ impl MessageSink<'_> {
 
 impl<'a> Sink<'a> for MessageSink<'a> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result {
+    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
         self.headers.push(header);
         Ok(())
     }
@@ -107,7 +107,7 @@ pub struct CountSink {
 
 impl<'a> Sink<'a> for CountSink {
     #[inline]
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result {
+    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
         self.count += 1;
         Ok(())
     }
@@ -121,7 +121,7 @@ pub struct LastSink<'w, 'a> {
 
 impl<'a> Sink<'a> for LastSink<'_, 'a> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result {
+    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
         if header.key.is_text(self.wanted) {
             self.found = Some(header);
         }

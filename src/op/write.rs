@@ -6,15 +6,17 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::Range;
 
-use super::gate;
-use crate::ask::{Asked, Spelled};
+use super::adapt;
+use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
-use crate::kind::{Kind, Scalar};
-use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
-use crate::spelling::{Spelling, is_other_nan, typed, untyped};
-use crate::value::{ByteOrder, Checks, Misfit, bits_of};
-use crate::walk::{Batch, Block, Contents, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
+use crate::report::{Exact, Fast, OnLoss, Report, Result};
+use crate::traits::{
+    BatchFormat, Contents, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions,
+};
+use crate::type_option::{EncodedType, TypeOption};
+use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
+use crate::value_type::{Scalar, ValueType};
 
 /// Where the headers of a writer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +36,11 @@ impl Origin {
 
 /// What gives a value its kind again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Back {
+pub struct TypeHint {
     /// The key as it was written.
     pub key: WantedKey,
     /// As a user names it.
-    pub kind: String,
+    pub value_type: String,
     /// The kind was lost.
     pub lost: bool,
 }
@@ -48,45 +50,45 @@ pub struct Writer<'a, E> {
     options: WriteOptions,
     origin: Origin,
     /// The kind of every value that has none.
-    given: Option<Kind>,
+    given: Option<ValueType>,
     headers: Vec<Header<'a>>,
     /// Values that had to be spelled anew, one behind the other, and the places of their headers.
-    spelled: Vec<u8>,
+    encoded: Vec<u8>,
     places: Vec<(usize, Range<usize>)>,
     /// Memory for the headers with such values. It holds none between two messages.
     sealed: Vec<Header<'static>>,
     /// How often each key that something was said of stood so far.
     seen: Vec<usize>,
     /// Of a report: what gives the values that were written their kinds again.
-    backs: Vec<Back>,
+    type_hints: Vec<TypeHint>,
     fields: Vec<FieldValue<'a>>,
     format: PhantomData<fn() -> E>,
 }
 
-impl<'a, E: Envelope> Writer<'a, E> {
+impl<'a, E: MessageFormat> Writer<'a, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        if !E::Block::IS_TARGET {
+        if !E::Headers::IS_TARGET {
             return Err(Error::Value(format!(
                 "{} reads either layout and is no target: name iggy or iggy-2023",
                 E::NAME
             )));
         }
-        if options.canonical && E::Block::CANONICAL.is_none() {
+        if options.canonical && E::Headers::CANONICAL.is_none() {
             return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
         }
-        options.kinds.check(E::NAME, E::Block::KINDS)?;
-        let given = (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary));
+        options.types.check(E::NAME, E::Headers::TYPES)?;
+        let given = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
             options,
             origin,
             given,
             headers: Vec::new(),
-            spelled: Vec::new(),
+            encoded: Vec::new(),
             places: Vec::new(),
             sealed: Vec::new(),
             seen: Vec::new(),
-            backs: Vec::new(),
+            type_hints: Vec::new(),
             fields: Vec::new(),
             format: PhantomData,
         })
@@ -98,154 +100,161 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     pub fn clear(&mut self) {
         self.headers.clear();
-        self.spelled.clear();
+        self.encoded.clear();
         self.places.clear();
         self.seen.clear();
-        self.backs.clear();
+        self.type_hints.clear();
         self.fields.clear();
     }
 
     /// Writes the message behind what `out` holds. Nothing is written when it fails.
-    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+    pub fn seal<R: Report>(&mut self, headers: Presence, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
-            return Err(mode.hard(Code::NullNotCarried, None, refused));
+            return Err(report.fatal(Code::NullNotCarried, None, refused));
         }
-        let canonical = E::Block::CANONICAL.filter(|_| self.options.canonical);
+        let canonical = E::Headers::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, mode, out);
+            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, report, out);
         }
         let mut headers = without_headers(mem::take(&mut self.sealed));
         headers.extend_from_slice(&self.headers);
         for (place, range) in &self.places {
-            headers[*place].value = Some(&self.spelled[range.clone()]);
+            headers[*place].value = Some(&self.encoded[range.clone()]);
         }
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, mode, out);
+        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, report, out);
         self.sealed = without_headers(headers);
         sealed
     }
 
     /// What gives the values their kinds again, in the order of their headers.
-    pub fn into_backs(self) -> Vec<Back> {
-        self.backs
+    pub fn into_type_hints(self) -> Vec<TypeHint> {
+        self.type_hints
     }
 
-    fn remember(&mut self, key: &Key<'_>, kind: impl FnOnce() -> String, lost: bool) {
+    fn remember(&mut self, key: &Key<'_>, value_type: impl FnOnce() -> String, lost: bool) {
         if self.options.on_loss == OnLoss::Report {
-            self.backs.push(Back { key: key.into(), kind: kind(), lost });
+            self.type_hints.push(TypeHint { key: key.into(), value_type: value_type(), lost });
         }
     }
 
     /// A value whose kind changes, or that has to be spelled anew; `None` when its header is left out.
-    fn retype<M: Mode>(
+    fn retype<R: Report>(
         &mut self,
         header: &mut Header<'a>,
         source: &Key<'a>,
         bytes: &'a [u8],
-        mode: &mut M,
+        report: &mut R,
     ) -> Result<Option<Cow<'a, [u8]>>> {
         let (index, key) = (header.index, header.key.clone());
-        let lost = |code, message: String| gate::lost(index, &key, code, message);
-        let bits = match header.kind {
-            Some(kind) => bits_of(kind, bytes, self.origin.order),
+        let lost = |code, message: String| adapt::lost(index, &key, code, message);
+        let bits = match header.value_type {
+            Some(value_type) => bits_of(value_type, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
-        if !E::Block::KINDS.are_carried() {
-            let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
-            let Asked::Spelled(spelling) = self.options.kinds else {
+        if !E::Headers::TYPES.is_typed() {
+            let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
+            let TypeOption::Untyped(encoding) = self.options.types else {
                 let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
-                let what = || format!("{} carries no types: {how} to write {} values", E::NAME, kind.name());
-                return mode.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
+                let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
+                return report.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
             };
             // A kind that is lost can only be given back to bits that are a value of it.
-            let is_value = Checks::Value.check(kind, &bits);
-            let written = match is_value.and_then(|()| respelled(&bits, |bits| untyped(kind, bits, spelling))) {
+            let is_value = Checks::Value.check(value_type, &bits);
+            let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
                 Ok(written) => written,
-                Err(misfit) => return self.misfit(index, &key, *misfit, mode),
+                Err(invalid) => return self.invalid(index, &key, *invalid, report),
             };
             // All NaNs are spelled alike: only one of them comes back as it was.
-            let comes_back = spelling != Spelling::Text || !is_other_nan(kind, &bits);
-            let back = || Spelled { kind, spelling }.name();
-            mode.loss(true, || Loss {
-                kind: comes_back.then(back),
-                written: Some(spelled_as(kind, spelling)),
-                ..lost(Code::TypeNotCarried, format!("the type {} is not carried", kind.name()))
+            let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
+            let back = || EncodedType { value_type, encoding }.name();
+            report.loss(true, || Loss {
+                value_type: comes_back.then(back),
+                written: Some(encoding_name(value_type, encoding)),
+                ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
             })?;
-            if E::Block::CARRIES.fits(written.len()) {
+            if E::Headers::CARRIES.fits(written.len()) {
                 self.remember(&key, back, true);
             }
             return Ok(Some(written));
         }
-        let asked = self.options.kinds.of([source, &header.key], &mut self.seen);
-        let (kind, bits) = match (asked, header.kind) {
-            (Some(asked), None | Some(Kind::Named(Scalar::Binary | Scalar::String)))
-                if header.kind != Some(asked.kind) =>
+        let requested = self.options.types.of([source, &header.key], &mut self.seen);
+        let (value_type, bits) = match (requested, header.value_type) {
+            (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String)))
+                if header.value_type != Some(requested.value_type) =>
             {
-                match respelled(&bits, |bits| typed(asked.kind, bits, asked.spelling)) {
-                    Ok(made) => (asked.kind, made),
-                    Err(misfit) => return mode.loss(false, || lost(misfit.code, misfit.message)).map(|()| None),
+                match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
+                    Ok(made) => (requested.value_type, made),
+                    Err(invalid) => return report.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
                 }
             }
-            (Some(asked), Some(kind)) if kind != asked.kind => {
-                let what = || format!("the value is {} and {} was asked for", kind.name(), asked.kind.name());
-                return mode.loss(false, || lost(Code::WrongType, what())).map(|()| None);
+            (Some(requested), Some(value_type)) if value_type != requested.value_type => {
+                let what =
+                    || format!("the value is {} and {} was asked for", value_type.name(), requested.value_type.name());
+                return report.loss(false, || lost(Code::WrongType, what())).map(|()| None);
             }
-            (_, Some(kind)) => (kind, bits),
-            (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
+            (_, Some(value_type)) => (value_type, bits),
+            (_, None) if self.options.types == TypeOption::Binary => (ValueType::Named(Scalar::Binary), bits),
             (_, None) => {
                 let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
                 let what = || format!("{} values need a type: {how}", E::NAME);
-                return mode.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
+                return report.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
             }
         };
-        let (kind, bits, back) = match E::Block::KINDS.code(kind) {
-            Some(_) => (kind, bits, None),
+        let (value_type, bits, back) = match E::Headers::TYPES.code(value_type) {
+            Some(_) => (value_type, bits, None),
             None => {
-                if let Err(misfit) = Checks::Value.check(kind, &bits) {
-                    return self.misfit(index, &key, *misfit, mode);
+                if let Err(invalid) = Checks::Value.check(value_type, &bits) {
+                    return self.invalid(index, &key, *invalid, report);
                 }
-                let Some((scalar, bits, spelling)) = gate::carrier(kind, bits) else {
-                    return mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into())).map(|()| None);
+                let Some((scalar, bits, encoding)) = adapt::carrier(value_type, bits) else {
+                    return report.loss(false, || lost(Code::OutOfRange, adapt::HALF_PAIR.into())).map(|()| None);
                 };
-                let back = Spelled { kind, spelling }.name();
-                mode.loss(false, || Loss {
-                    kind: Some(back.clone()),
+                let back = EncodedType { value_type, encoding }.name();
+                report.loss(false, || Loss {
+                    value_type: Some(back.clone()),
                     written: Some(scalar.name()),
-                    ..lost(Code::TypeNotCarried, format!("the type {} is not carried", kind.name()))
+                    ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
                 })?;
-                (Kind::Named(scalar), bits, Some(back))
+                (ValueType::Named(scalar), bits, Some(back))
             }
         };
-        if let Err(misfit) = E::Block::CARRIES.checks.check(kind, &bits) {
-            return self.misfit(index, &key, *misfit, mode);
+        if let Err(invalid) = E::Headers::CARRIES.checks.check(value_type, &bits) {
+            return self.invalid(index, &key, *invalid, report);
         }
-        if E::Block::CARRIES.fits(bits.len()) {
+        if E::Headers::CARRIES.fits(bits.len()) {
             let is_lost = back.is_some();
-            self.remember(&key, || back.unwrap_or_else(|| kind.name().into_owned()), is_lost);
+            self.remember(&key, || back.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
         }
-        header.kind = Some(kind);
+        header.value_type = Some(value_type);
         Ok(Some(bits))
     }
 
     /// Bits that are no value of their kind.
     #[cold]
-    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>> {
+    fn invalid<T, R: Report>(
+        &self,
+        index: usize,
+        key: &Key<'a>,
+        invalid: InvalidValue,
+        report: &mut R,
+    ) -> Result<Option<T>> {
         match self.origin.direction {
-            Direction::Convert => mode.loss(false, || gate::lost(index, key, misfit.code, misfit.message))?,
-            _ => mode.soft(misfit.code, None, || misfit.message)?,
+            Direction::Convert => report.loss(false, || adapt::lost(index, key, invalid.code, invalid.message))?,
+            _ => report.error(invalid.code, None, || invalid.message)?,
         }
         Ok(None)
     }
 }
 
 /// Bits in another spelling, borrowed where they were.
-fn respelled<'a>(
+fn reencoded<'a>(
     bits: &Cow<'a, [u8]>,
-    spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<Misfit>>,
-) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
+    spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
+) -> Result<Cow<'a, [u8]>, Box<InvalidValue>> {
     match bits {
         Cow::Borrowed(bits) => spell(bits),
         Cow::Owned(bits) => spell(bits).map(|written| Cow::Owned(written.into_owned())),
@@ -259,43 +268,43 @@ fn without_headers<'b>(mut headers: Vec<Header<'_>>) -> Vec<Header<'b>> {
 }
 
 /// What is written of a value whose kind is lost.
-fn spelled_as(kind: Kind, spelling: Spelling) -> &'static str {
-    match (kind.width(), spelling) {
+fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
+    match (value_type.width(), encoding) {
         (None, _) => "as it is",
-        (_, Spelling::Bytes(ByteOrder::Big)) => "big-endian",
-        (_, Spelling::Bytes(ByteOrder::Little)) => "little-endian",
-        (_, Spelling::Text) => "text",
+        (_, Encoding::Bytes(ByteOrder::Big)) => "big-endian",
+        (_, Encoding::Bytes(ByteOrder::Little)) => "little-endian",
+        (_, Encoding::Text) => "text",
     }
 }
 
-impl<'a, E: Envelope> Writer<'a, E> {
+impl<'a, E: MessageFormat> Writer<'a, E> {
     /// Whether a header can be written as it is: what nearly all of them are.
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
             return false; // What every value was is part of the report.
         }
-        let carries = E::Block::CARRIES;
+        let carries = E::Headers::CARRIES;
         let fits = |len: usize| carries.fits(len);
-        let has_form = gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key);
+        let has_form = adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key);
         let is_value = !matches!(&header.key, Key::Typed(typed) if typed.check(carries.checks).is_err());
         let key_fits = has_form && fits(header.key.byte_len()) && is_value;
-        let value_fits = match (header.value, header.kind) {
+        let value_fits = match (header.value, header.value_type) {
             (None, None) => carries.nulls,
-            (Some(value), None) => !E::Block::KINDS.are_carried() && fits(value.len()),
+            (Some(value), None) => !E::Headers::TYPES.is_typed() && fits(value.len()),
             // Spelled as they are, in whichever way: the kind is lost, as was agreed.
-            (Some(value), Some(Kind::Named(scalar @ (Scalar::String | Scalar::Binary))))
-                if matches!(self.options.kinds, Asked::Spelled(_)) =>
+            (Some(value), Some(ValueType::Named(scalar @ (Scalar::String | Scalar::Binary))))
+                if matches!(self.options.types, TypeOption::Untyped(_)) =>
             {
                 fits(value.len()) && (scalar == Scalar::Binary || Text::new(value).is_ok())
             }
-            (Some(value), Some(kind)) => {
-                let turned = self.origin.order == ByteOrder::Little && kind.width().is_some();
-                E::Block::KINDS.code(kind).is_some()
+            (Some(value), Some(value_type)) => {
+                let turned = self.origin.order == ByteOrder::Little && value_type.width().is_some();
+                E::Headers::TYPES.code(value_type).is_some()
                     && !turned
-                    && !matches!(self.options.kinds, Asked::Each(_))
+                    && !matches!(self.options.types, TypeOption::ByKey(_))
                     && fits(value.len())
-                    && carries.checks.check(kind, value).is_ok()
+                    && carries.checks.check(value_type, value).is_ok()
             }
             (None, Some(_)) => false,
         };
@@ -304,47 +313,49 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     /// A header that the target may not be able to carry as it is.
     #[inline(never)]
-    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
-        let source = match gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key) {
+    fn adapt_header<R: Report>(&mut self, mut header: Header<'a>, report: &mut R) -> Result {
+        let source = match adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key) {
             true => None,
             false => {
-                let Some(key) = gate::key_for(E::Block::KEYS, self.origin.keys, &header, mode)? else { return Ok(()) };
+                let Some(key) = adapt::key_for(E::Headers::KEYS, self.origin.keys, &header, report)? else {
+                    return Ok(());
+                };
                 Some(std::mem::replace(&mut header.key, key))
             }
         };
-        let carries = E::Block::CARRIES;
-        if !gate::part_fits(carries, "key", &header, header.key.byte_len(), mode)? {
+        let carries = E::Headers::CARRIES;
+        if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), report)? {
             return Ok(());
         }
         if let Key::Typed(typed) = header.key
-            && let Err(mut misfit) = typed.check(carries.checks)
+            && let Err(mut invalid) = typed.check(carries.checks)
         {
-            misfit.message = format!("key of {}", misfit.message);
-            return self.misfit::<(), M>(header.index, &header.key, *misfit, mode).map(|_| ());
+            invalid.message = format!("key of {}", invalid.message);
+            return self.invalid::<(), R>(header.index, &header.key, *invalid, report).map(|_| ());
         }
         match header.value {
-            None if carries.nulls => header.kind = None,
+            None if carries.nulls => header.value_type = None,
             None => {
-                let lost = || gate::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
-                return mode.loss(false, lost);
+                let lost = || adapt::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
+                return report.loss(false, lost);
             }
-            Some(bytes) if header.kind.is_some() || E::Block::KINDS.are_carried() => {
+            Some(bytes) if header.value_type.is_some() || E::Headers::TYPES.is_typed() => {
                 let source = source.unwrap_or_else(|| header.key.clone());
-                let Some(bits) = self.retype(&mut header, &source, bytes, mode)? else { return Ok(()) };
-                if !gate::part_fits(carries, "value", &header, bits.len(), mode)? {
+                let Some(bits) = self.retype(&mut header, &source, bytes, report)? else { return Ok(()) };
+                if !adapt::part_fits(carries, "value", &header, bits.len(), report)? {
                     return Ok(());
                 }
                 match bits {
                     Cow::Borrowed(bits) => header.value = Some(bits),
                     Cow::Owned(bits) => {
-                        let start = self.spelled.len();
-                        self.spelled.extend_from_slice(&bits);
-                        self.places.push((self.headers.len(), start..self.spelled.len()));
+                        let start = self.encoded.len();
+                        self.encoded.extend_from_slice(&bits);
+                        self.places.push((self.headers.len(), start..self.encoded.len()));
                     }
                 }
             }
             Some(bytes) => {
-                if !gate::part_fits(carries, "value", &header, bytes.len(), mode)? {
+                if !adapt::part_fits(carries, "value", &header, bytes.len(), report)? {
                     return Ok(());
                 }
             }
@@ -354,23 +365,23 @@ impl<'a, E: Envelope> Writer<'a, E> {
     }
 }
 
-impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
+impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
-        if E::Block::KEYS == KeyForm::Text
+    fn header<R: Report>(&mut self, mut header: Header<'a>, report: &mut R) -> Result {
+        if E::Headers::KEYS == KeyForm::Text
             && let Key::Typed(typed) = header.key
             && let Some(Ok(text)) = typed.string().map(Text::new)
         {
             // Where keys are text, a typed string is no less.
             header.key = Key::Text(text);
         }
-        let came_with = header.kind;
+        let came_with = header.value_type;
         if header.value.is_some() {
-            header.kind = came_with.or(self.given);
+            header.value_type = came_with.or(self.given);
         }
         if !self.is_plain(&header) {
-            header.kind = came_with;
-            return self.gated(header, mode);
+            header.value_type = came_with;
+            return self.adapt_header(header, report);
         }
         self.headers.push(header);
         Ok(())
@@ -391,19 +402,19 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>>, Error> {
+    fn write<E: MessageFormat, R: Report>(&self, report: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
         writer.headers.reserve(self.headers.as_ref().map_or(0, Vec::len));
         let gathered = self.headers.iter().flatten().try_for_each(|header| {
-            mode.enter_header(Some(header.index));
-            mode.name_header(&header.key);
-            writer.header(header.clone(), mode)
+            report.enter_header(Some(header.index));
+            report.name_header(&header.key);
+            writer.header(header.clone(), report)
         });
-        mode.enter_header(None);
+        report.enter_header(None);
         let mut out = Vec::new();
-        let sealed = gathered.and_then(|()| writer.seal(presence, mode, &mut out));
+        let sealed = gathered.and_then(|()| writer.seal(presence, report, &mut out));
         Ok(sealed.map(|sealed| (sealed == Sealed::Written).then_some(out)))
     }
 }
@@ -411,19 +422,19 @@ impl EncodeMessage<'_> {
 impl crate::format::Visitor for EncodeMessage<'_> {
     type Out = Result<Option<Vec<u8>>, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
+    fn visit<E: MessageFormat>(self) -> Self::Out {
         // Nearly every message can be written. What is wrong with one that cannot is looked for in a second go.
         if let Ok(made) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
             return Ok(made);
         }
-        let mut mode = Exact::new(self.options.on_loss);
-        let made = self.write::<E, _>(&mut mode)?;
-        let made = mode.ended(made, Direction::Encode, E::NAME)?;
-        mode.refuse_losses(E::NAME)?;
+        let mut report = Exact::new(self.options.on_loss);
+        let made = self.write::<E, _>(&mut report)?;
+        let made = report.ended(made, Direction::Encode, E::NAME)?;
+        report.refuse_losses(E::NAME)?;
         Ok(made)
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
-        Err(super::is_a_batch::<B>())
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        Err(super::batch_needs_messages::<B>())
     }
 }

@@ -13,11 +13,11 @@ use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_
 use pyo3_arrow::input::AnyArray;
 
 use super::columns::Options;
-use super::gate::released;
+use super::gil::without_gil;
 use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, Output, TypeOf, Verb};
-use crate::error::{Code, Direction, Error, Fault, Located};
+use crate::arrow::{Apply, Input, Operation, Output, TypeOf};
+use crate::error::{Code, Direction, Error, ErrorDetail, Located};
 use crate::format::Format;
 
 /// An Arrow array on its way to any library that takes one.
@@ -91,7 +91,7 @@ impl Stream {
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
         // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
         let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
-        let made = released(py, || chunks.next_chunk());
+        let made = without_gil(py, || chunks.next_chunk());
         // After an error they are put back as well: they repeat that rows are missing.
         *self.lock()? = if matches!(made, Ok(None)) { State::Ended } else { State::Here(chunks) };
         made?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
@@ -163,7 +163,7 @@ pub trait Work: Send + Sync {
 /// A verb on a format.
 pub struct Of<V>(pub V, pub Format);
 
-impl<V: Verb + Send + Sync> Work for Of<V> {
+impl<V: Operation + Send + Sync> Work for Of<V> {
     fn name(&self) -> &'static str {
         self.1.info().name
     }
@@ -217,11 +217,11 @@ impl Shared {
         if output.until == array.len() {
             return Ok(output.column);
         }
-        let fault = Fault::of_message(
+        let error = ErrorDetail::of_message(
             Code::TooLarge,
             "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
         );
-        let located = Located { format: self.work.name(), row: Some(output.until), fault };
+        let located = Located { format: self.work.name(), row: Some(output.until), error };
         Err(Error::Headers(self.work.direction(), Box::new(located)))
     }
 }
@@ -277,7 +277,8 @@ impl Iterator for Unattached {
     type Item = Result<ArrayRef, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let attached = Python::try_attach(|py| released(py, || self.0.next_chunk()).map_err(|error| error.to_string()));
+        let attached =
+            Python::try_attach(|py| without_gil(py, || self.0.next_chunk()).map_err(|error| error.to_string()));
         match attached {
             Some(Ok(array)) => array.map(Ok),
             Some(Err(text)) => Some(Err(ArrowError::ExternalError(text.into()))),
@@ -304,14 +305,14 @@ pub fn apply<'py>(
     match import(column)? {
         AnyArray::Array(array) => {
             let (array, _) = array.into_inner();
-            let array = released(py, || shared.apply_whole(&array))?;
+            let array = without_gil(py, || shared.apply_whole(&array))?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         AnyArray::Stream(stream) => {
             let source = stream.into_reader()?;
             // A type that does not fit is said now, not when the first chunk is pulled.
             let empty = new_empty_array(source.field().data_type());
-            let of = released(py, || {
+            let of = without_gil(py, || {
                 shared.work.apply(Input::new(&empty))?;
                 shared.work.output_type()
             })?;

@@ -9,9 +9,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
+use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
 use super::capsule::{self, Of, Schema, Work};
 use super::errors::to_exception;
-use super::given::{GivenKey, GivenKinds, argument, given_limits, named, write_options};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::{MAX_OFFSET, OnError};
@@ -21,14 +21,14 @@ use crate::arrow::types::Dialect;
 use crate::arrow::{Convert, Decode, Encode, Input, Output, Select, Validate};
 use crate::error::{Direction, Error};
 use crate::format::Format;
+use crate::traits::{ReadOptions, WriteOptions};
 use crate::types::Type;
-use crate::walk::{ReadOptions, WriteOptions};
 
 /// The name of the column of errors, unless another is asked for.
 const ERROR_COLUMN: &str = "error";
 
 /// `(output, key, type, repeat, required)`
-pub type Spec = (String, GivenKey, String, String, bool);
+pub type Spec = (String, KeyArgument, String, String, bool);
 
 pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
     let want = |(output, key, of, repeat, required): Spec| {
@@ -87,7 +87,7 @@ impl Options {
                 "text_keys" => text_keys = argument::text_keys(&value)?,
                 "limits" => limits = Some(value).filter(|limits| !limits.is_none()),
                 "on_loss" => on_loss = argument::on_loss(&value)?.to_owned(),
-                "types" => types = value.extract::<Option<GivenKinds>>()?,
+                "types" => types = value.extract::<Option<TypesArgument>>()?,
                 "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
                 "canonical" => canonical = argument::canonical(&value)?,
                 "dialect" => options.dialect = raised(py, dialect_named(argument::dialect(&value)?))?,
@@ -103,7 +103,8 @@ impl Options {
         if options.error_column.is_some() && options.on_error != OnError::Column {
             return Err(PyValueError::new_err("error_column= names the column of errors='column'"));
         }
-        options.read = ReadOptions { lenient, strict_types, text_keys, limits: given_limits(py, limits.as_ref())? };
+        options.read =
+            ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits.as_ref())? };
         options.write = raised(py, write_options(&on_loss, types, &null_headers, canonical))?;
         Ok(options)
     }

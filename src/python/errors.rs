@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::{Direction, Error, Fault, Located, Loss};
+use crate::error::{Direction, Error, ErrorDetail, Located, Loss};
 
 pub fn to_exception(py: Python<'_>, error: Error) -> PyErr {
     match error {
@@ -26,29 +26,29 @@ fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyRes
         Direction::Encode => "EncodeError",
         Direction::Convert => "ConversionError",
     };
-    let Located { format, row, fault } = located;
+    let Located { format, row, error } = located;
     let place = PyDict::new(py);
     place.set_item("format", format)?;
-    place.set_item("code", fault.code.name())?;
-    place.set_item("byte_offset", fault.byte)?;
+    place.set_item("code", error.code.name())?;
+    place.set_item("byte_offset", error.byte)?;
     place.set_item("row", row)?;
-    place.set_item("header", fault.header)?;
-    place.set_item("key", fault.key)?;
-    place.set_item("column", fault.column)?;
-    let error = py.import("letterhead.errors")?.getattr(class)?.call((fault.message,), Some(&place))?;
+    place.set_item("header", error.header)?;
+    place.set_item("key", error.key)?;
+    place.set_item("column", error.column)?;
+    let error = py.import("letterhead.errors")?.getattr(class)?.call((error.message,), Some(&place))?;
     Ok(PyErr::from_value(error))
 }
 
 /// A fault as `(code, message, byte_offset, header, key, column)`.
-pub type FaultTuple = (&'static str, String, Option<usize>, Option<usize>, Option<String>, Option<String>);
+pub type ErrorTuple = (&'static str, String, Option<usize>, Option<usize>, Option<String>, Option<String>);
 
-pub fn fault_tuple(fault: Fault) -> FaultTuple {
-    (fault.code.name(), fault.message, fault.byte, fault.header, fault.key, fault.column)
+pub fn error_tuple(error: ErrorDetail) -> ErrorTuple {
+    (error.code.name(), error.message, error.byte, error.header, error.key, error.column)
 }
 
 /// A loss as `(code, message, header, key, kind, written)`.
 pub type LossTuple = (&'static str, String, Option<usize>, Option<String>, Option<String>, Option<&'static str>);
 
 pub fn loss_tuple(loss: Loss) -> LossTuple {
-    (loss.code.name(), loss.message, loss.header, loss.key, loss.kind, loss.written)
+    (loss.code.name(), loss.message, loss.header, loss.key, loss.value_type, loss.written)
 }

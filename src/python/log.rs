@@ -5,9 +5,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::arguments::{MessageArgument, TypesArgument, argument, named, write_options};
 use super::errors::to_exception;
-use super::gate::{held, released_if_long};
-use super::given::{GivenKinds, GivenMessage, argument, named, write_options};
+use super::gil::{catch_panic, without_gil_if_long};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
@@ -29,13 +29,13 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
         return Err(PyValueError::new_err("the buffer is not contiguous"));
     }
     let (log, len) = (data.buf_ptr().cast::<u8>(), data.item_count());
-    let found = held(|| heads(len, start, most.unwrap_or(usize::MAX), |at, header| copy(log, len, at, header)))?;
-    let told = |head: &crate::formats::batch::log_index::Head| {
+    let found = catch_panic(|| heads(len, start, most.unwrap_or(usize::MAX), |at, header| copy(log, len, at, header)))?;
+    let tuple = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);
         (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
     };
-    Ok((found.heads.iter().map(told).collect(), found.end))
+    Ok((found.heads.iter().map(tuple).collect(), found.end))
 }
 
 /// Writes dicts of the fields of messages as one batch.
@@ -47,7 +47,7 @@ pub fn batch<'py>(
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<GivenKinds>,
+    types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let or_raise = |error| to_exception(py, error);
@@ -55,10 +55,10 @@ pub fn batch<'py>(
     let options = write_options(on_loss, types, null_headers, false).map_err(or_raise)?;
     let format = Format::named(format).map_err(or_raise)?;
     let info = format.info();
-    let of_dict = |dict: &Bound<'py, PyAny>| GivenMessage::of_envelope(dict, info);
+    let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::from_dict(dict, info);
     let given = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
-    let size = given.iter().map(GivenMessage::size).sum();
-    let made = released_if_long(py, size, || {
+    let size = given.iter().map(MessageArgument::size).sum();
+    let made = without_gil_if_long(py, size, || {
         let mut messages = Vec::with_capacity(given.len());
         for message in &given {
             let (headers, fields) = (message.headers()?, message.fields());

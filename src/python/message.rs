@@ -6,11 +6,11 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
+use super::arguments::{MessageArgument, TextHeaders, TypesArgument, argument, read_options, write_options};
 use super::columns::{Spec, wants};
-use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
-use super::gate::{held, released, released_if_long};
-use super::given::{GivenKinds, GivenMessage, TextHeaders, argument, read_options, write_options};
-use super::made::{fields_dict, headers_object, headers_of, wanted_object};
+use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple, to_exception};
+use super::gil::{catch_panic, without_gil, without_gil_if_long};
+use super::objects::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
@@ -22,8 +22,8 @@ use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{ReadMessages, Take};
 use crate::op::values::{CountSink, DecodeMessage, ReadMessage};
-use crate::op::write::{Back, EncodeMessage};
-use crate::walk::{FieldValue, Is, ReadOptions};
+use crate::op::write::{EncodeMessage, TypeHint};
+use crate::traits::{Class, FieldValue, ReadOptions};
 
 fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
     Format::named(format).map_err(|error| to_exception(py, error))
@@ -43,13 +43,13 @@ pub fn decode<'py>(
     let format = named(py, format)?;
     let options = read_options(py, lenient, strict_types, false, limits)?;
     let info = format.info();
-    let cell = data.as_bytes();
-    if info.is == Is::Block {
-        let read = ReadMessage { cell, options, fresh: CountSink::default };
-        let (sink, _) = released_if_long(py, cell.len(), || format.visit(read))?;
+    let bytes = data.as_bytes();
+    if info.class == Class::Headers {
+        let read = ReadMessage { data: bytes, options, fresh: CountSink::default };
+        let (sink, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
         return headers_of(Bound::new(py, Packed::new(data, format, options, sink.count))?.into_any());
     }
-    let message = released_if_long(py, cell.len(), || format.visit(DecodeMessage { cell, options }))?;
+    let message = without_gil_if_long(py, bytes.len(), || format.visit(DecodeMessage { data: bytes, options }))?;
     let headers = headers_object(py, message.headers.as_deref(), info.order)?;
     Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
 }
@@ -105,7 +105,7 @@ pub fn messages<'py>(
     let options = read_options(py, lenient, strict_types, false, limits)?;
     let mut take = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
-    let done = held(|| format.visit(ReadMessages { cell: data, options, take: &mut take }));
+    let done = catch_panic(|| format.visit(ReadMessages { data: data, options, take: &mut take }));
     if let Some(error) = take.failed {
         return Err(error);
     }
@@ -123,25 +123,25 @@ pub fn encode<'py>(
     message: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<GivenKinds>,
+    types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let format = named(py, format)?;
     let options = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
     let info = format.info();
-    let text_headers = if info.is == Is::Block { TextHeaders::of(message)? } else { None };
+    let text_headers = if info.class == Class::Headers { TextHeaders::of(message)? } else { None };
     if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
         let size = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
-        let made = released_if_long(py, size, || format.visit(encode))?;
+        let made = without_gil_if_long(py, size, || format.visit(encode))?;
         return Ok(made.map(|bytes| PyBytes::new(py, &bytes)));
     }
-    let given = match info.is {
-        Is::Block => GivenMessage::of_block(message, info.name)?,
-        Is::Envelope | Is::Batch => GivenMessage::of_envelope(message, info)?,
+    let given = match info.class {
+        Class::Headers => MessageArgument::from_headers(message, info.name)?,
+        Class::Message | Class::Batch => MessageArgument::from_dict(message, info)?,
     };
-    let made = released_if_long(py, given.size(), || {
+    let made = without_gil_if_long(py, given.size(), || {
         let headers = given.headers()?;
         format.visit(EncodeMessage { headers, fields: given.fields(), options })
     })?;
@@ -162,7 +162,7 @@ pub fn convert<'py>(
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::target)] target: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<GivenKinds>,
+    types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
@@ -172,18 +172,18 @@ pub fn convert<'py>(
     let (format, target) = (named(py, format)?, named(py, target)?);
     let write = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
     let read = read_options(py, lenient, strict_types, false, limits)?;
-    let made = released(py, || convert_message(data, format, target, read, write))?;
+    let made = without_gil(py, || convert_message(data, format, target, read, write))?;
     let losses = made.losses.into_iter().map(loss_tuple).collect();
-    let back = |back: Back| Ok((wanted_object(py, &back.key)?, back.kind, back.lost));
-    let backs = made.backs.into_iter().map(back).collect::<PyResult<_>>()?;
-    Ok((made.data.map(|bytes| PyBytes::new(py, &bytes)), losses, backs))
+    let back = |back: TypeHint| Ok((wanted_object(py, &back.key)?, back.value_type, back.lost));
+    let type_hints = made.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
+    Ok((made.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
 }
 
 /// What gives a value its kind again: `(key, kind, lost)`.
-type BackTuple<'py> = (Bound<'py, PyAny>, String, bool);
+type TypeHintTuple<'py> = (Bound<'py, PyAny>, String, bool);
 
 /// `(data, losses, types)`
-type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<BackTuple<'py>>);
+type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<TypeHintTuple<'py>>);
 
 /// Some headers of a message as a dict of Python values.
 #[pyfunction]
@@ -200,14 +200,14 @@ pub fn select<'py>(
     let format = named(py, format)?;
     let wants = wants(columns).map_err(|error| to_exception(py, error))?;
     let options = read_options(py, lenient, strict_types, false, limits)?;
-    let verb = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
-    if let Some(fault) = options.limits.refusal_of_cell(data.len()) {
+    let operation = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
+    if let Some(error) = options.limits.message_too_large(data.len()) {
         // Before it is copied.
-        let located = Located { format: format.info().name, row: None, fault };
+        let located = Located { format: format.info().name, row: None, error };
         return Err(to_exception(py, Error::Headers(Direction::Decode, Box::new(located))));
     }
-    let cell = BinaryArray::from_vec(vec![data]);
-    let made = released(py, || format.visit(Apply(&verb, Input::new(&cell))).map_err(without_row))?;
+    let data = BinaryArray::from_vec(vec![data]);
+    let made = without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(without_row))?;
     let row = PyDict::new(py);
     let columns = made.column.as_struct();
     for (name, column) in columns.column_names().iter().zip(columns.columns()) {
@@ -237,9 +237,9 @@ pub fn validate<'py>(
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Vec<FaultTuple>> {
+) -> PyResult<Vec<ErrorTuple>> {
     let found = take_apart(py, data, format, read_options(py, lenient, strict_types, false, limits)?)?;
-    Ok(found.faults.into_iter().map(fault_tuple).collect())
+    Ok(found.errors.into_iter().map(error_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
@@ -258,11 +258,11 @@ pub fn inspect<'py>(
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);
     parts.set_item("labels", labels)?;
-    parts.set_item("errors", found.faults.into_iter().map(fault_tuple).collect::<Vec<_>>())?;
+    parts.set_item("errors", found.errors.into_iter().map(error_tuple).collect::<Vec<_>>())?;
     Ok(parts)
 }
 
 fn take_apart(py: Python<'_>, data: &[u8], format: &str, options: ReadOptions) -> PyResult<Inspection> {
     let format = named(py, format)?;
-    released(py, || Ok(format.visit(Inspect { cell: data, options })))
+    without_gil(py, || Ok(format.visit(Inspect { data: data, options })))
 }

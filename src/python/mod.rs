@@ -1,14 +1,14 @@
 //! The only place that knows PyO3. One native function a verb: capsule → gate → dispatch → run → capsule.
 
 mod allocator;
+mod arguments;
 mod capsule;
 mod columns;
 mod errors;
-mod gate;
-mod given;
+mod gil;
 mod log;
-mod made;
 mod message;
+mod objects;
 mod packed;
 mod recent;
 mod scalar;

@@ -6,15 +6,15 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::errors::to_exception;
-use super::gate::held;
-use super::made::{Maker, value_object};
+use super::gil::catch_panic;
+use super::objects::{Maker, value_object};
 use crate::error::Error;
 use crate::format::Format;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
 use crate::op::values::{LastSink, ReadMessage};
+use crate::report::{Report, Stop};
+use crate::traits::{ReadOptions, Sink};
 use crate::value::ByteOrder;
-use crate::walk::{ReadOptions, Sink};
 
 /// Headers in their bytes. Each answer walks the block once more, which costs less than the objects of all headers.
 ///
@@ -37,9 +37,9 @@ impl Packed {
         Packed { data: data.unbind(), format, order, options, count, list: PyOnceLock::new() }
     }
 
-    fn walk<'a, S: Sink<'a>>(&'a self, py: Python<'a>, fresh: impl Fn() -> S) -> PyResult<S> {
-        let read = ReadMessage { cell: self.data.as_bytes(py), options: self.options, fresh };
-        let (sink, _) = held(|| self.format.visit(read))?.map_err(|error: Error| to_exception(py, error))?;
+    fn parse<'a, S: Sink<'a>>(&'a self, py: Python<'a>, fresh: impl Fn() -> S) -> PyResult<S> {
+        let read = ReadMessage { data: self.data.as_bytes(py), options: self.options, fresh };
+        let (sink, _) = catch_panic(|| self.format.visit(read))?.map_err(|error: Error| to_exception(py, error))?;
         Ok(sink)
     }
 
@@ -48,7 +48,7 @@ impl Packed {
         let py = key.py();
         // No message has half of a surrogate pair.
         let Ok(wanted) = key.to_str() else { return Ok(None) };
-        let sink = self.walk(py, || LastSink { wanted: wanted.as_bytes(), found: None })?;
+        let sink = self.parse(py, || LastSink { wanted: wanted.as_bytes(), found: None })?;
         sink.found.map(|header| value_object(py, &header, self.order)).transpose()
     }
 }
@@ -66,7 +66,7 @@ impl Packed {
 
     fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
         let Ok(wanted) = key.to_str() else { return Ok(false) };
-        let sink = self.walk(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?;
+        let sink = self.parse(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?;
         Ok(sink.found.is_some())
     }
 
@@ -87,7 +87,7 @@ impl Packed {
     fn all<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         let py = key.py();
         let Ok(wanted) = key.to_str() else { return Ok(PyList::empty(py)) };
-        let made = self.walk(py, || {
+        let made = self.parse(py, || {
             Making::new(|header| match header.key.is_text(wanted.as_bytes()) {
                 true => value_object(py, header, self.order).map(Some),
                 false => Ok(None),
@@ -98,7 +98,7 @@ impl Packed {
 
     /// The keys of all headers, repeats included.
     fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made = self.walk(py, || {
+        let made = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.key(&header.key).map(Some))
         })?;
@@ -107,7 +107,7 @@ impl Packed {
 
     /// The headers as plain tuples of key and value, in a list of their own.
     fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made = self.walk(py, || {
+        let made = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
         })?;
@@ -119,7 +119,7 @@ impl Packed {
         if let Some(list) = self.list.get(py) {
             return Ok(list.bind(py).clone());
         }
-        let made = self.walk(py, || {
+        let made = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.header(header).map(Some))
         })?;
@@ -157,7 +157,7 @@ impl<'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Making<'
 
 impl<'a, 'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Sink<'a> for Making<'py, F> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
         if self.failed.is_none() {
             match (self.make)(&header) {
                 Ok(object) => self.objects.extend(object),

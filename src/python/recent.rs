@@ -6,8 +6,8 @@ use std::cell::Cell;
 
 use pyo3::prelude::*;
 
-use crate::kind::Kind;
 use crate::value::ByteOrder;
+use crate::value_type::ValueType;
 
 /// How many objects a thread keeps.
 const SLOTS: usize = 512;
@@ -28,7 +28,7 @@ pub struct Origin<'a> {
 pub enum Of {
     Key,
     Null,
-    Value(Option<(Kind, ByteOrder)>),
+    Value(Option<(ValueType, ByteOrder)>),
 }
 
 #[derive(Default)]

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::arguments::{MessageArgument, TextHeaders};
 use super::errors::to_exception;
-use super::gate::held;
-use super::given::{GivenMessage, TextHeaders};
+use super::gil::catch_panic;
 use crate::error::{Direction, Error, Located};
 use crate::format::Visitor;
 use crate::formats::message::streams::Streams;
@@ -14,7 +14,7 @@ use crate::header::Header;
 use crate::limits::Limits;
 use crate::op::values::open_message;
 use crate::op::write::EncodeMessage;
-use crate::walk::{Envelope, FieldValue, WriteOptions};
+use crate::traits::{FieldValue, MessageFormat, WriteOptions};
 
 /// The stored bytes of a payload with its headers and, but in sessions and versions, its timestamp.
 #[pyfunction]
@@ -28,11 +28,11 @@ pub fn join_value<'py>(
     let payload = payload.as_bytes();
     let text_headers = TextHeaders::of(headers)?;
     let made = match text_headers.as_ref().and_then(TextHeaders::headers) {
-        Some(headers) => held(|| join(headers, timestamp, payload)),
+        Some(headers) => catch_panic(|| join(headers, timestamp, payload)),
         None => {
             let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
-            let given = GivenMessage::of_block(headers, format)?;
-            held(|| join(given.headers()?.unwrap_or_default(), timestamp, payload))
+            let given = MessageArgument::from_headers(headers, format)?;
+            catch_panic(|| join(given.headers()?.unwrap_or_default(), timestamp, payload))
         }
     };
     let made = made?.map_err(|error| to_exception(py, error))?;
@@ -63,9 +63,9 @@ pub fn split_value<'py>(
 ) -> PyResult<SplitTuple<'py>> {
     let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
     let split = if timestamped {
-        held(|| split::<StreamsTimestamped>(value, limits))
+        catch_panic(|| split::<StreamsTimestamped>(value, limits))
     } else {
-        held(|| split::<Streams>(value, limits))
+        catch_panic(|| split::<Streams>(value, limits))
     };
     let split = split?.map_err(|error| to_exception(py, error))?;
     Ok((PyBytes::new(py, split.payload), split.timestamp, split.start, split.end))
@@ -81,14 +81,14 @@ struct Split<'a> {
     payload: &'a [u8],
 }
 
-fn split<E: Envelope>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
-    if let Some(fault) = limits.refusal_of_cell(value.len()) {
-        return Err(Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, fault })));
+fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
+    if let Some(error) = limits.message_too_large(value.len()) {
+        return Err(Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, error })));
     }
     let opened = open_message::<E>(value)?;
     let mut made = Split::default();
-    if let Some(block) = opened.block {
-        (made.start, made.end) = (block.at(), block.at() + block.remaining());
+    if let Some(headers) = opened.headers {
+        (made.start, made.end) = (headers.at(), headers.at() + headers.remaining());
     }
     for field in opened.fields.as_ref() {
         match field {

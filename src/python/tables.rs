@@ -3,14 +3,14 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::given::given_limits;
+use super::arguments::limits_or_default;
 use crate::arrow::schema;
 use crate::arrow::types::{Dialect, ddl};
 use crate::error::Code;
 use crate::format::{Format, Visitor};
-use crate::kind::Scalar;
 use crate::limits::Limits;
-use crate::walk::{Batch, Envelope};
+use crate::traits::{BatchFormat, MessageFormat};
+use crate::value_type::Scalar;
 
 /// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its block carries: `keys`,
 /// `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
@@ -20,12 +20,12 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     impl Visitor for Fields {
         type Out = Vec<(String, String)>;
 
-        fn visit<E: Envelope>(self) -> Self::Out {
-            let fields = schema::envelope_fields::<E>(false);
-            fields.iter().map(|field| (field.name().clone(), schema::spelled(field.data_type()))).collect()
+        fn visit<E: MessageFormat>(self) -> Self::Out {
+            let fields = schema::message_fields::<E>(false);
+            fields.iter().map(|field| (field.name().clone(), schema::type_name(field.data_type()))).collect()
         }
 
-        fn visit_batch<B: Batch>(self) -> Self::Out {
+        fn visit_batch<B: BatchFormat>(self) -> Self::Out {
             self.visit::<B::Message>()
         }
     }
@@ -33,12 +33,12 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         let info = format.info();
         let row = PyDict::new(py);
         row.set_item("name", info.name)?;
-        row.set_item("is_", info.is.name())?;
+        row.set_item("is_", info.class.name())?;
         row.set_item("source", info.source)?;
         row.set_item("layout", info.layout)?;
         row.set_item("fields", format.visit(Fields))?;
         row.set_item("keys", info.keys.name())?;
-        row.set_item("types", info.kinds.are_carried())?;
+        row.set_item("types", info.types.is_typed())?;
         row.set_item("nulls", info.carries.nulls)?;
         row.set_item("part_len", info.carries.part_len)?;
         row.set_item("is_target", info.is_target)?;
@@ -56,11 +56,11 @@ pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row.set_item("kip82", scalar.kip82())?;
         row.set_item("iggy", scalar.iggy())?;
         row.set_item("width", scalar.width())?;
-        row.set_item("arrow", schema::spelled(&scalar.arrow(Dialect::Arrow)))?;
+        row.set_item("arrow", schema::type_name(&scalar.arrow(Dialect::Arrow)))?;
         row.set_item("spark", ddl(&scalar.arrow(Dialect::Spark)))?;
         Ok(row)
     };
-    Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(row).collect()
+    Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(row).collect()
 }
 
 /// The names of the types that `select` reads values as.
@@ -73,7 +73,7 @@ pub fn select_types() -> Vec<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
 pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 5]> {
-    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes } = given_limits(py, limits)?;
+    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes } = limits_or_default(py, limits)?;
     Ok([message_bytes, headers, decompressed_bytes, records, output_bytes])
 }
 

@@ -5,26 +5,26 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int8Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, StructArray};
 use arrow_schema::DataType;
-use letterhead::arrow::{Apply, Input, Verb};
-use letterhead::error::{Error, Fault};
+use letterhead::arrow::{Apply, Input, Operation};
+use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::Format;
-use letterhead::kind::Kind;
+use letterhead::value_type::ValueType;
 
 use crate::common::{Head, Held, HeldKey, Message, other_fields};
 
 /// Cells as a column, and what a verb makes of them; what is raised comes with its row.
-pub fn apply<V: Verb>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, (usize, Fault)> {
+pub fn apply<V: Operation>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, (usize, ErrorDetail)> {
     let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
     apply_to(format, verb, &column)
 }
 
-pub fn apply_to<V: Verb>(format: Format, verb: &V, column: &dyn Array) -> Result<ArrayRef, (usize, Fault)> {
+pub fn apply_to<V: Operation>(format: Format, verb: &V, column: &dyn Array) -> Result<ArrayRef, (usize, ErrorDetail)> {
     match format.visit(Apply(verb, Input::new(column))) {
         Ok(output) => {
             assert_eq!(output.until, column.len());
             Ok(output.column)
         }
-        Err(Error::Headers(_, located)) => Err((located.row.expect("a column has rows"), located.fault)),
+        Err(Error::Headers(_, located)) => Err((located.row.expect("a column has rows"), located.error)),
         Err(other) => panic!("{other}"),
     }
 }
@@ -60,9 +60,9 @@ pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
     let elements = lists.value(row);
     let structs = elements.as_struct();
     let column = |name: &str| structs.column_by_name(name);
-    let kind = |name: &str, place: usize| {
-        let kinds = column(name)?.as_string::<i32>();
-        kinds.is_valid(place).then(|| Kind::parse(kinds.value(place)).expect("a kind"))
+    let value_type = |name: &str, place: usize| {
+        let types = column(name)?.as_string::<i32>();
+        types.is_valid(place).then(|| ValueType::parse(types.value(place)).expect("a kind"))
     };
     let bytes = |name: &str, place: usize| {
         let bytes = column(name)?.as_binary::<i32>();
@@ -73,19 +73,19 @@ pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
         match keys.data_type() {
             DataType::Utf8 => keys.as_string::<i32>().value(place).into(),
             DataType::Int32 => HeldKey::Int(keys.as_primitive::<Int32Type>().value(place)),
-            _ => HeldKey::typed(kind("key_type", place).expect("a kind"), &bytes("key", place).expect("a key")),
+            _ => HeldKey::typed(value_type("key_type", place).expect("a kind"), &bytes("key", place).expect("a key")),
         }
     };
-    let head = |place| Head { key: key(place), kind: kind("type", place), value: bytes("value", place) };
+    let head = |place| Head { key: key(place), value_type: value_type("type", place), value: bytes("value", place) };
     Some((0..structs.len()).map(head).collect())
 }
 
 /// What a row says about a fault, but its code as text: code, message, byte, header and key.
 pub type Told = (String, String, Option<i64>, Option<i32>, Option<String>);
 
-pub fn told(fault: &Fault) -> Told {
-    let (byte, header) = (fault.byte.map(|byte| byte as i64), fault.header.map(|header| header as i32));
-    (fault.code.name().into(), fault.message.clone(), byte, header, fault.key.clone())
+pub fn told(error: &ErrorDetail) -> Told {
+    let (byte, header) = (error.byte.map(|byte| byte as i64), error.header.map(|header| header as i32));
+    (error.code.name().into(), error.message.clone(), byte, header, error.key.clone())
 }
 
 /// The faults of a row.
@@ -100,7 +100,7 @@ pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
         let texts = structs.column_by_name(name).expect("a fault has it").as_string::<i32>();
         texts.is_valid(place).then(|| texts.value(place).to_string())
     };
-    let fault = |place| {
+    let error = |place| {
         let bytes = structs.column_by_name("byte_offset").expect("a fault has it").as_primitive::<Int64Type>();
         let headers = structs.column_by_name("header").expect("a fault has it").as_primitive::<Int32Type>();
         (
@@ -111,5 +111,5 @@ pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
             text("key", place),
         )
     };
-    (0..structs.len()).map(fault).collect()
+    (0..structs.len()).map(error).collect()
 }

@@ -1,17 +1,19 @@
 //! Messages in memory of their own, and the verbs on one cell of a format that is known by its place in the table.
 #![allow(dead_code)] // Every test takes what it needs.
 
-use letterhead::error::{Error, Fault};
+use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
-use letterhead::kind::{Kind, Scalar};
 use letterhead::limits::Limits;
 use letterhead::op::inspect::Inspect;
 use letterhead::op::messages::{ReadMessages, Take};
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
+use letterhead::traits::{
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, ReadOptions, WriteOptions,
+};
 use letterhead::value::{ByteOrder, bits_of};
-use letterhead::walk::{Batch, Block, Envelope, Field, FieldType, FieldValue, ReadOptions, WriteOptions};
+use letterhead::value_type::{Scalar, ValueType};
 
 pub const STRICT: ReadOptions =
     ReadOptions { lenient: false, strict_types: false, text_keys: false, limits: Limits::DEFAULT };
@@ -24,7 +26,7 @@ pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_types: true, ..STRICT
 pub enum HeldKey {
     Text(String),
     Int(i32),
-    Typed(Kind, Vec<u8>),
+    Typed(ValueType, Vec<u8>),
 }
 
 impl From<&str> for HeldKey {
@@ -40,18 +42,18 @@ impl From<&Key<'_>> for HeldKey {
                 HeldKey::Text(String::from_utf8(text.as_bytes().to_vec()).expect("it was seen to be UTF-8"))
             }
             Key::Int(number) => HeldKey::Int(*number),
-            Key::Typed(key) => HeldKey::typed(key.kind, &key.bits()),
+            Key::Typed(key) => HeldKey::typed(key.value_type, &key.bits()),
         }
     }
 }
 
 impl HeldKey {
     /// The one spelling of a typed key.
-    pub fn typed(kind: Kind, bits: &[u8]) -> HeldKey {
-        match (kind, std::str::from_utf8(bits), <[u8; 4]>::try_from(bits)) {
-            (Kind::Named(Scalar::String), Ok(text), _) => HeldKey::Text(text.into()),
-            (Kind::Named(Scalar::Int32), _, Ok(number)) => HeldKey::Int(i32::from_be_bytes(number)),
-            _ => HeldKey::Typed(kind, bits.to_vec()),
+    pub fn typed(value_type: ValueType, bits: &[u8]) -> HeldKey {
+        match (value_type, std::str::from_utf8(bits), <[u8; 4]>::try_from(bits)) {
+            (ValueType::Named(Scalar::String), Ok(text), _) => HeldKey::Text(text.into()),
+            (ValueType::Named(Scalar::Int32), _, Ok(number)) => HeldKey::Int(i32::from_be_bytes(number)),
+            _ => HeldKey::Typed(value_type, bits.to_vec()),
         }
     }
 
@@ -59,7 +61,7 @@ impl HeldKey {
         match self {
             HeldKey::Text(text) => Key::from(text.as_str()),
             HeldKey::Int(number) => Key::Int(*number),
-            HeldKey::Typed(kind, bits) => Key::Typed(TypedKey::new(*kind, bits, ByteOrder::Big)),
+            HeldKey::Typed(value_type, bits) => Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)),
         }
     }
 }
@@ -68,22 +70,22 @@ impl HeldKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     pub key: HeldKey,
-    pub kind: Option<Kind>,
+    pub value_type: Option<ValueType>,
     pub value: Option<Vec<u8>>,
 }
 
 impl Head {
     /// What a walk handed over, its values lying in this order.
     fn of(header: &Header<'_>, order: ByteOrder) -> Head {
-        let bits = |value| match header.kind {
-            Some(kind) => bits_of(kind, value, order).into_owned(),
+        let bits = |value| match header.value_type {
+            Some(value_type) => bits_of(value_type, value, order).into_owned(),
             None => value.to_vec(),
         };
-        Head { key: HeldKey::from(&header.key), kind: header.kind, value: header.value.map(bits) }
+        Head { key: HeldKey::from(&header.key), value_type: header.value_type, value: header.value.map(bits) }
     }
 
     fn lend(&self, index: usize) -> Header<'_> {
-        Header { index, key: self.key.lend(), kind: self.kind, value: self.value.as_deref(), at: None }
+        Header { index, key: self.key.lend(), value_type: self.value_type, value: self.value.as_deref(), at: None }
     }
 }
 
@@ -153,12 +155,12 @@ pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
 }
 
 /// Every message of a cell, or the first fault. A cell that is not a batch has one message.
-pub fn read(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Message>, Fault> {
+pub fn read(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
     match format.visit(Read(cell, options)) {
         Ok(messages) => Ok(messages),
         Err(Error::Headers(_, located)) => {
             assert_eq!((located.format, located.row), (format.info().name, None));
-            Err(located.fault)
+            Err(located.error)
         }
         Err(other) => panic!("{other}"),
     }
@@ -169,14 +171,14 @@ struct Read<'a>(&'a [u8], ReadOptions);
 impl Visitor for Read<'_> {
     type Out = Result<Vec<Message>, Error>;
 
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let read = DecodeMessage { cell: self.0, options: self.1 }.visit::<E>()?;
-        Ok(vec![taken(read.headers.as_deref(), &read.fields, E::Block::ORDER)])
+    fn visit<E: MessageFormat>(self) -> Self::Out {
+        let read = DecodeMessage { data: self.0, options: self.1 }.visit::<E>()?;
+        Ok(vec![taken(read.headers.as_deref(), &read.fields, E::Headers::ORDER)])
     }
 
-    fn visit_batch<B: Batch>(self) -> Self::Out {
-        let mut taken = Taken { order: <B::Message as Envelope>::Block::ORDER, messages: vec![] };
-        ReadMessages { cell: self.0, options: self.1, take: &mut taken }.visit_batch::<B>()?;
+    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
+        let mut taken = Taken { order: <B::Message as MessageFormat>::Headers::ORDER, messages: vec![] };
+        ReadMessages { data: self.0, options: self.1, take: &mut taken }.visit_batch::<B>()?;
         Ok(taken.messages)
     }
 }
@@ -201,17 +203,17 @@ fn taken(headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>], order: ByteO
 }
 
 /// Everything that is wrong with a cell.
-pub fn faults(format: Format, cell: &[u8], options: ReadOptions) -> Vec<Fault> {
-    format.visit(Inspect { cell, options }).faults
+pub fn errors(format: Format, cell: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
+    format.visit(Inspect { data: cell, options }).errors
 }
 
 /// The cell of a message; `None` where the format has none for it.
-pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, Fault> {
+pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, ErrorDetail> {
     let headers = message.headers.as_deref().map(lend);
     let fields = message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.of)).collect();
     match format.visit(EncodeMessage { headers, fields, options }) {
         Ok(cell) => Ok(cell),
-        Err(Error::Headers(_, located)) => Err(located.fault),
+        Err(Error::Headers(_, located)) => Err(located.error),
         Err(other) => panic!("{other}"),
     }
 }

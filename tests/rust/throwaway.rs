@@ -4,50 +4,50 @@ mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
     use letterhead::header::{Header, Key, KeyForm, Text};
     use letterhead::kernel::frame::Exact;
-    use letterhead::kind::Kinds;
-    use letterhead::mode::{Mode, Stop};
-    use letterhead::walk::{Block, Carries, ReadOptions, Sink};
+    use letterhead::report::{Report, Stop};
+    use letterhead::traits::{Carries, HeadersFormat, ReadOptions, Sink};
+    use letterhead::value_type::TypeCodes;
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
     pub struct Tiny;
-    impl Block for Tiny {
+    impl HeadersFormat for Tiny {
         const NAME: &'static str = "tiny";
         const SOURCE: &'static str = "this test";
         const LAYOUT: &'static str = "u8 key_len, key UTF-8, u8 value_len, value";
         const KEYS: KeyForm = KeyForm::Text;
-        const KINDS: Kinds = Kinds::None;
+        const TYPES: TypeCodes = TypeCodes::None;
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
         type Frame = Exact;
-        fn walk<'a, M: Mode, S: Sink<'a>>(
+        fn parse<'a, R: Report, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,
-            mode: &mut M,
+            report: &mut R,
             sink: &mut S,
         ) -> Result<(), Stop> {
             let mut index = 0;
             while cursor.remaining() > 0 {
-                mode.enter_header(Some(index));
+                report.enter_header(Some(index));
                 let mut parts = [("key", 0, &[][..]), ("value", 0, &[][..])];
                 for (field, at, bytes) in &mut parts {
-                    let len = cursor.take(1, "length", mode)?[0].into();
+                    let len = cursor.take(1, "length", report)?[0].into();
                     *at = cursor.at();
-                    *bytes = cursor.take(len, field, mode)?;
-                    mode.label(*at, cursor.at(), field, String::new);
+                    *bytes = cursor.take(len, field, report)?;
+                    report.label(*at, cursor.at(), field, String::new);
                 }
                 let [(_, key_at, key), (_, at, value)] = parts;
                 match Text::new(key).map(Key::Text) {
                     Ok(key) => {
-                        sink.header(Header { index, key, kind: None, value: Some(value), at: Some(at) }, mode)?
+                        sink.header(Header { index, key, value_type: None, value: Some(value), at: Some(at) }, report)?
                     }
-                    Err(_) => mode.soft(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
+                    Err(_) => report.error(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
                 }
                 index += 1;
             }
             Ok(())
         }
 
-        fn encoded_len<M: Mode>(headers: &[Header<'_>], _mode: &mut M) -> Result<usize, Stop> {
+        fn encoded_len<R: Report>(headers: &[Header<'_>], _report: &mut R) -> Result<usize, Stop> {
             Ok(headers.iter().map(|h| 2 + h.key.to_string().len() + h.value.map_or(0, <[u8]>::len)).sum())
         }
 
@@ -67,7 +67,7 @@ use arrow_array::types::Int16Type;
 use arrow_array::{Array, BinaryArray};
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Convert, Decode, Encode, Input, Select, Validate, Verb};
+use letterhead::arrow::{Convert, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::error::Error;
 use letterhead::format::{Format, Visitor};
 use letterhead::formats::headers::Bare;
@@ -75,8 +75,8 @@ use letterhead::header::{Header, Key, WantedKey};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
+use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::types::Type;
-use letterhead::walk::{ReadOptions, WriteOptions};
 
 /// The row of the table: the type that the dispatch hands out.
 type Row = Bare<tiny::Tiny>;
@@ -111,9 +111,9 @@ fn it_selects() {
 #[test]
 fn it_validates_and_says_where() {
     let cells = BinaryArray::from_vec(vec![GOOD, CUT]);
-    let faults = Validate::default().apply::<Row>(Input::new(&cells)).unwrap().column;
-    assert!(faults.is_null(0));
-    assert_eq!(faults.as_list::<i32>().value_length(1), 1);
+    let errors = Validate::default().apply::<Row>(Input::new(&cells)).unwrap().column;
+    assert!(errors.is_null(0));
+    assert_eq!(errors.as_list::<i32>().value_length(1), 1);
     let error = Decode::default().apply::<Row>(Input::new(&cells)).err().unwrap();
     assert_eq!(error.to_string(), "tiny: header 1: value takes 5 bytes and 1 is left (byte 8, row 1)");
     let column = Decode { on_error: OnError::Column, ..Decode::default() };
@@ -122,10 +122,10 @@ fn it_validates_and_says_where() {
 
 #[test]
 fn it_is_inspected_and_read_as_one_message() {
-    let found = Inspect { cell: CUT, options: ReadOptions::default() }.visit::<Row>();
-    assert_eq!(found.faults[0].byte, Some(8));
+    let found = Inspect { data: CUT, options: ReadOptions::default() }.visit::<Row>();
+    assert_eq!(found.errors[0].byte, Some(8));
     assert_eq!(found.labels.last().unwrap().field, "not read");
-    let message = DecodeMessage { cell: GOOD, options: ReadOptions::default() }.visit::<Row>().unwrap();
+    let message = DecodeMessage { data: GOOD, options: ReadOptions::default() }.visit::<Row>().unwrap();
     assert_eq!(message.headers.unwrap().len(), 3);
 }
 
@@ -142,10 +142,10 @@ fn it_is_converted_to_what_there_is() {
 fn it_refuses_what_it_cannot_carry() {
     let long = "k".repeat(256);
     let write = |key: &str, value: Option<&[u8]>| {
-        let header = Header { index: 0, key: Key::from(key), kind: None, value, at: None };
+        let header = Header { index: 0, key: Key::from(key), value_type: None, value, at: None };
         let options = WriteOptions::default();
         match (EncodeMessage { headers: Some(vec![header]), fields: vec![], options }).visit::<Row>() {
-            Err(Error::Headers(_, located)) => located.fault.message,
+            Err(Error::Headers(_, located)) => located.error.message,
             other => panic!("{other:?}"),
         }
     };

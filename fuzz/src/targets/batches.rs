@@ -8,9 +8,9 @@ use letterhead::arrow::Validate;
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
 use letterhead::codec::Codec;
-use letterhead::error::Fault;
+use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
-use letterhead::walk::{Is, ReadOptions};
+use letterhead::traits::{Class, ReadOptions};
 
 use super::cells::{BEHIND, Layout};
 use super::modes::walk_in_every_mode;
@@ -18,7 +18,7 @@ use super::{Shape, Target, formats, named, seal};
 use crate::columns::{apply_to, faults_at, message_at, told};
 use crate::common::{Message, read};
 
-pub const TARGET: Target = Target { name: "batches", subjects: || formats(|info| info.is == Is::Batch), check };
+pub const TARGET: Target = Target { name: "batches", subjects: || formats(|info| info.class == Class::Batch), check };
 
 fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
@@ -39,14 +39,14 @@ fn check(name: &str, data: &[u8]) {
         }
     };
     let options = ReadOptions { lenient: shape.bit(0), ..ReadOptions::default() };
-    let faults = walk_in_every_mode(format, &cell, options);
+    let errors = walk_in_every_mode(format, &cell, options);
     let messages = read(format, &cell, options);
-    assert_eq!(messages.as_ref().err(), faults.first());
+    assert_eq!(messages.as_ref().err(), errors.first());
     let rows = [Some(&cell[..]), None, Some(&cell)];
     match shape.bits(3, 2) {
         0 => first_fault_is_raised(format, &rows, options, messages),
         1 => a_fault_makes_null(format, &rows, options, messages),
-        _ => faults_are_a_column(format, &rows, options, &faults, messages),
+        _ => faults_are_a_column(format, &rows, options, &errors, messages),
     }
 }
 
@@ -71,7 +71,7 @@ fn first_fault_is_raised(
     format: Format,
     rows: &[Option<&[u8]>],
     options: ReadOptions,
-    messages: Result<Vec<Message>, Fault>,
+    messages: Result<Vec<Message>, ErrorDetail>,
 ) {
     let made = made(format, rows, options, OnError::Raise);
     for cell in [0, 2] {
@@ -83,7 +83,7 @@ fn a_fault_makes_null(
     format: Format,
     rows: &[Option<&[u8]>],
     options: ReadOptions,
-    messages: Result<Vec<Message>, Fault>,
+    messages: Result<Vec<Message>, ErrorDetail>,
 ) {
     let made = made(format, rows, options, OnError::Null).expect("nothing is raised");
     assert_eq!(messages_of(&made, 0, format), messages_of(&made, 2, format));
@@ -96,15 +96,15 @@ fn faults_are_a_column(
     format: Format,
     rows: &[Option<&[u8]>],
     options: ReadOptions,
-    faults: &[Fault],
-    messages: Result<Vec<Message>, Fault>,
+    errors: &[ErrorDetail],
+    messages: Result<Vec<Message>, ErrorDetail>,
 ) {
     let made = made(format, rows, options, OnError::Column).expect("nothing is raised");
     let validated = apply_to(format, &Validate { options }, &Layout::View.column(rows, &[])).expect("as above");
-    let errors = made.as_struct().column_by_name("error").expect("it was asked for");
-    let told: Vec<_> = faults.iter().map(told).collect();
+    let column = made.as_struct().column_by_name("error").expect("it was asked for");
+    let told: Vec<_> = errors.iter().map(told).collect();
     for cell in [0, 2] {
-        let found: Vec<_> = rows_of(&made, cell).into_iter().flat_map(|row| faults_at(errors, row)).collect();
+        let found: Vec<_> = rows_of(&made, cell).into_iter().flat_map(|row| faults_at(column, row)).collect();
         assert_eq!(found, told);
         assert_eq!(faults_at(&validated, cell as usize), told);
     }

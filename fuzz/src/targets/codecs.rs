@@ -1,6 +1,6 @@
 //! The codecs alone: no more comes out than is allowed, and what went in comes out.
 
-use letterhead::codec::{Codec, CodecFault, compress, decompress};
+use letterhead::codec::{Codec, CodecError, compress, decompress};
 
 use super::{Shape, Target};
 
@@ -33,11 +33,11 @@ fn within_the_limit(codec: Codec, bytes: &[u8], legacy: bool, limit: usize) {
             assert!(content.capacity() <= limit, "{} of {limit}", content.capacity());
             assert_eq!(decompress(codec, bytes, legacy, content.len()).as_ref(), Ok(&content));
             if let Some(less) = content.len().checked_sub(1) {
-                assert_eq!(decompress(codec, bytes, legacy, less), Err(CodecFault::TooLarge { limit: less }));
+                assert_eq!(decompress(codec, bytes, legacy, less), Err(CodecError::TooLarge { limit: less }));
             }
         }
-        Err(CodecFault::TooLarge { limit: said }) => assert_eq!(said, limit),
-        Err(CodecFault::Corrupt(_)) => {}
+        Err(CodecError::TooLarge { limit: said }) => assert_eq!(said, limit),
+        Err(CodecError::Corrupt(_)) => {}
     }
 }
 
@@ -45,9 +45,9 @@ fn comes_out_as_it_went_in(codec: Codec, content: &[u8], limit: usize) {
     let bytes = compress(codec, content).expect("memory takes it");
     match decompress(codec, &bytes, false, limit) {
         Ok(again) => assert_eq!(again, content),
-        Err(fault) => {
+        Err(error) => {
             assert!(limit < content.len());
-            assert_eq!(fault, CodecFault::TooLarge { limit });
+            assert_eq!(error, CodecError::TooLarge { limit });
         }
     }
 }

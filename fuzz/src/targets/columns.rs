@@ -4,7 +4,7 @@
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::run::{MAX_OFFSET, OnError};
 use letterhead::arrow::types::Dialect;
-use letterhead::arrow::{Apply, Decode, Input, Select, Validate, Verb};
+use letterhead::arrow::{Apply, Decode, Input, Operation, Select, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 
@@ -48,7 +48,7 @@ fn check(name: &str, data: &[u8]) {
     }
 }
 
-fn same_alone<V: Verb>(format: Format, verb: &V, layout: Layout, rows: &[Option<&[u8]>]) {
+fn same_alone<V: Operation>(format: Format, verb: &V, layout: Layout, rows: &[Option<&[u8]>]) {
     let column = layout.column(rows, &BEHIND);
     let made = apply_to(format, verb, &column).expect("nothing is raised");
     for (place, row) in rows.iter().enumerate() {
@@ -59,7 +59,7 @@ fn same_alone<V: Verb>(format: Format, verb: &V, layout: Layout, rows: &[Option<
 }
 
 /// A stream is cut where a column would pass the limit; its parts are the whole.
-fn same_in_parts<V: Verb>(format: Format, verb: &V, column: &dyn Array, whole: &ArrayRef) {
+fn same_in_parts<V: Operation>(format: Format, verb: &V, column: &dyn Array, whole: &ArrayRef) {
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;
         while from < column.len() {
@@ -71,7 +71,7 @@ fn same_in_parts<V: Verb>(format: Format, verb: &V, column: &dyn Array, whole: &
                     from = made.until;
                 }
                 Err(Error::Headers(_, located)) => {
-                    assert_eq!((located.row, located.fault.code), (Some(from), Code::TooLarge));
+                    assert_eq!((located.row, located.error.code), (Some(from), Code::TooLarge));
                     break;
                 }
                 Err(other) => panic!("{other}"),
@@ -83,8 +83,8 @@ fn same_in_parts<V: Verb>(format: Format, verb: &V, column: &dyn Array, whole: &
 fn first_fault_is_raised(format: Format, verb: &Decode, layout: Layout, rows: &[Option<&[u8]>]) {
     let made = apply_to(format, verb, &layout.column(rows, &BEHIND));
     let alone = |(place, row): (usize, &Option<&[u8]>)| {
-        let (_, fault) = apply_to(format, verb, &Layout::Small.column(&[*row], &[])).err()?;
-        Some((place, fault))
+        let (_, error) = apply_to(format, verb, &Layout::Small.column(&[*row], &[])).err()?;
+        Some((place, error))
     };
     assert_eq!(made.err(), rows.iter().enumerate().find_map(alone));
 }

@@ -4,15 +4,15 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use letterhead::arrow::Convert;
 use letterhead::arrow::run::OnError;
-use letterhead::ask::Asked;
-use letterhead::error::{Error, Fault};
+use letterhead::encoding::Encoding;
+use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::Format;
-use letterhead::kind::Kinds;
-use letterhead::mode::OnLoss;
 use letterhead::op::convert::{Converted, convert_message};
-use letterhead::spelling::Spelling;
+use letterhead::report::OnLoss;
+use letterhead::traits::{Class, ReadOptions, WriteOptions};
+use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
-use letterhead::walk::{Is, ReadOptions, WriteOptions};
+use letterhead::value_type::TypeCodes;
 
 use super::cells::{BEHIND, Layout};
 use super::{Shape, Target, formats, formats_of_one, named, seal};
@@ -27,18 +27,18 @@ struct Way {
     source: Format,
     target: Format,
     read: ReadOptions,
-    kinds: Asked,
+    types: TypeOption,
 }
 
 impl Way {
     fn write(&self, on_loss: OnLoss) -> WriteOptions {
-        WriteOptions { on_loss, kinds: self.kinds.clone(), ..WriteOptions::default() }
+        WriteOptions { on_loss, types: self.types.clone(), ..WriteOptions::default() }
     }
 
-    fn convert(&self, cell: &[u8], on_loss: OnLoss) -> Result<Converted, Fault> {
+    fn convert(&self, cell: &[u8], on_loss: OnLoss) -> Result<Converted, ErrorDetail> {
         match convert_message(cell, self.source, self.target, self.read, self.write(on_loss)) {
             Ok(converted) => Ok(converted),
-            Err(Error::Headers(_, located)) => Err(located.fault),
+            Err(Error::Headers(_, located)) => Err(located.error),
             Err(other) => panic!("{other}"),
         }
     }
@@ -47,18 +47,18 @@ impl Way {
 fn check(name: &str, data: &[u8]) {
     let (source, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
     let Some((place, cell)) = data.split_first() else { return };
-    let targets = formats(|info| info.is != Is::Batch && info.is_target);
+    let targets = formats(|info| info.class != Class::Batch && info.is_target);
     let target = named(targets[usize::from(*place) % targets.len()]);
     let mut cell = cell.to_vec();
     if shape.bit(5) {
         seal::seal(source, &mut cell);
     }
-    let kinds = kinds_between(source, target, shape.bits(3, 2));
-    let way = Way { source, target, read: ReadOptions { text_keys: false, ..shape.options() }, kinds };
+    let types = kinds_between(source, target, shape.bits(3, 2));
+    let way = Way { source, target, read: ReadOptions { text_keys: false, ..shape.options() }, types };
     let reported = way.convert(&cell, OnLoss::Report);
     let raised = way.convert(&cell, OnLoss::Raise);
     match &reported {
-        Err(fault) => assert_eq!(raised.as_ref(), Err(fault)),
+        Err(error) => assert_eq!(raised.as_ref(), Err(error)),
         Ok(reported) => {
             written_is_read(&way, &cell, reported);
             // What the caller agreed to is reported, and raised by none.
@@ -66,7 +66,7 @@ fn check(name: &str, data: &[u8]) {
             assert_eq!(dropped.data, reported.data);
             match &raised {
                 Ok(raised) => assert_eq!(raised.data, reported.data),
-                Err(fault) => assert!(reported.losses.iter().any(|loss| loss.message == fault.message)),
+                Err(error) => assert!(reported.losses.iter().any(|loss| loss.message == error.message)),
             }
         }
     }
@@ -74,13 +74,13 @@ fn check(name: &str, data: &[u8]) {
 }
 
 /// What is said of kinds on the way from one format to another, if anything.
-fn kinds_between(source: Format, target: Format, choice: usize) -> Asked {
-    let spelled = [Spelling::Bytes(ByteOrder::Big), Spelling::Bytes(ByteOrder::Little), Spelling::Text];
-    match (source.info().kinds, target.info().kinds, spelled.get(choice)) {
-        (Kinds::None, Kinds::None, _) | (_, _, None) => Asked::Nothing,
-        (_, Kinds::None, Some(spelling)) => Asked::Spelled(*spelling),
-        (Kinds::None, _, Some(_)) => Asked::Binary,
-        _ => Asked::Nothing,
+fn kinds_between(source: Format, target: Format, choice: usize) -> TypeOption {
+    let spelled = [Encoding::Bytes(ByteOrder::Big), Encoding::Bytes(ByteOrder::Little), Encoding::Text];
+    match (source.info().types, target.info().types, spelled.get(choice)) {
+        (TypeCodes::None, TypeCodes::None, _) | (_, _, None) => TypeOption::Unset,
+        (_, TypeCodes::None, Some(encoding)) => TypeOption::Untyped(*encoding),
+        (TypeCodes::None, _, Some(_)) => TypeOption::Binary,
+        _ => TypeOption::Unset,
     }
 }
 
@@ -99,7 +99,7 @@ fn written_is_read(way: &Way, cell: &[u8], converted: &Converted) {
     }
 }
 
-fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, Fault>) {
+fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, ErrorDetail>) {
     let verb =
         Convert { target: way.target, read: way.read, write: way.write(OnLoss::Report), on_error: OnError::Column };
     let rows = [Some(cell), None, Some(cell)];
@@ -115,9 +115,9 @@ fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, Fault>) {
                 let losses = column("losses").as_list::<i32>();
                 assert_eq!(losses.value_length(row) as usize, converted.losses.len());
             }
-            Err(fault) => {
+            Err(error) => {
                 assert_eq!(data, None);
-                assert_eq!(found.first(), Some(&told(fault)));
+                assert_eq!(found.first(), Some(&told(error)));
             }
         }
     }

@@ -6,13 +6,13 @@ use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::Decode;
 use letterhead::arrow::run::OnError;
 use letterhead::format::Format;
-use letterhead::walk::{Is, ReadOptions};
+use letterhead::traits::{Class, ReadOptions};
 
 use super::cells::{BEHIND, Layout};
 use super::modes::walk_in_every_mode;
 use super::{Shape, Target, formats_of_one, named, seal};
 use crate::columns::{apply_to, faults_at, heads_at, message_at, told};
-use crate::common::{Message, faults, read};
+use crate::common::{Message, errors, read};
 
 pub const TARGET: Target = Target { name: "decode", subjects: formats_of_one, check };
 
@@ -34,9 +34,9 @@ fn check(name: &str, data: &[u8]) {
 }
 
 fn modes_agree(format: Format, cell: &[u8], options: ReadOptions) {
-    let faults = walk_in_every_mode(format, cell, options);
+    let errors = walk_in_every_mode(format, cell, options);
     let message = read(format, cell, options);
-    assert_eq!(message.as_ref().err(), faults.first());
+    assert_eq!(message.as_ref().err(), errors.first());
     if message.is_ok() && !options.lenient {
         let lenient = ReadOptions { lenient: true, ..options };
         assert_eq!(read(format, cell, lenient), message, "what a strict reader reads a lenient one reads too");
@@ -52,23 +52,23 @@ fn decoded(
     options: ReadOptions,
     layout: Layout,
     on_error: OnError,
-) -> Result<ArrayRef, letterhead::error::Fault> {
+) -> Result<ArrayRef, letterhead::error::ErrorDetail> {
     let apply = |behind: &[u8]| {
         apply_to(format, &Decode { options, on_error, views: false }, &layout.column(&[Some(cell)], behind))
     };
     let alone = apply(&[]);
     assert_eq!(apply(&BEHIND), alone);
-    alone.map_err(|(row, fault)| {
+    alone.map_err(|(row, error)| {
         assert_eq!(row, 0);
-        fault
+        error
     })
 }
 
 /// The one message of a column.
 pub fn message_of(column: &ArrayRef, format: Format) -> Message {
-    match format.info().is {
-        Is::Block => Message { headers: heads_at(column, 0), fields: vec![] },
-        Is::Envelope | Is::Batch => message_at(column.as_struct(), 0, format),
+    match format.info().class {
+        Class::Headers => Message { headers: heads_at(column, 0), fields: vec![] },
+        Class::Message | Class::Batch => message_at(column.as_struct(), 0, format),
     }
 }
 
@@ -87,10 +87,10 @@ fn a_fault_makes_null(format: Format, cell: &[u8], options: ReadOptions, layout:
 
 fn faults_are_a_column(format: Format, cell: &[u8], options: ReadOptions, layout: Layout) {
     let made = decoded(format, cell, options, layout, OnError::Column).expect("nothing is raised");
-    let errors = made.as_struct().column_by_name("error").expect("it was asked for");
-    let faults: Vec<_> = faults(format, cell, options).iter().map(told).collect();
-    assert_eq!(faults_at(errors, 0), faults);
-    if faults.is_empty() {
+    let column = made.as_struct().column_by_name("error").expect("it was asked for");
+    let errors: Vec<_> = errors(format, cell, options).iter().map(told).collect();
+    assert_eq!(faults_at(column, 0), errors);
+    if errors.is_empty() {
         assert_eq!(vec![message_at(made.as_struct(), 0, format)], read(format, cell, options).expect("whole"));
     }
 }

@@ -3,7 +3,7 @@
 use letterhead::format::Format;
 use letterhead::formats::batch::log_index::{Heads, heads};
 use letterhead::formats::batch::record_batch::RecordBatch;
-use letterhead::walk::Batch;
+use letterhead::traits::BatchFormat as _;
 
 use super::seal::seal_record_batches;
 use super::{Shape, Target};

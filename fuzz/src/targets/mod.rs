@@ -18,7 +18,7 @@ pub mod stored;
 pub mod wants;
 
 use letterhead::format::{Format, Info};
-use letterhead::walk::{Is, ReadOptions};
+use letterhead::traits::{Class, ReadOptions};
 
 /// A check of hostile bytes.
 pub struct Target {
@@ -47,7 +47,7 @@ fn formats(has: impl Fn(&Info) -> bool) -> Vec<&'static str> {
 }
 
 fn formats_of_one() -> Vec<&'static str> {
-    formats(|info| info.is != Is::Batch)
+    formats(|info| info.class != Class::Batch)
 }
 
 fn named(name: &str) -> Format {

@@ -4,7 +4,7 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use letterhead::arrow::{Decode, Encode};
 use letterhead::format::{Format, Visitor};
-use letterhead::walk::{Batch, Block, Envelope, Is, ReadOptions, Role, WriteOptions};
+use letterhead::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, Role, WriteOptions};
 
 use super::cells::Layout;
 use super::{Shape, Target, formats, named, seal};
@@ -12,7 +12,7 @@ use crate::columns::apply_to;
 use crate::common::{Message, STRICT, other_fields, read, write};
 
 pub const TARGET: Target =
-    Target { name: "roundtrip", subjects: || formats(|info| info.is != Is::Batch && info.is_target), check };
+    Target { name: "roundtrip", subjects: || formats(|info| info.class != Class::Batch && info.is_target), check };
 
 fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, cell))) = (named(name), Shape::split(data)) else { return };
@@ -81,11 +81,11 @@ struct HasOneOrder;
 impl Visitor for HasOneOrder {
     type Out = bool;
 
-    fn visit<E: Envelope>(self) -> bool {
-        E::Block::CANONICAL.is_some()
+    fn visit<E: MessageFormat>(self) -> bool {
+        E::Headers::CANONICAL.is_some()
     }
 
-    fn visit_batch<B: Batch>(self) -> bool {
+    fn visit_batch<B: BatchFormat>(self) -> bool {
         false
     }
 }

@@ -6,9 +6,9 @@ use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::Want;
 use letterhead::arrow::types::Dialect;
-use letterhead::arrow::{Decode, Select, Verb};
+use letterhead::arrow::{Decode, Operation, Select};
 use letterhead::format::Format;
-use letterhead::walk::{Is, ReadOptions};
+use letterhead::traits::{Class, ReadOptions};
 
 use super::cells::{BEHIND, Layout};
 use super::wants::{type_of, wants};
@@ -31,17 +31,17 @@ fn check(name: &str, data: &[u8]) {
     let dialect = if shape.bit(3) { Dialect::Spark } else { Dialect::Arrow };
     let column = Layout::of(shape.bits(6, 2)).column(&[Some(&cell), Some(&cell)], &BEHIND);
     let select = Select { wants, dialect, options, on_error: OnError::Column, views: false };
-    match format.info().is {
-        Is::Batch => of_messages(format, &select, &column, &messages),
-        Is::Block | Is::Envelope => of_cells(format, &select, &column),
+    match format.info().class {
+        Class::Batch => of_messages(format, &select, &column, &messages),
+        Class::Headers | Class::Message => of_cells(format, &select, &column),
     }
     raised_is_the_first(format, &select, &column);
 }
 
 fn of_cells(format: Format, select: &Select, column: &ArrayRef) {
     let decoded = apply_to(format, &Decode { options: select.options, ..Decode::default() }, column).expect("whole");
-    let lists = match format.info().is {
-        Is::Block => decoded,
+    let lists = match format.info().class {
+        Class::Headers => decoded,
         _ => headers_of(&decoded),
     };
     let from_bytes = apply_to(format, select, column).expect("nothing is raised");
@@ -59,7 +59,8 @@ fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[M
     let from_bytes = apply_to(format, &verb, column).expect("nothing is raised");
     assert_eq!(from_bytes.len(), 2 * messages.len());
     // A message of a batch has the headers that its block has alone.
-    let block = Format::ALL.iter().find(|other| other.info().is == Is::Block && has_headers_of(**other, format));
+    let block =
+        Format::ALL.iter().find(|other| other.info().class == Class::Headers && has_headers_of(**other, format));
     let block = *block.expect("messages have headers of some block");
     same(&select.wants, &from_bytes, &apply_to(block, select, &headers_of(&from_bytes)).expect("as above"));
 }
@@ -67,7 +68,7 @@ fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[M
 /// Whether the headers of a block have the form of those of another format, in the order of their bytes too.
 fn has_headers_of(block: Format, format: Format) -> bool {
     let (block, format) = (block.info(), format.info());
-    block.is_target && (block.keys, block.kinds, block.order) == (format.keys, format.kinds, format.order)
+    block.is_target && (block.keys, block.types, block.order) == (format.keys, format.types, format.order)
 }
 
 fn headers_of(structs: &ArrayRef) -> ArrayRef {
@@ -80,13 +81,13 @@ fn same(wants: &[Want], from_bytes: &ArrayRef, from_lists: &ArrayRef) {
         let column = |made: &ArrayRef| made.as_struct().column_by_name(&want.output).cloned();
         assert_eq!(column(from_bytes), column(from_lists), "{want:?}");
     }
-    let faults = |made: &ArrayRef, row| -> Vec<_> {
-        let faults = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
-        faults.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
+    let errors = |made: &ArrayRef, row| -> Vec<_> {
+        let errors = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
+        errors.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
     };
     for row in 0..from_bytes.len() {
-        let ours: Vec<_> = faults(from_bytes, row).into_iter().map(without_number).collect();
-        assert_eq!(ours, faults(from_lists, row));
+        let ours: Vec<_> = errors(from_bytes, row).into_iter().map(without_number).collect();
+        assert_eq!(ours, errors(from_lists, row));
     }
 }
 
@@ -103,21 +104,21 @@ fn without_number((code, message, header, key): Told) -> Told {
 
 /// What is raised is the first fault of the first row that has one.
 fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
-    fn held(format: Format, verbs: [&impl Verb; 2], column: &ArrayRef) {
+    fn held(format: Format, verbs: [&impl Operation; 2], column: &ArrayRef) {
         let [in_column, raising] = verbs.map(|verb| apply_to(format, verb, column));
         let in_column = in_column.expect("nothing is raised");
         let errors = in_column.as_struct().column_by_name("error").expect("it was asked for");
         let first = (0..in_column.len()).find_map(|row| faults_at(errors, row).into_iter().next());
-        let raised = raising.err().map(|(_, fault)| crate::columns::told(&fault));
+        let raised = raising.err().map(|(_, error)| crate::columns::told(&error));
         assert_eq!(raised, first);
     }
-    match format.info().is {
-        Is::Batch => {
+    match format.info().class {
+        Class::Batch => {
             let Select { wants, dialect, options, .. } = select.clone();
             let with = |on_error| Messages { columns: None, wants: wants.clone(), dialect, options, on_error };
             held(format, [&with(OnError::Column), &with(OnError::Raise)], column);
         }
-        Is::Block | Is::Envelope => {
+        Class::Headers | Class::Message => {
             held(format, [select, &Select { on_error: OnError::Raise, ..select.clone() }], column);
         }
     }

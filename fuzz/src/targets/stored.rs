@@ -5,7 +5,7 @@ use letterhead::format::Format;
 use letterhead::formats::message::streams::Streams;
 use letterhead::formats::message::streams_timestamped::StreamsTimestamped;
 use letterhead::op::values::open_message;
-use letterhead::walk::{Envelope, FieldValue, WriteOptions};
+use letterhead::traits::{FieldValue, MessageFormat, WriteOptions};
 
 use super::{Target, named};
 use crate::common::{Held, Message, STRICT, read, write};
@@ -19,7 +19,7 @@ fn check(name: &str, row: &[u8]) {
     }
 }
 
-fn opened_alike<E: Envelope>(row: &[u8]) {
+fn opened_alike<E: MessageFormat>(row: &[u8]) {
     let format = named(E::NAME);
     let whole = read(format, row, STRICT);
     let opened = match open_message::<E>(row) {
@@ -29,7 +29,7 @@ fn opened_alike<E: Envelope>(row: &[u8]) {
             return;
         }
     };
-    let block = opened.block.expect("a value of a store has headers");
+    let block = opened.headers.expect("a value of a store has headers");
     let (start, end) = (block.at(), block.at() + block.remaining());
     assert!(start <= end && end <= row.len());
     let fields: Vec<Held> = opened.fields.as_ref().iter().map(Held::from).collect();

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use letterhead::arrow::select::{Repeat, Want};
 use letterhead::header::{KeyForm, WantedKey};
-use letterhead::kind::{Kind, Scalar};
 use letterhead::types::Type;
+use letterhead::value_type::{Scalar, ValueType};
 
 use crate::common::{HeldKey, Message};
 
@@ -46,9 +46,9 @@ fn wanted_key(key: &HeldKey, form: KeyForm) -> WantedKey {
     match (key, form) {
         (HeldKey::Text(text), _) => WantedKey::Text(text.clone()),
         (HeldKey::Int(number), KeyForm::Typed) => {
-            WantedKey::Typed(Kind::Named(Scalar::Int32), number.to_be_bytes().to_vec())
+            WantedKey::Typed(ValueType::Named(Scalar::Int32), number.to_be_bytes().to_vec())
         }
         (HeldKey::Int(number), _) => WantedKey::Int(*number),
-        (HeldKey::Typed(kind, bits), _) => WantedKey::Typed(*kind, bits.clone()),
+        (HeldKey::Typed(value_type, bits), _) => WantedKey::Typed(*value_type, bits.clone()),
     }
 }

@@ -35,9 +35,11 @@ use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
-use crate::mode::{Mode, Result, Stop};
+use crate::report::{Report, Result, Stop};
+use crate::traits::{
+    BatchFormat, Collecting, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
+};
 use crate::value::ByteOrder::Little;
-use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
 
 pub struct IggyBatch;
 
@@ -56,34 +58,34 @@ const COUNT: usize = 48;
 const PRODUCER: usize = 52;
 const RESERVED: usize = 72;
 
-impl Batch for IggyBatch {
+impl BatchFormat for IggyBatch {
     const NAME: &'static str = "iggy-batch";
     const SOURCE: &'static str = "Apache Iggy 0.11: batch as sent and as polled";
     const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
 
-    fn messages<'a, M: Noting, V: Messages<'a>>(
+    fn messages<'a, R: Collecting, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        mode: &mut M,
+        report: &mut R,
         each: &mut V,
     ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
-        cursor.bytes(prefix, "polled prefix", mode)?;
+        cursor.bytes(prefix, "polled prefix", report)?;
         while cursor.remaining() > 0 {
-            read_batch(&mut cursor, mode, each)?;
+            read_batch(&mut cursor, report, each)?;
         }
         Ok(())
     }
 }
 
 /// Where the first batch begins; 0 where none can be found, so that what is wrong is said of the first bytes.
-fn prefix_len(cell: &[u8]) -> usize {
-    if PREFIXES.contains(&cell.len()) && cell.get(12..16).is_none_or(|count| count == [0; 4]) {
-        return cell.len(); // A poll that found nothing.
+fn prefix_len(data: &[u8]) -> usize {
+    if PREFIXES.contains(&data.len()) && data.get(12..16).is_none_or(|count| count == [0; 4]) {
+        return data.len(); // A poll that found nothing.
     }
     let begins =
-        |looks_right: fn(&[u8]) -> bool| PREFIXES.into_iter().find(|at| cell.get(*at..).is_some_and(looks_right));
+        |looks_right: fn(&[u8]) -> bool| PREFIXES.into_iter().find(|at| data.get(*at..).is_some_and(looks_right));
     begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
 }
 
@@ -134,71 +136,71 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mut M, each: &mut V) -> Result {
+fn read_batch<'a, R: Collecting, V: Messages<'a>>(cursor: &mut Cursor<'a>, report: &mut R, each: &mut V) -> Result {
     // What is wrong with the batch is wrong with its first message.
-    mode.begin_message();
-    let (base, count, count_at, mut frames) = open_batch(cursor, mode)?;
+    report.begin_message();
+    let (base, count, count_at, mut frames) = open_batch(cursor, report)?;
     let mut found = 0;
     while frames.remaining() > 0 {
         if found > 0 {
-            mode.begin_message();
+            report.begin_message();
         }
-        let opened = open_frame(&mut frames, &base, mode)?;
-        each.message(&opened.fields, opened.block, mode)?;
+        let opened = open_frame(&mut frames, &base, report)?;
+        each.message(&opened.fields, opened.headers, report)?;
         found += 1;
     }
     if found != count {
         if found > 0 {
-            mode.begin_message();
+            report.begin_message();
         }
-        mode.soft(Code::CountTooLarge, Some(count_at), || {
+        report.error(Code::CountTooLarge, Some(count_at), || {
             format!("the batch announces {} and has {found}", counted(count as usize, "message"))
         })?;
-        each.unreadable(mode)?;
+        each.unreadable(report)?;
         return Err(Stop);
     }
     if found == 0 {
-        match mode.noted().faults.is_empty() {
-            true => mode.noted().messages -= 1,
-            false => each.unreadable(mode)?,
+        match report.collected().errors.is_empty() {
+            true => report.collected().messages -= 1,
+            false => each.unreadable(report)?,
         }
     }
     Ok(())
 }
 
 /// The header of a batch: what its frames count from, how many there are and where that stands, and they.
-fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Base, u32, usize, Cursor<'a>)> {
+fn open_batch<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Base, u32, usize, Cursor<'a>)> {
     let whole = cursor.peek_rest();
-    let mut header = cursor.split(HEADER_LEN, "batch header", mode)?;
-    header.number::<u64, _>("partition id", Little, mode)?;
+    let mut header = cursor.split(HEADER_LEN, "batch header", report)?;
+    header.number::<u64, _>("partition id", Little, report)?;
     let base = Base {
-        offset: header.number("base offset", Little, mode)?,
-        timestamp: header.number("base timestamp", Little, mode)?,
-        origin: header.number("origin timestamp", Little, mode)?,
+        offset: header.number("base offset", Little, report)?,
+        timestamp: header.number("base timestamp", Little, report)?,
+        origin: header.number("origin timestamp", Little, report)?,
     };
     let len_at = header.at();
-    let len: u64 = header.number("batch length", Little, mode)?;
+    let len: u64 = header.number("batch length", Little, report)?;
     let checksum_at = header.at();
-    let checksum: u64 = header.number("batch checksum", Little, mode)?;
+    let checksum: u64 = header.number("batch checksum", Little, report)?;
     let count_at = header.at();
-    let count = header.number("message count", Little, mode)?;
-    check_zeros(&mut header, mode)?;
+    let count = header.number("message count", Little, report)?;
+    check_zeros(&mut header, report)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
     if sized < HEADER_LEN {
         let given = counted(sized, "byte");
-        return Err(mode
-            .hard(Code::WrongSize, Some(len_at), || format!("batch of {given} where its header takes {HEADER_LEN}")));
+        return Err(report
+            .fatal(Code::WrongSize, Some(len_at), || format!("batch of {given} where its header takes {HEADER_LEN}")));
     }
     if sized > whole.len() {
-        return Err(mode.hard(Code::Truncated, Some(len_at), || {
-            let verb = if whole.len() == 1 { "is" } else { "are" };
-            format!("the batch takes {len} bytes and {} {verb} left", whole.len())
+        return Err(report.fatal(Code::Truncated, Some(len_at), || {
+            let operation = if whole.len() == 1 { "is" } else { "are" };
+            format!("the batch takes {len} bytes and {} {operation} left", whole.len())
         }));
     }
-    let frames = cursor.split(sized - HEADER_LEN, "frames", mode)?;
+    let frames = cursor.split(sized - HEADER_LEN, "frames", report)?;
     match batch_checksum(&whole[..sized]) {
         Some(made) if made != checksum => {
-            mode.soft(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
+            report.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
         }
         _ => {}
     }
@@ -206,58 +208,58 @@ fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Bas
 }
 
 /// The rest of a batch header: a producer or nothing, then nothing.
-fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result {
+fn check_zeros<R: Report>(header: &mut Cursor<'_>, report: &mut R) -> Result {
     let producer_at = header.at();
-    let flag: u8 = header.number("producer flag", Little, mode)?;
-    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", mode)?;
+    let flag: u8 = header.number("producer flag", Little, report)?;
+    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", report)?;
     let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
     let not_zero = || "the reserved bytes are not 0".to_string();
     match flag {
         // Between flag and id, and between epoch and sequence.
         1 if is_set(&producer[..3]) || is_set(&producer[13..15]) => {
-            mode.soft(Code::BadAttributes, Some(producer_at), not_zero)?;
+            report.error(Code::BadAttributes, Some(producer_at), not_zero)?;
         }
-        0 if is_set(producer) => mode.soft(Code::BadAttributes, Some(producer_at), not_zero)?,
+        0 if is_set(producer) => report.error(Code::BadAttributes, Some(producer_at), not_zero)?,
         0 | 1 => {}
-        _ => mode.soft(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
+        _ => report.error(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
     }
     let reserved_at = header.at();
-    if is_set(header.bytes(header.remaining(), "reserved", mode)?) {
-        mode.soft(Code::BadAttributes, Some(reserved_at), not_zero)?;
+    if is_set(header.bytes(header.remaining(), "reserved", report)?) {
+        report.error(Code::BadAttributes, Some(reserved_at), not_zero)?;
     }
     Ok(())
 }
 
-fn open_frame<'a, M: Mode>(
+fn open_frame<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     base: &Base,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
     let at = cursor.at();
     let whole = cursor.peek_rest();
-    let checksum: u64 = cursor.number("checksum", Little, mode)?;
-    let id: u128 = cursor.number("id", Little, mode)?;
-    let offset: u32 = cursor.number("offset delta", Little, mode)?;
-    let timestamp: u32 = cursor.number("timestamp delta", Little, mode)?;
-    let (payload, block) = open_parts(cursor, mode)?;
+    let checksum: u64 = cursor.number("checksum", Little, report)?;
+    let id: u128 = cursor.number("id", Little, report)?;
+    let offset: u32 = cursor.number("offset delta", Little, report)?;
+    let timestamp: u32 = cursor.number("timestamp delta", Little, report)?;
+    let (payload, headers) = open_parts(cursor, report)?;
     let made = XxHash3_64::oneshot(&whole[8..cursor.at() - at]);
     if made != checksum {
-        mode.soft(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
+        report.error(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
     }
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [
-        signed(from(base.offset, offset), "offset", at, mode)?,
+        signed(from(base.offset, offset), "offset", at, report)?,
         // The server appends a batch at one time; the frames differ in when they were made.
-        signed(base.timestamp, "timestamp", at, mode)?,
-        signed(from(base.origin, timestamp), "origin timestamp", at, mode)?,
+        signed(base.timestamp, "timestamp", at, report)?,
+        signed(from(base.origin, timestamp), "origin timestamp", at, report)?,
         FieldValue::Id(id.to_be_bytes()),
         FieldValue::Uint64(checksum),
         FieldValue::Binary(payload),
     ];
-    Ok(Opened { block: Some(block), fields })
+    Ok(Opened { headers: Some(headers), fields })
 }
 
-impl Envelope for Frame {
+impl MessageFormat for Frame {
     const NAME: &'static str = IggyBatch::NAME;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Natural, Role::Offset),
@@ -269,6 +271,6 @@ impl Envelope for Frame {
         Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
-    type Block = Iggy;
+    type Headers = Iggy;
     type Fields<'a> = [FieldValue<'a>; 6];
 }

@@ -21,9 +21,11 @@ use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
-use crate::mode::{Exact, Mode, Result, Stop};
+use crate::report::{Exact, Report, Result, Stop};
+use crate::traits::{
+    BatchFormat, Collecting, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
+};
 use crate::value::ByteOrder::Little;
-use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
 
 pub struct IggyPolled2023;
 
@@ -32,24 +34,24 @@ pub struct PolledMessage;
 
 const STATES: [(u8, &str); 4] = [(1, "available"), (10, "unavailable"), (20, "poisoned"), (30, "marked_for_deletion")];
 
-impl Batch for IggyPolled2023 {
+impl BatchFormat for IggyPolled2023 {
     const NAME: &'static str = "iggy-polled-2023";
     const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.6: messages as polled";
     const LAYOUT: &'static str = "u64 offset, [u8 state], u64 timestamp, u128 id, [u32 checksum], u32 headers_len, \
                                   iggy-2023 block, u32 payload_len, payload; repeated to the end";
     type Message = PolledMessage;
 
-    fn messages<'a, M: Noting, V: Messages<'a>>(
+    fn messages<'a, R: Collecting, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        mode: &mut M,
+        report: &mut R,
         each: &mut V,
     ) -> Result {
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
-            mode.begin_message();
-            let (opened, whole) = open_polled(&mut cursor, with_state, mode)?;
-            each.message(&opened.fields, opened.block, mode)?;
+            report.begin_message();
+            let (opened, whole) = open_polled(&mut cursor, with_state, report)?;
+            each.message(&opened.fields, opened.headers, report)?;
             if !whole {
                 // Where the next message begins is not known.
                 return Err(Stop);
@@ -78,17 +80,17 @@ struct Filled {
 
 impl Filled {
     fn by(mut cursor: Cursor<'_>, with_state: bool) -> Filled {
-        let mut mode = Exact::default();
+        let mut report = Exact::default();
         let mut filled = Filled { messages: 0, to_the_end: false, checksums_hold: true };
         while cursor.remaining() > 0 {
-            let opened = open_polled(&mut cursor, with_state, &mut mode);
+            let opened = open_polled(&mut cursor, with_state, &mut report);
             let known = |fields: &[FieldValue<'_>; 6]| !with_state || fields[STATE] != FieldValue::Null;
             match opened {
                 Ok((opened, true)) if known(&opened.fields) => filled.messages += 1,
                 _ => return filled,
             }
-            filled.checksums_hold &= !mode.faults.iter().any(|fault| fault.code == Code::BadCrc);
-            mode.faults.clear();
+            filled.checksums_hold &= !report.errors.iter().any(|error| error.code == Code::BadCrc);
+            report.errors.clear();
         }
         filled.to_the_end = true;
         filled
@@ -99,46 +101,46 @@ impl Filled {
 const STATE: usize = 1;
 
 /// One message, and whether its payload was there.
-fn open_polled<'a, M: Mode>(
+fn open_polled<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     with_state: bool,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool)> {
     let at = cursor.at();
-    let offset = cursor.number("offset", Little, mode)?;
-    let offset = signed(offset, "offset", at, mode)?;
-    let state = if with_state { open_state(cursor, mode)? } else { FieldValue::Null };
+    let offset = cursor.number("offset", Little, report)?;
+    let offset = signed(offset, "offset", at, report)?;
+    let state = if with_state { open_state(cursor, report)? } else { FieldValue::Null };
     let at = cursor.at();
-    let timestamp = cursor.number("timestamp", Little, mode)?;
-    let timestamp = signed(timestamp, "timestamp", at, mode)?;
-    let id: u128 = cursor.number("id", Little, mode)?;
+    let timestamp = cursor.number("timestamp", Little, report)?;
+    let timestamp = signed(timestamp, "timestamp", at, report)?;
+    let id: u128 = cursor.number("id", Little, report)?;
     let crc_at = cursor.at();
-    let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, mode)?) } else { None };
-    let (block, payload, whole) = open_body(cursor, mode)?;
+    let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, report)?) } else { None };
+    let (headers, payload, whole) = open_body(cursor, report)?;
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
         let made = crc32(payload);
         if made != crc {
-            mode.soft(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+            report.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
         }
     }
     let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));
     let fields = [offset, state, timestamp, FieldValue::Id(id.to_be_bytes()), checksum, payload];
-    Ok((Opened { block: Some(block), fields }, whole))
+    Ok((Opened { headers: Some(headers), fields }, whole))
 }
 
-fn open_state<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>> {
+fn open_state<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<FieldValue<'a>> {
     let at = cursor.at();
-    let code: u8 = cursor.number("state", Little, mode)?;
+    let code: u8 = cursor.number("state", Little, report)?;
     match STATES.iter().find(|(known, _)| *known == code) {
         Some((_, name)) => Ok(FieldValue::Text(name)),
         None => {
-            mode.soft(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
+            report.error(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
             Ok(FieldValue::Null)
         }
     }
 }
 
-impl Envelope for PolledMessage {
+impl MessageFormat for PolledMessage {
     const NAME: &'static str = IggyPolled2023::NAME;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Natural, Role::Offset),
@@ -150,6 +152,6 @@ impl Envelope for PolledMessage {
         Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
-    type Block = Iggy2023;
+    type Headers = Iggy2023;
     type Fields<'a> = [FieldValue<'a>; 6];
 }

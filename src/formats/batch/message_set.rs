@@ -9,7 +9,7 @@
 //! Offsets inside a compressed set are absolute in magic 0 and relative to its first message from magic 1 on, where the
 //! outer offset is that of the last one. With log append time the outer timestamp is that of all.
 
-use crate::codec::{Codec, CodecFault, decompress};
+use crate::codec::{Codec, CodecError, decompress};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::message::legacy::{
@@ -18,37 +18,37 @@ use crate::formats::message::legacy::{
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::mode::{Exact, Fast, Mode, OnLoss, Result, Stop};
-use crate::walk::{FieldValue, Messages, Noting, Opened};
+use crate::report::{Exact, Fast, OnLoss, Report, Result, Stop};
+use crate::traits::{Collecting, FieldValue, Messages, Opened};
 
 /// The messages of a set: how one is opened, and the fields that it is handed over with.
 pub trait SetLayout {
     type Handed<'a>: AsRef<[FieldValue<'a>]>;
 
-    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>>;
+    fn open<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
     fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
 }
 
 /// Hands over the message in a frame, or those of the set in it.
-pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
+pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
     frame: Framed<'a>,
     limits: Limits,
-    mode: &mut M,
+    report: &mut R,
     each: &mut V,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
-    match L::open(frame, mode) {
-        Err(Stop) => each.unreadable(mode),
+    match L::open(frame, report) {
+        Err(Stop) => each.unreadable(report),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
-            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.block, mode),
+            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.headers, report),
             codec => {
                 // A set of which not even the length is there is nowhere in the cell, and that was noted.
-                let Some(value_at) = value_at else { return each.unreadable(mode) };
-                match decompressed(&opened, codec, limits, attributes_at, value_at, mode) {
-                    Err(Stop) => each.unreadable(mode),
-                    Ok(set) => each.within(&set, |each| expand::<L, M, _>(&set, &opened, value_at, mode, each)),
+                let Some(value_at) = value_at else { return each.unreadable(report) };
+                match decompressed(&opened, codec, limits, attributes_at, value_at, report) {
+                    Err(Stop) => each.unreadable(report),
+                    Ok(set) => each.within(&set, |each| expand::<L, R, _>(&set, &opened, value_at, report, each)),
                 }
             }
         },
@@ -57,74 +57,75 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
 
 /// Whether the cell ends inside the next message.
 pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
-    let mut mode = Exact::default();
-    open_frame(&mut cursor, &mut mode).is_err() && mode.faults.iter().all(|fault| fault.code == Code::Truncated)
+    let mut report = Exact::default();
+    open_frame(&mut cursor, &mut report).is_err() && report.errors.iter().all(|error| error.code == Code::Truncated)
 }
 
 /// The bytes of a compressed message's set.
-fn decompressed<M: Noting>(
+fn decompressed<R: Collecting>(
     outer: &Opened<'_, Fields<'_>>,
     codec: u8,
     limits: Limits,
     attributes_at: usize,
     value_at: usize,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Vec<u8>> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
-        _ => return Err(unknown_codec(codec, attributes_at, mode)),
+        _ => return Err(unknown_codec(codec, attributes_at, report)),
     };
     let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
     let legacy = number_or(outer.fields[MAGIC], 0) == 0;
-    decompress(codec, value, legacy, limits.decompressed_bytes).map_err(|fault| bad_compression(fault, value_at, mode))
+    decompress(codec, value, legacy, limits.decompressed_bytes)
+        .map_err(|error| bad_compression(error, value_at, report))
 }
 
-pub fn unknown_codec<M: Mode>(codec: u8, at: usize, mode: &mut M) -> Stop {
-    mode.hard(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
+pub fn unknown_codec<R: Report>(codec: u8, at: usize, report: &mut R) -> Stop {
+    report.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
 }
 
 /// Notes why bytes that stand there could not be decompressed.
-pub fn bad_compression<M: Mode>(fault: CodecFault, at: usize, mode: &mut M) -> Stop {
-    let code = match fault {
-        CodecFault::Corrupt(_) => Code::BadCompression,
-        CodecFault::TooLarge { .. } => Code::DecompressedTooLarge,
+pub fn bad_compression<R: Report>(error: CodecError, at: usize, report: &mut R) -> Stop {
+    let code = match error {
+        CodecError::Corrupt(_) => Code::BadCompression,
+        CodecError::TooLarge { .. } => Code::DecompressedTooLarge,
     };
-    mode.hard(code, Some(at), || fault.to_string())
+    report.fatal(code, Some(at), || error.to_string())
 }
 
 /// Hands over the messages of a compressed one.
-fn expand<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
+fn expand<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
-    mode: &mut M,
+    report: &mut R,
     each: &mut V,
 ) -> Result {
-    mode.noted().messages -= 1;
-    in_place_of(mode, value_at, |inner| {
+    report.collected().messages -= 1;
+    in_place_of(report, value_at, |inner| {
         // What is wrong with the outer message is wrong with the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, inner, each)
     })
 }
 
 /// Reads what was compressed: places in it mean nothing to who has the cell, so its faults stand where it does.
-pub fn in_place_of<M: Noting>(mode: &mut M, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
-    let outer = mode.noted();
+pub fn in_place_of<R: Collecting>(report: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
+    let outer = report.collected();
     let mut inner = Exact::new(outer.on_loss);
     inner.place = Some(at);
-    inner.faults = std::mem::take(&mut outer.faults);
+    inner.errors = std::mem::take(&mut outer.errors);
     (inner.messages, inner.output_bytes) = (outer.messages, outer.output_bytes);
     let done = read(&mut inner);
     (outer.messages, outer.output_bytes) = (inner.messages, inner.output_bytes);
     outer.over_limit = inner.over_limit;
-    outer.faults = inner.faults;
+    outer.errors = inner.errors;
     done
 }
 
 fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
-    mode: &mut Exact,
+    report: &mut Exact,
     each: &mut V,
 ) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
@@ -138,53 +139,54 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     let mut empty = true;
     while cursor.remaining() > 0 {
         empty = false;
-        mode.begin_message();
+        report.begin_message();
         // A frame that breaks ends the set, and not what comes after the outer message.
-        let Ok(frame) = open_frame(&mut cursor, mode) else { return each.unreadable(mode) };
-        let opened = refuse_other_magic(&frame, magic, mode).and_then(|()| L::open(frame, mode)).and_then(|message| {
-            refuse_set(&message.opened, mode)?;
-            Ok(message.opened)
-        });
+        let Ok(frame) = open_frame(&mut cursor, report) else { return each.unreadable(report) };
+        let opened =
+            refuse_other_magic(&frame, magic, report).and_then(|()| L::open(frame, report)).and_then(|message| {
+                refuse_set(&message.opened, report)?;
+                Ok(message.opened)
+            });
         let Ok(mut inner) = opened else {
-            each.unreadable(mode)?;
+            each.unreadable(report)?;
             continue;
         };
         inner.fields[OFFSET] = FieldValue::Int64(number_or(inner.fields[OFFSET], 0).wrapping_add(base));
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.block, mode)?;
+        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.headers, report)?;
     }
-    if empty && !mode.faults.is_empty() {
+    if empty && !report.errors.is_empty() {
         // There is no message to tell of what is wrong with the outer one.
-        mode.begin_message();
-        each.unreadable(mode)?;
+        report.begin_message();
+        each.unreadable(report)?;
     }
     Ok(())
 }
 
 /// A message of a compressed set has the magic of the set.
-fn refuse_other_magic(frame: &Framed<'_>, magic: i64, mode: &mut Exact) -> Result {
+fn refuse_other_magic(frame: &Framed<'_>, magic: i64, report: &mut Exact) -> Result {
     match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
         Some(found) if found != magic => {
-            Err(mode.hard(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
+            Err(report.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
         }
         _ => Ok(()),
     }
 }
 
 /// A message of a compressed set is no compressed set.
-fn refuse_set(inner: &Opened<'_, Fields<'_>>, mode: &mut Exact) -> Result {
+fn refuse_set(inner: &Opened<'_, Fields<'_>>, report: &mut Exact) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
-        return Err(mode.hard(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
+        return Err(report.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }
     Ok(())
 }
 
 /// The offset of the last message that is there as a whole; 0 when there is none.
 fn last_offset(set: &[u8]) -> i64 {
-    let (mut cursor, mut mode, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
-    while let Ok(frame) = open_frame(&mut cursor, &mut mode) {
+    let (mut cursor, mut report, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
+    while let Ok(frame) = open_frame(&mut cursor, &mut report) {
         last = frame.offset;
     }
     last

@@ -6,12 +6,12 @@ use std::marker::PhantomData;
 use super::Builder;
 use super::kip82_messages::Kip82Messages;
 use crate::codec::{Codec, compress, compress_legacy};
-use crate::error::{Code, Fault};
+use crate::error::{Code, ErrorDetail};
 use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
-use crate::mode::{Exact, OnLoss};
-use crate::walk::{Contents, Envelope, FieldValue};
+use crate::report::{Exact, OnLoss};
+use crate::traits::{Contents, FieldValue, MessageFormat};
 
 /// What the messages of a compressed set have in common, by their fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
     // Zstandard came with record batches.
     const CODECS: &'static [Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
 
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault> {
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
         Ok(MessageSetBuilder {
             codec,
             common: Common::of(first),
@@ -61,8 +61,8 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
         })
     }
 
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault> {
-        let refuse = |code, message: String| Err(Fault::of_message(code, message));
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
+        let refuse = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let next = self.last_offset.map_or(self.first_offset, |last| last.wrapping_add(1));
         let offset = number_or(fields[OFFSET], next);
         if let Some(last) = self.last_offset.filter(|last| offset <= *last) {
@@ -96,14 +96,14 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
         self.messages.extend_from_slice(message);
     }
 
-    fn finish(self) -> Result<Vec<u8>, Fault> {
+    fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
         let Common { magic, appended } = self.common;
         let compressed = match (self.codec, magic) {
             (Codec::None, _) => return Ok(self.messages),
             (codec, 0) => compress_legacy(codec, &self.messages),
             (codec, _) => compress(codec, &self.messages),
         };
-        let value = compressed.map_err(|fault| Fault::of_message(Code::BadCompression, fault.to_string()))?;
+        let value = compressed.map_err(|error| ErrorDetail::of_message(Code::BadCompression, error.to_string()))?;
         let bits = self.codec as i64 | if appended.is_some() { LOG_APPEND_BIT.into() } else { 0 };
         let fields = [
             FieldValue::Int64(self.last_offset.unwrap_or(self.first_offset)),
@@ -115,8 +115,8 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Binary(&value),
             FieldValue::Null,
         ];
-        let (mut mode, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
-        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut mode, &mut out);
-        mode.faults.pop().map_or(Ok(out), Err)
+        let (mut report, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
+        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut report, &mut out);
+        report.errors.pop().map_or(Ok(out), Err)
     }
 }

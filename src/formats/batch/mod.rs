@@ -10,23 +10,23 @@ pub mod record_batch;
 pub mod record_batch_writer;
 
 use crate::codec::Codec;
-use crate::error::Fault;
-use crate::walk::{Batch, FieldValue};
+use crate::error::ErrorDetail;
+use crate::traits::{BatchFormat, FieldValue};
 
 /// A batch as it is written, message by message.
 pub trait Builder: Sized {
-    type Batch: Batch;
+    type Batch: BatchFormat;
     const CODECS: &'static [Codec];
 
     /// Begins a batch whose first message, yet to be placed, has these fields.
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault>;
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail>;
 
     /// Checks a message against those before it, and replaces its offset and time by those that are written. A message
     /// without an offset gets the next one.
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault>;
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail>;
 
     /// Adds the bytes of the message that was placed.
     fn push(&mut self, message: &[u8]);
 
-    fn finish(self) -> Result<Vec<u8>, Fault>;
+    fn finish(self) -> Result<Vec<u8>, ErrorDetail>;
 }

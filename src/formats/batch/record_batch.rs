@@ -36,12 +36,13 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::Padded;
 use crate::limits::Limits;
-use crate::mode::{Mode, Result, Stop};
+use crate::report::{Report, Result, Stop};
+use crate::traits::{
+    BatchFormat, Collecting, Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
+    ReadOptions, Role, Sealed,
+};
 use crate::value::ByteOrder::Big;
 use crate::varint;
-use crate::walk::{
-    Batch, Block, Contents, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role, Sealed,
-};
 
 pub struct RecordBatch;
 
@@ -73,17 +74,17 @@ pub const CONTROL: usize = 9;
 /// Fields but the headers, in the order of the table.
 type Fields<'a> = [FieldValue<'a>; 10];
 
-impl Batch for RecordBatch {
+impl BatchFormat for RecordBatch {
     const NAME: &'static str = "record-batch";
     const SOURCE: &'static str = "Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2";
     const LAYOUT: &'static str =
         "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
 
-    fn messages<'a, M: Noting, V: Messages<'a>>(
+    fn messages<'a, R: Collecting, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         options: ReadOptions,
-        mode: &mut M,
+        report: &mut R,
         each: &mut V,
     ) -> Result {
         while cursor.remaining() > 0 {
@@ -91,21 +92,21 @@ impl Batch for RecordBatch {
                 return Ok(());
             }
             // What is wrong with a batch is wrong with its first record.
-            mode.begin_message();
-            let frame = open_frame(&mut cursor, mode)?;
+            report.begin_message();
+            let frame = open_frame(&mut cursor, report)?;
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => read_framed::<Old, M, V>(frame, options.limits, mode, each)?,
-                Some(MAGIC) => read_batch(frame, options.limits, mode, each)?,
+                Some(0 | 1) => read_framed::<Old, R, V>(frame, options.limits, report, each)?,
+                Some(MAGIC) => read_batch(frame, options.limits, report, each)?,
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
-                    mode.soft(Code::BadMagic, Some(at), || unknown_magic(other))?;
-                    each.unreadable(mode)?;
+                    report.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
+                    each.unreadable(report)?;
                 }
                 None => {
                     let (at, size) = (frame.message.at(), frame.message.remaining());
                     let message = || format!("a batch of {} has no magic", counted(size, "byte"));
-                    mode.soft(Code::WrongSize, Some(at), message)?;
-                    each.unreadable(mode)?;
+                    report.error(Code::WrongSize, Some(at), message)?;
+                    each.unreadable(report)?;
                 }
             }
         }
@@ -127,23 +128,28 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, M: Noting, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, mode: &mut M, each: &mut V) -> Result {
-    let read = match open_batch(frame, mode) {
+fn read_batch<'a, R: Collecting, V: Messages<'a>>(
+    frame: Framed<'a>,
+    limits: Limits,
+    report: &mut R,
+    each: &mut V,
+) -> Result {
+    let read = match open_batch(frame, report) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
-            0 => return read_records(&header, records, mode, each),
+            0 => return read_records(&header, records, report, each),
             codec => {
-                decompressed(codec, records, limits, attributes_at, mode).map(|content| (header, records, content))
+                decompressed(codec, records, limits, attributes_at, report).map(|content| (header, records, content))
             }
         },
     };
     match read {
-        Err(Stop) => each.unreadable(mode),
+        Err(Stop) => each.unreadable(report),
         Ok((header, records, content)) => {
             let content = Padded::new(content);
             each.within(content.buffer(), |each| {
-                in_place_of(mode, records.at(), |mode| {
-                    read_records(&header, Cursor::within(content.buffer(), content.range()), mode, each)
+                in_place_of(report, records.at(), |report| {
+                    read_records(&header, Cursor::within(content.buffer(), content.range()), report, each)
                 })
             })
         }
@@ -151,29 +157,29 @@ fn read_batch<'a, M: Noting, V: Messages<'a>>(frame: Framed<'a>, limits: Limits,
 }
 
 /// The header of a batch whose checksum holds, its records, and where its attributes stand.
-fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, Cursor<'a>, usize)> {
+fn open_batch<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
-    let _: i32 = batch.number("leader epoch", Big, mode)?;
-    let _: i8 = batch.number("magic", Big, mode)?;
+    let _: i32 = batch.number("leader epoch", Big, report)?;
+    let _: i8 = batch.number("magic", Big, report)?;
     let crc_at = batch.at();
-    let crc: u32 = batch.number("crc", Big, mode)?;
+    let crc: u32 = batch.number("crc", Big, report)?;
     let made = crc32c(batch.peek_rest());
     if made != crc {
         // Nothing in it can be believed.
-        return Err(mode.hard(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
+        return Err(report.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
     }
     let attributes_at = batch.at();
-    let attributes: i16 = batch.number("attributes", Big, mode)?;
-    let _: i32 = batch.number("last offset delta", Big, mode)?;
-    let base_timestamp: i64 = batch.number("base timestamp", Big, mode)?;
-    let largest_timestamp: i64 = batch.number("largest timestamp", Big, mode)?;
-    let producer_id: i64 = batch.number("producer id", Big, mode)?;
-    let producer_epoch: i16 = batch.number("producer epoch", Big, mode)?;
-    let base_sequence: i32 = batch.number("base sequence", Big, mode)?;
+    let attributes: i16 = batch.number("attributes", Big, report)?;
+    let _: i32 = batch.number("last offset delta", Big, report)?;
+    let base_timestamp: i64 = batch.number("base timestamp", Big, report)?;
+    let largest_timestamp: i64 = batch.number("largest timestamp", Big, report)?;
+    let producer_id: i64 = batch.number("producer id", Big, report)?;
+    let producer_epoch: i16 = batch.number("producer epoch", Big, report)?;
+    let base_sequence: i32 = batch.number("base sequence", Big, report)?;
     let count_at = batch.at();
-    let count: i32 = batch.number("record count", Big, mode)?;
+    let count: i32 = batch.number("record count", Big, report)?;
     if count < 0 {
-        return Err(mode.hard(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
+        return Err(report.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
     }
     let header = Header2 {
         base_offset,
@@ -189,50 +195,57 @@ fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, 
     Ok((header, batch, attributes_at))
 }
 
-fn decompressed<M: Mode>(codec: u8, records: Cursor<'_>, limits: Limits, at: usize, mode: &mut M) -> Result<Vec<u8>> {
-    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, mode)) };
+fn decompressed<R: Report>(
+    codec: u8,
+    records: Cursor<'_>,
+    limits: Limits,
+    at: usize,
+    report: &mut R,
+) -> Result<Vec<u8>> {
+    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, report)) };
     let bytes = records.peek_rest();
-    mode.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
+    report.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
     decompress(codec, bytes, false, limits.decompressed_bytes)
-        .map_err(|fault| bad_compression(fault, records.at(), mode))
+        .map_err(|error| bad_compression(error, records.at(), report))
 }
 
 /// Hands over the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
-fn read_records<'a, M: Noting, V: Messages<'a>>(
+fn read_records<'a, R: Collecting, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,
-    mode: &mut M,
+    report: &mut R,
     each: &mut V,
 ) -> Result {
     let mut found = 0;
-    let mut next_message = |mode: &mut M| {
+    let mut next_message = |report: &mut R| {
         if found > 0 {
-            mode.begin_message();
+            report.begin_message();
         }
         found += 1;
     };
     for index in 0..batch.count {
-        next_message(mode);
+        next_message(report);
         if records.remaining() == 0 {
             let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
-            mode.soft(Code::CountTooLarge, Some(batch.count_at), message)?;
-            return each.unreadable(mode);
+            report.error(Code::CountTooLarge, Some(batch.count_at), message)?;
+            return each.unreadable(report);
         }
-        let framed = records.length("record length", false, mode).and_then(|len| records.split(len, "record", mode));
-        let Ok(record) = framed else { return each.unreadable(mode) };
-        match open_record(batch, record, mode) {
-            Ok(opened) => each.message(&opened.fields, opened.block, mode)?,
-            Err(Stop) => each.unreadable(mode)?,
+        let framed =
+            records.length("record length", false, report).and_then(|len| records.split(len, "record", report));
+        let Ok(record) = framed else { return each.unreadable(report) };
+        match open_record(batch, record, report) {
+            Ok(opened) => each.message(&opened.fields, opened.headers, report)?,
+            Err(Stop) => each.unreadable(report)?,
         }
     }
     match records.remaining() {
-        0 if batch.count == 0 => mode.noted().messages -= 1,
+        0 if batch.count == 0 => report.collected().messages -= 1,
         0 => {}
         left => {
-            next_message(mode);
+            next_message(report);
             let message = || format!("{} left after the last record", counted(left, "byte"));
-            mode.soft(Code::TrailingBytes, Some(records.at()), message)?;
-            each.unreadable(mode)?;
+            report.error(Code::TrailingBytes, Some(records.at()), message)?;
+            each.unreadable(report)?;
         }
     }
     Ok(())
@@ -240,15 +253,21 @@ fn read_records<'a, M: Noting, V: Messages<'a>>(
 
 // Inlined, so that a sink sees which fields are numbers.
 #[inline(always)]
-fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
+fn open_record<'a, R: Report>(
+    batch: &Header2,
+    mut record: Cursor<'a>,
+    report: &mut R,
+) -> Result<Opened<'a, Fields<'a>>> {
     // Kafka has given the attributes of a record no meaning yet.
-    let _: i8 = record.number("record attributes", Big, mode)?;
-    let timestamp_delta = record.varlong("timestamp delta", mode)?;
-    let offset_delta = record.varint("offset delta", false, mode)?;
-    let key = nullable_run(&mut record, "key length", "key", mode)?;
-    let value = nullable_run(&mut record, "value length", "value", mode)?;
+    let _: i8 = record.number("record attributes", Big, report)?;
+    let timestamp_delta = record.varlong("timestamp delta", report)?;
+    let offset_delta = record.varint("offset delta", false, report)?;
+    let key = nullable_run(&mut record, "key length", "key", report)?;
+    let value = nullable_run(&mut record, "value length", "value", report)?;
     if record.remaining() == 0 {
-        return Err(mode.hard(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
+        return Err(
+            report.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into())
+        );
     }
     let sequence = match batch.base_sequence {
         base if base < 0 => NONE,
@@ -267,19 +286,19 @@ fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut 
         FieldValue::Bool(batch.attributes & TRANSACTIONAL_BIT != 0),
         FieldValue::Bool(batch.attributes & CONTROL_BIT != 0),
     ];
-    Ok(Opened { block: Some(record), fields })
+    Ok(Opened { headers: Some(record), fields })
 }
 
 /// `varint length or -1, bytes`
 #[inline(always)]
-fn nullable_run<'a, M: Mode>(
+fn nullable_run<'a, R: Report>(
     record: &mut Cursor<'a>,
     length: &'static str,
     field: &'static str,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<FieldValue<'a>> {
-    let Some(len) = record.nullable_length(length, false, mode)? else { return Ok(FieldValue::Null) };
-    record.bytes(len, field, mode).map(FieldValue::Binary)
+    let Some(len) = record.nullable_length(length, false, report)? else { return Ok(FieldValue::Null) };
+    record.bytes(len, field, report).map(FieldValue::Binary)
 }
 
 fn some(number: i64) -> FieldValue<'static> {
@@ -292,8 +311,8 @@ struct Old;
 impl SetLayout for Old {
     type Handed<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
-        open_message(frame, mode)
+    fn open<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
+        open_message(frame, report)
     }
 
     fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
@@ -310,7 +329,7 @@ impl SetLayout for Old {
     }
 }
 
-impl Envelope for Record {
+impl MessageFormat for Record {
     const NAME: &'static str = RecordBatch::NAME;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Int64, Role::Offset),
@@ -326,15 +345,15 @@ impl Envelope for Record {
         Field::new("control", FieldType::Bool, Role::Derived),
     ];
 
-    type Block = Kafka;
+    type Headers = Kafka;
     type Fields<'a> = Fields<'a>;
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         let offset = number_or(message.fields[OFFSET], 0);
         let Ok(offset_delta) = i32::try_from(offset) else {
-            return Err(mode.hard(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
+            return Err(report.fatal(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
         };
-        let block = match Kafka::encoded_len(message.headers, mode)? {
+        let headers = match Kafka::encoded_len(message.headers, report)? {
             // Here a count is never left out.
             0 => 1,
             len => len,
@@ -344,9 +363,9 @@ impl Envelope for Record {
         varint::write(varint::zigzag_64(number_or(message.fields[TIMESTAMP], 0)), &mut head);
         varint::write(varint::zigzag(offset_delta), &mut head);
         let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
-        let len = head.len() + run_len(key) + run_len(value) + block;
+        let len = head.len() + run_len(key) + run_len(value) + headers;
         if len > i32::MAX as usize {
-            return Err(mode.hard(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
+            return Err(report.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
         }
         varint::write_count(len, out);
         out.extend_from_slice(&head);

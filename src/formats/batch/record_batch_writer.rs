@@ -6,11 +6,11 @@ use super::record_batch::{
     TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT,
 };
 use crate::codec::{Codec, compress};
-use crate::error::{Code, Fault};
+use crate::error::{Code, ErrorDetail};
 use crate::formats::checksum::crc32c;
 use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
-use crate::walk::FieldValue;
+use crate::traits::FieldValue;
 
 /// What all records of a batch have in common, by their fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +52,8 @@ impl Builder for RecordBatchBuilder {
     type Batch = RecordBatch;
     const CODECS: &'static [Codec] = &Codec::ALL;
 
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault> {
-        let out_of_range = |what: &str| Fault::of_message(Code::OutOfRange, what);
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, ErrorDetail> {
+        let out_of_range = |what: &str| ErrorDetail::of_message(Code::OutOfRange, what);
         let sequence = number_or(first[SEQUENCE], NONE);
         if i32::try_from(sequence).is_err() {
             return Err(out_of_range("the sequence does not fit 32 bits"));
@@ -72,8 +72,8 @@ impl Builder for RecordBatchBuilder {
         })
     }
 
-    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault> {
-        let refuse = |code, message: String| Err(Fault::of_message(code, message));
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
+        let refuse = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
         if offset <= self.last_offset || offset < self.base_offset {
             return refuse(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
@@ -103,13 +103,13 @@ impl Builder for RecordBatchBuilder {
         self.records.extend_from_slice(message);
     }
 
-    fn finish(self) -> Result<Vec<u8>, Fault> {
+    fn finish(self) -> Result<Vec<u8>, ErrorDetail> {
         let records = compress(self.codec, &self.records)
-            .map_err(|fault| Fault::of_message(Code::BadCompression, fault.to_string()))?;
+            .map_err(|error| ErrorDetail::of_message(Code::BadCompression, error.to_string()))?;
         let len = HEADER_LEN - FRAME_LEN + records.len();
         let Ok(length) = i32::try_from(len) else {
             let what = format!("the batch takes {len} bytes, more than 2 GiB");
-            return Err(Fault::of_message(Code::TooLarge, what));
+            return Err(ErrorDetail::of_message(Code::TooLarge, what));
         };
         let codec = self.codec as i16;
         let Common { appended, producer_id, producer_epoch, transactional, control } = self.common;

@@ -20,13 +20,13 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::frame::{Typed, Types};
-use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-use super::iggy_parts::{LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
-use super::{describe_typed, walk_to_end};
+use super::iggy_parts::{MAX_PART, MIN_PART, read_len, read_type, read_value, write_bits};
+use super::{describe_typed, parse_to_end};
 
 pub struct Iggy;
 
@@ -38,34 +38,39 @@ const MAX_BLOCK: usize = 100_000;
 
 impl Types for Iggy {
     const TYPED_KEYS: bool = true;
-    const CODES: Kinds = Self::KINDS;
+    const CODES: TypeCodes = Self::TYPES;
 }
 
-impl Block for Iggy {
+impl HeadersFormat for Iggy {
     const NAME: &'static str = "iggy";
     const SOURCE: &'static str = "Apache Iggy 0.8.2 and later: typed keys and values";
     const LAYOUT: &'static str =
         "u8 key_type, u32 key_len, key, u8 type, u32 value_len, value; little-endian, repeated to the end";
     const KEYS: KeyForm = KeyForm::Typed;
-    const KINDS: Kinds = Kinds::Iggy;
+    const TYPES: TypeCodes = TypeCodes::Iggy;
     const ORDER: ByteOrder = ByteOrder::Little;
-    const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Size };
-    const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_kind_and_bytes);
+    const CARRIES: Carries = Carries { nulls: false, part_len: (MIN_PART, MAX_PART), checks: Checks::Size };
+    const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_type_and_bytes);
 
     type Frame = Typed<Iggy>;
-    const MOST_WRITTEN: usize = MAX_BLOCK;
+    const MAX_WRITTEN: usize = MAX_BLOCK;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
-        let kinds = if options.strict_types { Kinds::IggyNamed } else { Kinds::Iggy };
-        walk_to_end(cursor, options, mode, sink, |cursor, index, mode| read_header(cursor, index, kinds, mode))
+    fn parse<'a, R: Report, S: Sink<'a>>(
+        cursor: Cursor<'a>,
+        options: ReadOptions,
+        report: &mut R,
+        sink: &mut S,
+    ) -> Result {
+        let types = if options.strict_types { TypeCodes::IggyNamed } else { TypeCodes::Iggy };
+        parse_to_end(cursor, options, report, sink, |cursor, index, report| read_header(cursor, index, types, report))
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
+    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
         let len = headers.iter().map(written_len).sum();
         if len > MAX_BLOCK {
             return Err(
-                mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {MAX_BLOCK}"))
+                report.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {MAX_BLOCK}"))
             );
         }
         Ok(len)
@@ -74,58 +79,58 @@ impl Block for Iggy {
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
         out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
-            let (kind, bits) = typed_key(&header.key);
-            write_bits(out, Self::KINDS, Some(kind), &bits);
-            write_bits(out, Self::KINDS, header.kind, header.value.unwrap_or_default());
+            let (value_type, bits) = typed_key(&header.key);
+            write_bits(out, Self::TYPES, Some(value_type), &bits);
+            write_bits(out, Self::TYPES, header.value_type, header.value.unwrap_or_default());
         }
     }
 }
 
 /// One header; `None` when it could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(
+fn read_header<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     index: usize,
-    kinds: Kinds,
-    mode: &mut M,
+    types: TypeCodes,
+    report: &mut R,
 ) -> Result<Option<Header<'a>>> {
-    let key_type = read_kind(cursor, kinds, "key type", mode)?;
-    let (key_len, key_fits) = read_len(cursor, "key", "key length", mode)?;
+    let key_type = read_type(cursor, types, "key type", report)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", report)?;
     let key_at = cursor.at();
-    let bytes = cursor.take(key_len, "key", mode)?;
-    mode.label(key_at, cursor.at(), "key", || match key_type {
-        Some(kind) => describe_typed(kind, bytes, ByteOrder::Little),
+    let bytes = cursor.take(key_len, "key", report)?;
+    report.label(key_at, cursor.at(), "key", || match key_type {
+        Some(value_type) => describe_typed(value_type, bytes, ByteOrder::Little),
         None => counted(bytes.len(), "byte"),
     });
     let key = match key_type {
-        Some(kind) if key_fits => match Checks::Size.check(kind, bytes) {
+        Some(value_type) if key_fits => match Checks::Size.check(value_type, bytes) {
             Ok(()) => {
-                let key = Key::Typed(TypedKey::new(kind, bytes, ByteOrder::Little));
-                mode.name_header(&key);
+                let key = Key::Typed(TypedKey::new(value_type, bytes, ByteOrder::Little));
+                report.name_header(&key);
                 Some(key)
             }
-            Err(misfit) => {
-                mode.soft(misfit.code, Some(key_at), || format!("key of {}", misfit.message))?;
+            Err(invalid) => {
+                report.error(invalid.code, Some(key_at), || format!("key of {}", invalid.message))?;
                 None
             }
         },
         _ => None,
     };
-    let kind = read_kind(cursor, kinds, "value type", mode)?;
-    let value = read_value(cursor, kind, mode)?;
-    let (Some(kind), Some((value, at))) = (kind, value) else { return Ok(None) };
-    if let Err(misfit) = Checks::Size.check(kind, value) {
-        mode.soft(misfit.code, Some(at), || misfit.message)?;
+    let value_type = read_type(cursor, types, "value type", report)?;
+    let value = read_value(cursor, value_type, report)?;
+    let (Some(value_type), Some((value, at))) = (value_type, value) else { return Ok(None) };
+    if let Err(invalid) = Checks::Size.check(value_type, value) {
+        report.error(invalid.code, Some(at), || invalid.message)?;
         return Ok(None);
     }
-    Ok(key.map(|key| Header { index, key, kind: Some(kind), value: Some(value), at: Some(at) }))
+    Ok(key.map(|key| Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))
 }
 
 /// The order of the crate's sorted map: kind codes, then bytes as they lie on the wire.
-fn by_kind_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
+fn by_type_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
     let place = |header: &Header<'_>| {
-        let (kind, bits) = typed_key(&header.key);
-        (Iggy::KINDS.code(kind), bits_of(kind, &bits, ByteOrder::Little).into_owned())
+        let (value_type, bits) = typed_key(&header.key);
+        (Iggy::TYPES.code(value_type), bits_of(value_type, &bits, ByteOrder::Little).into_owned())
     };
     place(left).cmp(&place(right))
 }
@@ -136,10 +141,10 @@ fn written_len(header: &Header<'_>) -> usize {
 }
 
 /// The kind and the bits of a key, whose form may be that of another format.
-fn typed_key<'k>(key: &'k Key<'_>) -> (Kind, Cow<'k, [u8]>) {
+fn typed_key<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
     match key {
-        Key::Typed(typed) => (typed.kind, typed.bits()),
-        Key::Text(text) => (Kind::Named(Scalar::String), Cow::Borrowed(text.as_bytes())),
-        Key::Int(number) => (Kind::Named(Scalar::Int32), Cow::Owned(number.to_be_bytes().to_vec())),
+        Key::Typed(typed) => (typed.value_type, typed.bits()),
+        Key::Text(text) => (ValueType::Named(Scalar::String), Cow::Borrowed(text.as_bytes())),
+        Key::Int(number) => (ValueType::Named(Scalar::Int32), Cow::Owned(number.to_be_bytes().to_vec())),
     }
 }

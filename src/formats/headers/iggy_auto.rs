@@ -6,22 +6,22 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Exact;
-use crate::kind::Kinds;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::value_type::TypeCodes;
 
 use super::iggy::Iggy;
 use super::iggy_2023::Iggy2023;
 
 pub struct IggyAuto;
 
-impl Block for IggyAuto {
+impl HeadersFormat for IggyAuto {
     const NAME: &'static str = "iggy-auto";
     const SOURCE: &'static str = "Apache Iggy, either layout";
     const LAYOUT: &'static str = "iggy or iggy-2023, told apart by the second byte";
     const KEYS: KeyForm = Iggy::KEYS;
-    const KINDS: Kinds = Iggy::KINDS;
+    const TYPES: TypeCodes = Iggy::TYPES;
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Iggy::CARRIES;
     const IS_TARGET: bool = false;
@@ -29,15 +29,20 @@ impl Block for IggyAuto {
     type Frame = Exact;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
+    fn parse<'a, R: Report, S: Sink<'a>>(
+        cursor: Cursor<'a>,
+        options: ReadOptions,
+        report: &mut R,
+        sink: &mut S,
+    ) -> Result {
         match cursor.peek(1) {
-            Some(0) => Iggy2023::walk(cursor, options, mode, sink),
-            _ => Iggy::walk(cursor, options, mode, sink),
+            Some(0) => Iggy2023::parse(cursor, options, report, sink),
+            _ => Iggy::parse(cursor, options, report, sink),
         }
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
-        Iggy::encoded_len(headers, mode)
+    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+        Iggy::encoded_len(headers, report)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {

@@ -19,11 +19,11 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Varint;
-use crate::kind::Kinds;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
+use crate::value_type::TypeCodes;
 use crate::varint;
-use crate::walk::{Block, Carries, ReadOptions, Sink};
 
 use super::{check_len, check_total, read_nullable, read_text_key, text_of_key};
 
@@ -35,74 +35,74 @@ const NULL: u8 = varint::zigzag(-1) as u8;
 /// A key length and a value length: the least that a header takes.
 const MIN_HEADER_LEN: usize = 2;
 
-impl Block for Kafka {
+impl HeadersFormat for Kafka {
     const NAME: &'static str = "kafka";
     const SOURCE: &'static str = "KIP-82 as shipped (record format 2), KIP-1271 headers_bytes";
     const LAYOUT: &'static str =
         "varint count, then varint key_len, key UTF-8, varint value_len or -1, value; zig-zag varints";
     const KEYS: KeyForm = KeyForm::Text;
-    const KINDS: Kinds = Kinds::None;
+    const TYPES: TypeCodes = TypeCodes::None;
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
     type Frame = Varint;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
+    fn parse<'a, R: Report, S: Sink<'a>>(
         mut cursor: Cursor<'a>,
         options: ReadOptions,
-        mode: &mut M,
+        report: &mut R,
         sink: &mut S,
     ) -> Result {
         if cursor.remaining() == 0 {
             return Ok(());
         }
         let at = cursor.at();
-        let count = cursor.varint("header count", options.lenient, mode)?;
+        let count = cursor.varint("header count", options.lenient, report)?;
         if options.lenient && count <= 0 {
             return Ok(());
         }
         let count = usize::try_from(count)
-            .map_err(|_| mode.hard(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
+            .map_err(|_| report.fatal(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
         let left = cursor.remaining();
         if count > left / MIN_HEADER_LEN {
-            return Err(mode.hard(Code::CountTooLarge, Some(at), || {
+            return Err(report.fatal(Code::CountTooLarge, Some(at), || {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
                 format!("the block announces {count} and has {left} for them")
             }));
         }
-        options.limits.check_count(count, at, mode)?;
+        options.limits.check_count(count, at, report)?;
         for index in 0..count {
-            mode.enter_header(Some(index));
-            if let Some(header) = read_header(&mut cursor, index, options.lenient, mode)? {
-                sink.header(header, mode)?;
+            report.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, options.lenient, report)? {
+                sink.header(header, report)?;
             }
         }
-        mode.enter_header(None);
+        report.enter_header(None);
         if cursor.remaining() != 0 && !options.lenient {
-            return Err(mode.hard(Code::TrailingBytes, Some(cursor.at()), || {
+            return Err(report.fatal(Code::TrailingBytes, Some(cursor.at()), || {
                 format!("{} left after the last header", counted(cursor.remaining(), "byte"))
             }));
         }
         Ok(())
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
+    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
         if headers.is_empty() {
             return Ok(0);
         }
         let mut len = varint::count_len(headers.len());
         for (index, header) in headers.iter().enumerate() {
-            mode.enter_header(Some(index));
+            report.enter_header(Some(index));
             let key = text_of_key(header);
             for (field, part) in [("key", Some(key)), ("value", header.value)] {
                 let part_len = part.map_or(0, <[u8]>::len);
-                check_len(field, part_len, mode)?;
+                check_len(field, part_len, report)?;
                 len += part_len + part.map_or(1, |part| varint::count_len(part.len()));
             }
         }
-        mode.enter_header(None);
-        check_total(len, mode)
+        report.enter_header(None);
+        check_total(len, report)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -127,20 +127,20 @@ impl Block for Kafka {
 
 /// One header; `None` when its key could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(
+fn read_header<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     index: usize,
     lenient: bool,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Option<Header<'a>>> {
-    let key_len = cursor.length("key length", lenient, mode)?;
+    let key_len = cursor.length("key length", lenient, report)?;
     // What Java makes of a key that is no text, it reads on with.
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
-    let key = read_text_key(cursor, key_len, instead, mode)?;
-    let value_len = cursor.nullable_length("value length", lenient, mode)?;
+    let key = read_text_key(cursor, key_len, instead, report)?;
+    let value_len = cursor.nullable_length("value length", lenient, report)?;
     let at = cursor.at();
-    let value = read_nullable(cursor, value_len, mode)?;
-    Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
+    let value = read_nullable(cursor, value_len, report)?;
+    Ok(key.map(|key| Header { index, key, value_type: None, value, at: Some(at) }))
 }
 
 /// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded

@@ -13,42 +13,47 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::frame::Exact;
-use crate::kind::Kinds;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::value_type::TypeCodes;
 
-use super::{check_len, check_total, read_nullable, walk_to_end};
+use super::{check_len, check_total, parse_to_end, read_nullable};
 
 pub struct Kip82Int;
 
 /// A key and a length.
 const FIXED: usize = 8;
 
-impl Block for Kip82Int {
+impl HeadersFormat for Kip82Int {
     const NAME: &'static str = "kip82-int";
     const SOURCE: &'static str = "KIP-82 draft, integer keys";
     const LAYOUT: &'static str = "int32 key, int32 value_len or -1, value; big-endian, repeated to the end";
     const KEYS: KeyForm = KeyForm::Int;
-    const KINDS: Kinds = Kinds::None;
+    const TYPES: TypeCodes = TypeCodes::None;
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
     type Frame = Exact;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
-        walk_to_end(cursor, options, mode, sink, read_header)
+    fn parse<'a, R: Report, S: Sink<'a>>(
+        cursor: Cursor<'a>,
+        options: ReadOptions,
+        report: &mut R,
+        sink: &mut S,
+    ) -> Result {
+        parse_to_end(cursor, options, report, sink, read_header)
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
+    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
         let mut len = 0;
         for header in headers {
             let value = header.value.map_or(0, <[u8]>::len);
-            check_len("value", value, mode)?;
+            check_len("value", value, report)?;
             len += FIXED + value;
         }
-        check_total(len, mode)
+        check_total(len, report)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -62,11 +67,11 @@ impl Block for Kip82Int {
 }
 
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
-    let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
-    mode.name_header(&key);
-    let len = cursor.nullable_length32("value length", mode)?;
+fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
+    let key = Key::Int(cursor.number("key", ByteOrder::Big, report)?);
+    report.name_header(&key);
+    let len = cursor.nullable_length32("value length", report)?;
     let at = cursor.at();
-    let value = read_nullable(cursor, len, mode)?;
-    Ok(Some(Header { index, key, kind: None, value, at: Some(at) }))
+    let value = read_nullable(cursor, len, report)?;
+    Ok(Some(Header { index, key, value_type: None, value, at: Some(at) }))
 }

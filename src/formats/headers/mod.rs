@@ -11,33 +11,35 @@ pub mod kip82_typed;
 use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
+use crate::encoding::text_of;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
-use crate::kind::Kind;
-use crate::mode::{Mode, Result};
-use crate::spelling::text_of;
+use crate::report::{Report, Result};
+use crate::traits::{
+    Class, Contents, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sealed, Sink,
+};
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Contents, Envelope, Field, FieldValue, Is, Open, Opened, ReadOptions, Sealed, Sink};
+use crate::value_type::ValueType;
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
 
-impl<B: Block> Envelope for Bare<B> {
+impl<B: HeadersFormat> MessageFormat for Bare<B> {
     const NAME: &'static str = B::NAME;
-    const IS: Is = Is::Block;
+    const CLASS: Class = Class::Headers;
     const SOURCE: &'static str = B::SOURCE;
     const LAYOUT: &'static str = B::LAYOUT;
     const FIELDS: &'static [Field] = &[Field::HEADERS];
 
-    type Block = B;
+    type Headers = B;
     type Fields<'a> = [FieldValue<'a>; 0];
 
-    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, _: &mut M) -> Open<'a, Self> {
-        Ok(Opened { block: Some(cursor), fields: [] })
+    fn open<'a, R: Report>(cursor: Cursor<'a>, _: ReadOptions, _: &mut R) -> Open<'a, Self> {
+        Ok(Opened { headers: Some(cursor), fields: [] })
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
-        out.reserve(B::encoded_len(message.headers, mode)?);
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        out.reserve(B::encoded_len(message.headers, report)?);
         B::encode_into(message.headers, out);
         Ok(Sealed::Written)
     }
@@ -46,23 +48,23 @@ impl<B: Block> Envelope for Bare<B> {
 /// Hands over the headers up to the cursor's end, of a format that does not say how many there are. `read` returns
 /// `None` for a header that cannot be read and hides no other.
 #[inline(always)]
-fn walk_to_end<'a, M: Mode, S: Sink<'a>>(
+fn parse_to_end<'a, R: Report, S: Sink<'a>>(
     mut cursor: Cursor<'a>,
     options: ReadOptions,
-    mode: &mut M,
+    report: &mut R,
     sink: &mut S,
-    read: impl Fn(&mut Cursor<'a>, usize, &mut M) -> Result<Option<Header<'a>>>,
+    read: impl Fn(&mut Cursor<'a>, usize, &mut R) -> Result<Option<Header<'a>>>,
 ) -> Result {
     let mut index = 0;
     while cursor.remaining() > 0 {
-        mode.enter_header(Some(index));
-        options.limits.check_header(index, cursor.at(), mode)?;
-        if let Some(header) = read(&mut cursor, index, mode)? {
-            sink.header(header, mode)?;
+        report.enter_header(Some(index));
+        options.limits.check_header(index, cursor.at(), report)?;
+        if let Some(header) = read(&mut cursor, index, report)? {
+            sink.header(header, report)?;
         }
         index += 1;
     }
-    mode.enter_header(None);
+    report.enter_header(None);
     Ok(())
 }
 
@@ -76,55 +78,59 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
 
 /// A key of text; `None` when it is none. `instead` says what such a key is taken for, where that is not a fault.
 #[inline(always)]
-fn read_text_key<'a, M: Mode>(
+fn read_text_key<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     len: usize,
     instead: Option<fn(&[u8]) -> String>,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Option<Key<'a>>> {
     let at = cursor.at();
-    let bytes = cursor.take(len, "key", mode)?;
+    let bytes = cursor.take(len, "key", report)?;
     let key = match (Text::new(bytes), instead) {
         (Ok(text), _) => Some(Key::Text(text)),
         (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
         (Err(error), None) => {
-            mode.soft(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            report.error(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
             None
         }
     };
-    mode.label(at, cursor.at(), "key", || {
+    report.label(at, cursor.at(), "key", || {
         key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
     });
     if let Some(key) = &key {
-        mode.name_header(key);
+        report.name_header(key);
     }
     Ok(key)
 }
 
 /// A value of so many bytes, or null.
 #[inline(always)]
-fn read_nullable<'a, M: Mode>(cursor: &mut Cursor<'a>, len: Option<usize>, mode: &mut M) -> Result<Option<&'a [u8]>> {
+fn read_nullable<'a, R: Report>(
+    cursor: &mut Cursor<'a>,
+    len: Option<usize>,
+    report: &mut R,
+) -> Result<Option<&'a [u8]>> {
     let Some(len) = len else { return Ok(None) };
     let at = cursor.at();
-    let value = cursor.take(len, "value", mode)?;
-    mode.label(at, cursor.at(), "value", || describe(value));
+    let value = cursor.take(len, "value", report)?;
+    report.label(at, cursor.at(), "value", || describe(value));
     Ok(Some(value))
 }
 
 /// The longest run that a signed 32-bit length can state.
 const MAX_LEN: usize = i32::MAX as usize;
 
-fn check_len<M: Mode>(field: &str, len: usize, mode: &mut M) -> Result {
+fn check_len<R: Report>(field: &str, len: usize, report: &mut R) -> Result {
     match len <= MAX_LEN {
         true => Ok(()),
-        false => Err(mode.hard(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
+        false => Err(report.fatal(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
     }
 }
 
-fn check_total<M: Mode>(len: usize, mode: &mut M) -> Result<usize> {
+fn check_total<R: Report>(len: usize, report: &mut R) -> Result<usize> {
     match len <= MAX_LEN {
         true => Ok(len),
-        false => Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
+        false => Err(report.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
     }
 }
 
@@ -137,14 +143,14 @@ fn describe(value: &[u8]) -> String {
 }
 
 /// What a value that has a kind looks like, for a person.
-fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
-    match (kind.width(), text_of(kind, &bits_of(kind, value, order))) {
+fn describe_typed(value_type: ValueType, value: &[u8], order: ByteOrder) -> String {
+    match (value_type.width(), text_of(value_type, &bits_of(value_type, value, order))) {
         (Some(_), Some(text)) => text,
         _ => describe(value),
     }
 }
 
 #[cold]
-fn unknown_type<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result {
-    mode.soft(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
+fn unknown_type<R: Report>(field: &str, code: u8, at: usize, report: &mut R) -> Result {
+    report.error(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
 }

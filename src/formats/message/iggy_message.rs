@@ -19,15 +19,17 @@ use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{
+    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage;
 
 const HEADER_LEN: usize = 64;
 
-impl Envelope for IggyMessage {
+impl MessageFormat for IggyMessage {
     const NAME: &'static str = "iggy-message";
     const SOURCE: &'static str = "Apache Iggy 0.8.3 to 0.10: 64-byte message header";
     const LAYOUT: &'static str = "u64 checksum, u128 id, u64 offset, u64 timestamp, u64 origin_timestamp, \
@@ -42,34 +44,34 @@ impl Envelope for IggyMessage {
         Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
-    type Block = Iggy;
+    type Headers = Iggy;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
-        let checksum = cursor.number("checksum", ByteOrder::Little, mode)?;
-        let id: u128 = cursor.number("id", ByteOrder::Little, mode)?;
+    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
+        let checksum = cursor.number("checksum", ByteOrder::Little, report)?;
+        let id: u128 = cursor.number("id", ByteOrder::Little, report)?;
         let mut numbers = [FieldValue::Null; 3];
         for (number, field) in numbers.iter_mut().zip(["offset", "timestamp", "origin timestamp"]) {
             let at = cursor.at();
-            let value = cursor.number(field, ByteOrder::Little, mode)?;
-            *number = signed(value, field, at, mode)?;
+            let value = cursor.number(field, ByteOrder::Little, report)?;
+            *number = signed(value, field, at, report)?;
         }
-        let (payload, block) = open_parts(&mut cursor, mode)?;
-        cursor.nothing_after("headers", mode)?;
+        let (payload, headers) = open_parts(&mut cursor, report)?;
+        cursor.nothing_after("headers", report)?;
         let [offset, timestamp, origin] = numbers;
         let id = FieldValue::Id(id.to_be_bytes());
         let fields = [FieldValue::Uint64(checksum), id, offset, timestamp, origin, FieldValue::Binary(payload)];
-        Ok(Opened { block: Some(block), fields })
+        Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
-        let checksum = unsigned(message.fields[0], "checksum", mode)?;
-        let mut id = id_of(message.fields[1], mode)?;
-        let offset = unsigned(message.fields[2], "offset", mode)?;
-        let timestamp = unsigned(message.fields[3], "timestamp", mode)?;
-        let origin = unsigned(message.fields[4], "origin timestamp", mode)?;
-        let payload = payload_of(message.fields[5], mode)?;
-        let len = Iggy::encoded_len(message.headers, mode)?;
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let checksum = unsigned(message.fields[0], "checksum", report)?;
+        let mut id = id_of(message.fields[1], report)?;
+        let offset = unsigned(message.fields[2], "offset", report)?;
+        let timestamp = unsigned(message.fields[3], "timestamp", report)?;
+        let origin = unsigned(message.fields[4], "origin timestamp", report)?;
+        let payload = payload_of(message.fields[5], report)?;
+        let len = Iggy::encoded_len(message.headers, report)?;
         out.reserve(HEADER_LEN + payload.len() + len);
         id.reverse();
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -87,12 +89,12 @@ impl Envelope for IggyMessage {
 }
 
 /// The lengths of headers and payload, the reserved bytes, and both parts.
-pub fn open_parts<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(&'a [u8], Cursor<'a>)> {
-    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
-    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, mode)? as usize;
+pub fn open_parts<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(&'a [u8], Cursor<'a>)> {
+    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, report)? as usize;
+    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, report)? as usize;
     let at = cursor.at();
-    if cursor.number::<u64, _>("reserved", ByteOrder::Little, mode)? != 0 {
-        mode.soft(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
+    if cursor.number::<u64, _>("reserved", ByteOrder::Little, report)? != 0 {
+        report.error(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
     }
-    Ok((cursor.bytes(payload_len, "payload", mode)?, cursor.split(headers_len, "headers block", mode)?))
+    Ok((cursor.bytes(payload_len, "payload", report)?, cursor.split(headers_len, "headers block", report)?))
 }

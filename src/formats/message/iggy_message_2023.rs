@@ -12,15 +12,17 @@
 use super::{id_of, payload_of};
 use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{
+    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage2023;
 
 const FIXED: usize = 24;
 
-impl Envelope for IggyMessage2023 {
+impl MessageFormat for IggyMessage2023 {
     const NAME: &'static str = "iggy-message-2023";
     const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.6: message as sent";
     const LAYOUT: &'static str = "u128 id, u32 headers_len, iggy-2023 block, u32 payload_len, payload; little-endian";
@@ -30,22 +32,22 @@ impl Envelope for IggyMessage2023 {
         Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
-    type Block = Iggy2023;
+    type Headers = Iggy2023;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
-        let id: u128 = cursor.number("id", ByteOrder::Little, mode)?;
-        let (block, payload, whole) = open_body(&mut cursor, mode)?;
+    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
+        let id: u128 = cursor.number("id", ByteOrder::Little, report)?;
+        let (headers, payload, whole) = open_body(&mut cursor, report)?;
         if whole {
-            cursor.nothing_after("payload", mode)?;
+            cursor.nothing_after("payload", report)?;
         }
-        Ok(Opened { block: Some(block), fields: [FieldValue::Id(id.to_be_bytes()), payload] })
+        Ok(Opened { headers: Some(headers), fields: [FieldValue::Id(id.to_be_bytes()), payload] })
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
-        let mut id = id_of(message.fields[0], mode)?;
-        let payload = payload_of(message.fields[1], mode)?;
-        let len = Iggy2023::encoded_len(message.headers, mode)?;
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let mut id = id_of(message.fields[0], report)?;
+        let payload = payload_of(message.fields[1], report)?;
+        let len = Iggy2023::encoded_len(message.headers, report)?;
         out.reserve(FIXED + len + payload.len());
         id.reverse();
         out.extend_from_slice(&id);
@@ -58,12 +60,12 @@ impl Envelope for IggyMessage2023 {
 }
 
 /// The block, the payload after it, and whether the payload was there.
-pub fn open_body<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
-    let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
-    let block = cursor.split(len, "headers block", mode)?;
-    let Some(len) = cursor.number_or_fault::<u32, _>("payload length", ByteOrder::Little, mode)? else {
-        return Ok((block, FieldValue::Null, false));
+pub fn open_body<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
+    let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, report)? as usize;
+    let headers = cursor.split(len, "headers block", report)?;
+    let Some(len) = cursor.number_or_error::<u32, _>("payload length", ByteOrder::Little, report)? else {
+        return Ok((headers, FieldValue::Null, false));
     };
-    let payload = cursor.take_or_fault(len as usize, "payload", mode)?;
-    Ok((block, payload.map_or(FieldValue::Null, FieldValue::Binary), payload.is_some()))
+    let payload = cursor.take_or_error(len as usize, "payload", report)?;
+    Ok((headers, payload.map_or(FieldValue::Null, FieldValue::Binary), payload.is_some()))
 }

@@ -27,8 +27,10 @@ use crate::error::{Code, Loss};
 use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
-use crate::mode::{Mode, Result};
-use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Opened, ReadOptions, Role, Sealed};
+use crate::report::{Report, Result};
+use crate::traits::{
+    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role, Sealed,
+};
 
 /// What the three layouts differ in.
 pub trait Layout: 'static {
@@ -41,11 +43,11 @@ pub trait Layout: 'static {
     const SET_LAYOUT: &'static str;
     /// The value is a wrapper, in which the headers are.
     const WRAPPED: bool;
-    type Block: Block;
+    type Headers: HeadersFormat;
 }
 
 macro_rules! layouts {
-    ($($layout:ident $name:literal $set:literal $source:literal $parts:literal, $wrapped:literal, $block:ty;)*) => {$(
+    ($($layout:ident $name:literal $set:literal $source:literal $parts:literal, $wrapped:literal, $headers:ty;)*) => {$(
         pub struct $layout;
 
         impl Layout for $layout {
@@ -59,7 +61,7 @@ macro_rules! layouts {
             const SET_LAYOUT: &'static str =
                 concat!($name, ", repeated to the end; a compressed one holds a set of its own");
             const WRAPPED: bool = $wrapped;
-            type Block = $block;
+            type Headers = $headers;
         }
     )*};
 }
@@ -99,83 +101,83 @@ const fn fields(tombstone: Role) -> [Field; 9] {
     ]
 }
 
-impl<L: Layout> Envelope for Kip82Message<L> {
+impl<L: Layout> MessageFormat for Kip82Message<L> {
     const NAME: &'static str = L::NAME;
     const SOURCE: &'static str = L::SOURCE;
     const LAYOUT: &'static str = L::LAYOUT;
     const FIELDS: &'static [Field] = if L::WRAPPED { WRAPPED_FIELDS } else { PLAIN_FIELDS };
 
-    type Block = L::Block;
+    type Headers = L::Headers;
     type Fields<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
-        let frame = open_frame(&mut cursor, mode)?;
-        let message = open_message::<L, M>(frame, mode);
-        cursor.nothing_after("message", mode)?;
+    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Result<Opened<'a, Fields<'a>>> {
+        let frame = open_frame(&mut cursor, report)?;
+        let message = open_message::<L, R>(frame, report);
+        cursor.nothing_after("message", report)?;
         Ok(message?.opened)
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         let start = out.len();
-        seal_message::<L, M>(message, mode, out).inspect_err(|_| out.truncate(start))?;
+        seal_message::<L, R>(message, report, out).inspect_err(|_| out.truncate(start))?;
         Ok(Sealed::Written)
     }
 }
 
 /// Opens the message in a frame.
-pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
-    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), mode)?;
+pub fn open_message<'a, L: Layout, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
+    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), report)?;
     if head.magic != MAGIC {
-        return head.finish(mode, open_body);
+        return head.finish(report, open_body);
     }
     let (is_set, bit_4) = (head.bits() & CODEC_BITS != 0, head.bits() & BIT_4 != 0);
     if L::WRAPPED {
-        let mut message = head.finish(mode, if is_set { open_body } else { open_wrapped })?;
+        let mut message = head.finish(report, if is_set { open_body } else { open_wrapped })?;
         message.opened.fields[TOMBSTONE] = FieldValue::Bool(bit_4);
         return Ok(message);
     }
     if is_set && bit_4 {
-        mode.soft(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
+        report.error(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
     }
-    head.finish(mode, |rest, mode| {
-        let block = if bit_4 { open_headers(rest, mode)? } else { rest.nothing() };
-        Ok(Body { block: Some(block), ..open_body(rest, mode)? })
+    head.finish(report, |rest, report| {
+        let headers = if bit_4 { open_headers(rest, report)? } else { rest.nothing() };
+        Ok(Body { headers: Some(headers), ..open_body(rest, report)? })
     })
 }
 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
 /// The block after the key.
-fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>> {
+fn open_headers<'a, R: Report>(message: &mut Cursor<'a>, report: &mut R) -> Result<Cursor<'a>> {
     let at = message.at();
-    let len = message.length32("headers length", mode)?;
+    let len = message.length32("headers length", report)?;
     if len == 0 {
         let message = || "bit 4 says that headers follow, and they have no bytes".into();
-        mode.soft(Code::BadAttributes, Some(at), message)?;
+        report.error(Code::BadAttributes, Some(at), message)?;
     }
-    message.split(len, "headers block", mode)
+    message.split(len, "headers block", report)
 }
 
 /// The value that is a wrapper or null, which ends the message.
-fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
-    let len = message.nullable_length32("value length", mode)?;
+fn open_wrapped<'a, R: Report>(message: &mut Cursor<'a>, report: &mut R) -> Result<Body<'a>> {
+    let len = message.nullable_length32("value length", report)?;
     let value_at = Some(message.at());
-    let (block, value) = match len {
+    let (headers, value) = match len {
         None => (None, FieldValue::Null),
         Some(len) => {
-            let (block, value) = open_wrapper(message.split(len, "value", mode)?, mode)?;
-            (Some(block), value)
+            let (headers, value) = open_wrapper(message.split(len, "value", report)?, report)?;
+            (Some(headers), value)
         }
     };
-    message.nothing_after("value", mode)?;
-    Ok(Body { block, value: Some(value), value_at })
+    message.nothing_after("value", report)?;
+    Ok(Body { headers, value: Some(value), value_at })
 }
 
-fn seal_message<L: Layout, M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result {
+fn seal_message<L: Layout, R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result {
     let Contents { fields, headers } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
-        return Err(mode.hard(Code::BadMagic, None, || unknown_magic(magic)));
+        return Err(report.fatal(Code::BadMagic, None, || unknown_magic(magic)));
     }
     let magic = magic as i8;
     let tombstone = fields[TOMBSTONE] == FieldValue::Bool(true);
@@ -185,17 +187,17 @@ fn seal_message<L: Layout, M: Mode>(message: Contents<'_>, mode: &mut M, out: &m
     };
     let mut bits = number_or(fields[ATTRIBUTES], 0) as u8;
     if bits & undefined != 0 {
-        return Err(mode.hard(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
+        return Err(report.fatal(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
     }
     let headers = match (magic, headers.is_empty()) {
         (_, true) | (MAGIC, _) => headers,
         _ => {
-            mode.loss(false, || Loss::of_message(Code::FieldNotCarried, format!("magic {magic} has no headers")))?;
+            report.loss(false, || Loss::of_message(Code::FieldNotCarried, format!("magic {magic} has no headers")))?;
             &[]
         }
     };
     if bits & CODEC_BITS != 0 && !headers.is_empty() {
-        return Err(mode.hard(Code::BadAttributes, None, || HEADERS_OF_A_SET.into()));
+        return Err(report.fatal(Code::BadAttributes, None, || HEADERS_OF_A_SET.into()));
     }
     let marked = if L::WRAPPED { tombstone } else { !headers.is_empty() };
     bits = (bits & !BIT_4) | if marked && magic == MAGIC { BIT_4 } else { 0 };
@@ -215,22 +217,22 @@ fn seal_message<L: Layout, M: Mode>(message: Contents<'_>, mode: &mut M, out: &m
         (true, value) => {
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);
-            seal_wrapper(value, headers, mode, out)?;
+            seal_wrapper(value, headers, report, out)?;
             let len = (out.len() - len_at - 4) as i32;
             out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
         }
         (false, value) => {
             if !headers.is_empty() {
-                let len = L::Block::encoded_len(headers, mode)?;
+                let len = L::Headers::encoded_len(headers, report)?;
                 out.extend_from_slice(&(len as i32).to_be_bytes());
-                L::Block::encode_into(headers, out);
+                L::Headers::encode_into(headers, out);
             }
             write_nullable(bytes_of(value), out);
         }
     }
     let size = out.len() - size_at - 4;
     let Ok(size) = i32::try_from(size) else {
-        return Err(mode.hard(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
+        return Err(report.fatal(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
     };
     let crc = crc32(&out[covered_at..]);
     out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());

@@ -14,9 +14,9 @@ use super::nullable_bytes;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::checksum::{crc32, mismatch};
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{FieldValue, Opened};
 use crate::value::ByteOrder::Big;
-use crate::walk::{FieldValue, Opened};
 
 pub const CODEC_BITS: u8 = 0x07;
 pub const LOG_APPEND_BIT: u8 = 0x08;
@@ -47,10 +47,10 @@ pub struct Framed<'a> {
 }
 
 /// Reads the frame at the cursor, and moves the cursor behind the message in it.
-pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Framed<'a>> {
-    let offset = cursor.number("offset", Big, mode)?;
-    let size = cursor.length32("message size", mode)?;
-    Ok(Framed { offset, message: cursor.split(size, "message", mode)? })
+pub fn open_frame<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<Framed<'a>> {
+    let offset = cursor.number("offset", Big, report)?;
+    let size = cursor.length32("message size", report)?;
+    Ok(Framed { offset, message: cursor.split(size, "message", report)? })
 }
 
 /// A message, and where its value begins in the cell; `None` if the message ends in the length of the value.
@@ -60,8 +60,8 @@ pub struct Message<'a> {
 }
 
 /// Opens a message of format 0 or 1.
-pub fn open_message<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
-    Head::open(frame, None, mode)?.finish(mode, open_body)
+pub fn open_message<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
+    Head::open(frame, None, report)?.finish(report, open_body)
 }
 
 /// A message up to its attributes, and the bytes that follow them.
@@ -76,28 +76,28 @@ pub(super) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
-    pub fn open<M: Mode>(frame: Framed<'a>, later: Option<(i8, u8)>, mode: &mut M) -> Result<Head<'a>> {
+    pub fn open<R: Report>(frame: Framed<'a>, later: Option<(i8, u8)>, report: &mut R) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
         let crc_at = rest.at();
-        let crc: u32 = rest.number("crc", Big, mode)?;
+        let crc: u32 = rest.number("crc", Big, report)?;
         let covered = rest.peek_rest();
         let magic_at = rest.at();
-        let magic: i8 = rest.number("magic", Big, mode)?;
+        let magic: i8 = rest.number("magic", Big, report)?;
         let defined = match (magic, later) {
             (0, _) => CODEC_BITS,
             (1, _) => CODEC_BITS | LOG_APPEND_BIT,
             (_, Some((later, bits))) if later == magic => bits,
-            _ => return Err(mode.hard(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
+            _ => return Err(report.fatal(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
         };
         let made = crc32(covered);
         if made != crc {
-            mode.soft(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+            report.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
         }
         let attributes_at = rest.at();
-        let attributes: i8 = rest.number("attributes", Big, mode)?;
+        let attributes: i8 = rest.number("attributes", Big, report)?;
         let undefined = attributes as u8 & !defined;
         if undefined != 0 {
-            mode.soft(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
+            report.error(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
         }
         Ok(Head { offset, crc, magic, attributes, attributes_at, rest })
     }
@@ -107,20 +107,20 @@ impl<'a> Head<'a> {
     }
 
     /// Reads timestamp and key, and leaves what comes after the key to `body`.
-    pub fn finish<M: Mode>(
+    pub fn finish<R: Report>(
         mut self,
-        mode: &mut M,
-        body: impl FnOnce(&mut Cursor<'a>, &mut M) -> Result<Body<'a>>,
+        report: &mut R,
+        body: impl FnOnce(&mut Cursor<'a>, &mut R) -> Result<Body<'a>>,
     ) -> Result<Message<'a>> {
         let timestamp = match self.magic {
             0 => FieldValue::Null,
-            _ => FieldValue::Int64(self.rest.number("timestamp", Big, mode)?),
+            _ => FieldValue::Int64(self.rest.number("timestamp", Big, report)?),
         };
-        let key = match self.rest.nullable_length32("key length", mode)? {
+        let key = match self.rest.nullable_length32("key length", report)? {
             None => FieldValue::Null,
-            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", mode)?),
+            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", report)?),
         };
-        let Body { block, value, value_at } = body(&mut self.rest, mode)?;
+        let Body { headers, value, value_at } = body(&mut self.rest, report)?;
         let fields = [
             FieldValue::Int64(self.offset),
             FieldValue::Int64(self.crc.into()),
@@ -132,26 +132,26 @@ impl<'a> Head<'a> {
             // A value that could not be read may be null or not.
             value.map_or(FieldValue::Null, |value| FieldValue::Bool(value == FieldValue::Null)),
         ];
-        Ok(Message { opened: Opened { block, fields }, value_at })
+        Ok(Message { opened: Opened { headers, fields }, value_at })
     }
 }
 
 /// What comes after the key; `value` is `None` if it could not be read.
 pub(super) struct Body<'a> {
-    pub block: Option<Cursor<'a>>,
+    pub headers: Option<Cursor<'a>>,
     pub value: Option<FieldValue<'a>>,
     pub value_at: Option<usize>,
 }
 
 /// Reads a value, which ends the message.
-pub(super) fn open_body<'a, M: Mode>(rest: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
+pub(super) fn open_body<'a, R: Report>(rest: &mut Cursor<'a>, report: &mut R) -> Result<Body<'a>> {
     const LENGTH_LEN: usize = 4;
     let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.at() + LENGTH_LEN);
-    let value = nullable_bytes(rest, "value length", "value", mode)?;
+    let value = nullable_bytes(rest, "value length", "value", report)?;
     if value.is_some() {
-        rest.nothing_after("value", mode)?;
+        rest.nothing_after("value", report)?;
     }
-    Ok(Body { block: None, value, value_at })
+    Ok(Body { headers: None, value, value_at })
 }
 
 pub fn unknown_magic(magic: impl Into<i64>) -> String {

@@ -10,9 +10,9 @@ pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
-use crate::walk::FieldValue;
 
 /// The number in a field, or what stands for null.
 pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
@@ -28,64 +28,64 @@ pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
 }
 
 /// A number that the format has no sign for; null is 0.
-fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64> {
+fn unsigned<R: Report>(field: FieldValue<'_>, name: &str, report: &mut R) -> Result<u64> {
     match field {
         FieldValue::Uint64(number) => Ok(number),
         FieldValue::Int64(number) => u64::try_from(number)
-            .map_err(|_| mode.hard(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
+            .map_err(|_| report.fatal(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
         _ => Ok(0),
     }
 }
 
 /// An id, most significant byte first; null is 0.
-fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16]> {
+fn id_of<R: Report>(field: FieldValue<'_>, report: &mut R) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
         FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
             let given = counted(bytes.len(), "byte");
-            mode.hard(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
+            report.fatal(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
         }),
         _ => Ok([0; 16]),
     }
 }
 
 /// A payload where the format has no null for it.
-fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u8]> {
+fn payload_of<'a, R: Report>(field: FieldValue<'a>, report: &mut R) -> Result<&'a [u8]> {
     match field {
         FieldValue::Binary(payload) => Ok(payload),
         _ => {
             let lost = || Loss::of_message(Code::NullNotCarried, "the payload is null");
-            mode.loss(false, || Loss { written: Some("empty"), ..lost() })?;
+            report.loss(false, || Loss { written: Some("empty"), ..lost() })?;
             Ok(&[])
         }
     }
 }
 
 /// A number of 64 bits without a sign, as the column of signed ones that it goes into.
-pub fn signed<M: Mode>(number: u64, field: &'static str, at: usize, mode: &mut M) -> Result<FieldValue<'static>> {
+pub fn signed<R: Report>(number: u64, field: &'static str, at: usize, report: &mut R) -> Result<FieldValue<'static>> {
     match i64::try_from(number) {
         Ok(number) => Ok(FieldValue::Int64(number)),
         Err(_) => {
-            mode.soft(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
+            report.error(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
             Ok(FieldValue::Null)
         }
     }
 }
 
 /// `int32 length or -1, bytes` after the block: `None` and a noted fault when they cannot be read.
-fn nullable_bytes<'a, M: Mode>(
+fn nullable_bytes<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     length: &'static str,
     field: &'static str,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Option<FieldValue<'a>>> {
     let at = cursor.at();
-    let Some(len) = cursor.number_or_fault::<i32, _>(length, Big, mode)? else { return Ok(None) };
+    let Some(len) = cursor.number_or_error::<i32, _>(length, Big, report)? else { return Ok(None) };
     match usize::try_from(len) {
-        Ok(len) => Ok(cursor.take_or_fault(len, field, mode)?.map(FieldValue::Binary)),
+        Ok(len) => Ok(cursor.take_or_error(len, field, report)?.map(FieldValue::Binary)),
         Err(_) if len == -1 => Ok(Some(FieldValue::Null)),
         Err(_) => {
-            mode.soft(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+            report.error(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
             Ok(None)
         }
     }

@@ -15,52 +15,59 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Loss};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{
+    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+};
 use crate::varint;
-use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct Streams;
 
-impl Envelope for Streams {
+impl MessageFormat for Streams {
     const NAME: &'static str = "streams";
     const SOURCE: &'static str = "KIP-1271: session aggregations and versioned values";
     const LAYOUT: &'static str = "varint size, kafka block, payload";
     const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("payload", FieldType::Binary, Role::Payload)];
 
-    type Block = Kafka;
+    type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
-        let block = open_block(&mut cursor, options, mode)?;
-        Ok(Opened { block: Some(block), fields: [open_payload(&mut cursor, mode)?] })
+    fn open<'a, R: Report>(mut cursor: Cursor<'a>, options: ReadOptions, report: &mut R) -> Open<'a, Self> {
+        let headers = open_headers(&mut cursor, options, report)?;
+        Ok(Opened { headers: Some(headers), fields: [open_payload(&mut cursor, report)?] })
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, mode) };
-        seal_block(message.headers, payload.len(), mode, out)?;
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, report) };
+        seal_headers(message.headers, payload.len(), report, out)?;
         out.extend_from_slice(payload);
         Ok(Sealed::Written)
     }
 }
 
 /// The size and the block that it delimits.
-pub(super) fn open_block<'a, M: Mode>(
+pub(super) fn open_headers<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     options: ReadOptions,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Cursor<'a>> {
-    let size = cursor.length("headers size", options.lenient, mode)?;
-    cursor.split(size, "headers block", mode)
+    let size = cursor.length("headers size", options.lenient, report)?;
+    cursor.split(size, "headers block", report)
 }
 
 /// Everything that is left.
-pub(super) fn open_payload<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>> {
-    cursor.bytes(cursor.remaining(), "payload", mode).map(FieldValue::Binary)
+pub(super) fn open_payload<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<FieldValue<'a>> {
+    cursor.bytes(cursor.remaining(), "payload", report).map(FieldValue::Binary)
 }
 
 /// Writes the size and the block, with room for `after` bytes more.
-pub(super) fn seal_block<M: Mode>(headers: &[Header<'_>], after: usize, mode: &mut M, out: &mut Vec<u8>) -> Result {
-    let len = Kafka::encoded_len(headers, mode)?;
+pub(super) fn seal_headers<R: Report>(
+    headers: &[Header<'_>],
+    after: usize,
+    report: &mut R,
+    out: &mut Vec<u8>,
+) -> Result {
+    let len = Kafka::encoded_len(headers, report)?;
     out.reserve(varint::MAX_LEN + len + after);
     varint::write_count(len, out);
     Kafka::encode_into(headers, out);
@@ -68,9 +75,9 @@ pub(super) fn seal_block<M: Mode>(headers: &[Header<'_>], after: usize, mode: &m
 }
 
 /// A tombstone has no cell, and so no place for headers.
-pub(super) fn seal_tombstone<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<Sealed> {
+pub(super) fn seal_tombstone<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<Sealed> {
     if !headers.is_empty() {
-        mode.loss(false, || {
+        report.loss(false, || {
             Loss::of_message(
                 Code::NullNotCarried,
                 format!("the payload is null, so there is no cell for its headers ({})", headers.len()),

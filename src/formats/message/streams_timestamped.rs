@@ -9,19 +9,19 @@
 //!
 //! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the block.
 
-use super::streams::{open_block, open_payload, seal_block, seal_tombstone};
+use super::streams::{open_headers, open_payload, seal_headers, seal_tombstone};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kafka::Kafka;
-use crate::mode::{Mode, Result};
+use crate::report::{Report, Result};
+use crate::traits::{Contents, Field, FieldType, FieldValue, MessageFormat, Open, Opened, ReadOptions, Role, Sealed};
 use crate::value::ByteOrder;
-use crate::walk::{Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct StreamsTimestamped;
 
 const TIMESTAMP_LEN: usize = 8;
 
-impl Envelope for StreamsTimestamped {
+impl MessageFormat for StreamsTimestamped {
     const NAME: &'static str = "streams-timestamped";
     const SOURCE: &'static str = "KIP-1271: key-value and window values";
     const LAYOUT: &'static str = "varint size, kafka block, int64 timestamp (ms, big-endian), payload";
@@ -31,24 +31,24 @@ impl Envelope for StreamsTimestamped {
         Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
-    type Block = Kafka;
+    type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
-        let block = open_block(&mut cursor, options, mode)?;
-        let fields = match cursor.number_or_fault("timestamp", ByteOrder::Big, mode)? {
-            Some(timestamp) => [FieldValue::Int64(timestamp), open_payload(&mut cursor, mode)?],
+    fn open<'a, R: Report>(mut cursor: Cursor<'a>, options: ReadOptions, report: &mut R) -> Open<'a, Self> {
+        let headers = open_headers(&mut cursor, options, report)?;
+        let fields = match cursor.number_or_error("timestamp", ByteOrder::Big, report)? {
+            Some(timestamp) => [FieldValue::Int64(timestamp), open_payload(&mut cursor, report)?],
             None => [FieldValue::Null, FieldValue::Null],
         };
-        Ok(Opened { block: Some(block), fields })
+        Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, mode) };
+    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, report) };
         let FieldValue::Int64(timestamp) = message.fields[0] else {
-            return Err(mode.hard(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
+            return Err(report.fatal(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
         };
-        seal_block(message.headers, TIMESTAMP_LEN + payload.len(), mode, out)?;
+        seal_headers(message.headers, TIMESTAMP_LEN + payload.len(), report, out)?;
         out.extend_from_slice(&timestamp.to_be_bytes());
         out.extend_from_slice(payload);
         Ok(Sealed::Written)

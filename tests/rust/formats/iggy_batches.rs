@@ -7,7 +7,7 @@ use letterhead::format::Format::{IggyBatch, IggyPolled2023};
 use letterhead::formats::checksum::crc32;
 use twox_hash::XxHash3_64;
 
-use crate::common::{STRICT, faults, read};
+use crate::common::{STRICT, errors, read};
 use crate::{first_fault, little_run, rejected, rejected_at};
 
 /// A message of the first era.
@@ -71,7 +71,7 @@ fn polled_state_that_is_unknown_is_rejected_where_others_are_known() {
     let one = second_era(1, OLDER, b"p");
     let cell = [one.clone(), second_era(2, OLDER, b"p"), one.clone()].concat();
     assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadAttributes, one.len() + 8));
-    assert_eq!(faults(IggyPolled2023, &cell, STRICT)[0].message, "message 1: state 2 is unknown");
+    assert_eq!(errors(IggyPolled2023, &cell, STRICT)[0].message, "message 1: state 2 is unknown");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn producer_flag_other_than_0_and_1_is_rejected() {
     producer[0] = 2;
     let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
     assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER));
-    assert_eq!(faults(IggyBatch, &cell, STRICT)[0].message, "message 0: producer flag 2 is unknown");
+    assert_eq!(errors(IggyBatch, &cell, STRICT)[0].message, "message 0: producer flag 2 is unknown");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn batch_checksum_that_does_not_hold_is_rejected() {
         let mut cell = batch(&[frame(LATER, b"p")]);
         cell[at] ^= 1;
         assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadCrc, CHECKSUM), "{at}");
-        assert_eq!(faults(IggyBatch, &cell, STRICT).len(), 1);
+        assert_eq!(errors(IggyBatch, &cell, STRICT).len(), 1);
     }
 }
 
@@ -268,7 +268,7 @@ fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
         let total = (cell.len() as u64).to_le_bytes();
         cell[LENGTH..LENGTH + 8].copy_from_slice(&total);
         let field = fields.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
-        let found: Vec<_> = faults(IggyBatch, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+        let found: Vec<_> = errors(IggyBatch, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(found, [(Code::Truncated, Some(HEADER_LEN + PAYLOAD + field))], "{len}");
     }
 }
@@ -294,7 +294,7 @@ fn numbers_of_a_frame_that_do_not_fit_int64_are_rejected() {
     for at in [8, 16, 24] {
         let mut cell = batch(&[frame(LATER, b"p")]);
         cell[at + 7] = 0x80;
-        let codes: Vec<_> = faults(IggyBatch, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+        let codes: Vec<_> = errors(IggyBatch, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(codes, [(Code::BadCrc, Some(CHECKSUM)), (Code::OutOfRange, Some(HEADER_LEN))], "{at}");
     }
 }
@@ -306,7 +306,7 @@ fn header_of_a_frame_is_rejected_where_it_stands_in_the_cell() {
     let cell = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
     let place = HEADER_LEN + PAYLOAD + 1 + LATER.len() + PAYLOAD + 1 + 6;
     assert_eq!(rejected(IggyBatch, &cell), (Code::UnknownType, Some(place), Some(0)));
-    assert!(faults(IggyBatch, &cell, STRICT)[0].message.starts_with("message 1: "));
+    assert!(errors(IggyBatch, &cell, STRICT)[0].message.starts_with("message 1: "));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Iggy, Iggy2023, IggyAuto};
 
-use crate::common::{STRICT, STRICT_KINDS, faults, read};
+use crate::common::{STRICT, STRICT_KINDS, errors, read};
 use crate::{first_fault, little_run, rejected, rejected_in_header};
 
 const STRING: u8 = 2;
@@ -11,18 +11,18 @@ const BOOL: u8 = 3;
 const INT32: u8 = 6;
 
 /// A header of the later block.
-fn typed(key_type: u8, key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
-    [&[key_type][..], &little_run(key), &[kind], &little_run(value)].concat()
+fn typed(key_type: u8, key: &[u8], value_type: u8, value: &[u8]) -> Vec<u8> {
+    [&[key_type][..], &little_run(key), &[value_type], &little_run(value)].concat()
 }
 
 /// A header of the older block.
-fn older(key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
-    [&little_run(key)[..], &[kind], &little_run(value)].concat()
+fn older(key: &[u8], value_type: u8, value: &[u8]) -> Vec<u8> {
+    [&little_run(key)[..], &[value_type], &little_run(value)].concat()
 }
 
 /// Both blocks, their name and the header with the key `k` in them, and where its kind stands.
-fn with_value(kind: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
-    [(Iggy, typed(STRING, b"k", kind, value), 6), (Iggy2023, older(b"k", kind, value), 5)]
+fn with_value(value_type: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
+    [(Iggy, typed(STRING, b"k", value_type, value), 6), (Iggy2023, older(b"k", value_type, value), 5)]
 }
 
 #[test]
@@ -43,8 +43,8 @@ fn key_type_without_a_name_is_rejected_by_strict_types_only() {
     let cell = typed(16, b"k", STRING, b"v");
     assert_eq!(first_fault(Iggy, &cell), None);
     for format in [Iggy, IggyAuto] {
-        let fault = read(format, &cell, STRICT_KINDS).expect_err("rejected");
-        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownType, Some(0), Some(0)));
+        let error = read(format, &cell, STRICT_KINDS).expect_err("rejected");
+        assert_eq!((error.code, error.byte, error.header), (Code::UnknownType, Some(0), Some(0)));
     }
 }
 
@@ -78,15 +78,15 @@ fn key_longer_than_the_bytes_is_rejected() {
 #[test]
 fn key_that_is_too_long_and_not_there_is_two_faults() {
     let codes: Vec<_> =
-        faults(Iggy, &[STRING, 0, 1, 0, 0], STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+        errors(Iggy, &[STRING, 0, 1, 0, 0], STRICT).iter().map(|error| (error.code, error.byte)).collect();
     assert_eq!(codes, [(Code::TooLong, Some(1)), (Code::Truncated, Some(5))]);
 }
 
 #[test]
 fn key_of_another_size_than_its_kind_is_rejected() {
     assert_eq!(rejected_in_header(Iggy, &typed(INT32, &[1, 2, 3], STRING, b"v")), (Code::WrongSize, 5));
-    let fault = first_fault(Iggy, &typed(BOOL, &[1, 1], STRING, b"v")).expect("rejected");
-    assert_eq!(fault.message, "key of 2 bytes where bool takes 1");
+    let error = first_fault(Iggy, &typed(BOOL, &[1, 1], STRING, b"v")).expect("rejected");
+    assert_eq!(error.message, "key of 2 bytes where bool takes 1");
 }
 
 #[test]
@@ -97,15 +97,15 @@ fn key_that_is_not_utf8_is_rejected_where_keys_are_text() {
 
 #[test]
 fn value_kind_that_is_not_there_is_rejected() {
-    for (format, cell, kind_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &cell[..kind_at]), (Code::Truncated, kind_at));
+    for (format, cell, type_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &cell[..type_at]), (Code::Truncated, type_at));
     }
 }
 
 #[test]
 fn value_kind_0_is_rejected() {
-    for (format, cell, kind_at) in with_value(0, b"v") {
-        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownType, kind_at));
+    for (format, cell, type_at) in with_value(0, b"v") {
+        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownType, type_at));
     }
 }
 
@@ -115,22 +115,22 @@ fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types(
         let [(_, later, later_at), (_, older, older_at)] = with_value(code, b"v");
         assert_eq!(rejected_in_header(Iggy2023, &older), (Code::UnknownType, older_at));
         assert_eq!(first_fault(Iggy, &later), None);
-        let fault = read(Iggy, &later, STRICT_KINDS).expect_err("rejected");
-        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownType, Some(later_at), Some(0)));
+        let error = read(Iggy, &later, STRICT_KINDS).expect_err("rejected");
+        assert_eq!((error.code, error.byte, error.header), (Code::UnknownType, Some(later_at), Some(0)));
     }
 }
 
 #[test]
 fn value_length_cut_is_rejected() {
-    for (format, cell, kind_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &cell[..kind_at + 4]), (Code::Truncated, kind_at + 1));
+    for (format, cell, type_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &cell[..type_at + 4]), (Code::Truncated, type_at + 1));
     }
 }
 
 #[test]
 fn value_without_bytes_is_rejected() {
-    for (format, cell, kind_at) in with_value(STRING, b"") {
-        assert_eq!(rejected_in_header(format, &cell), (Code::EmptyValue, kind_at + 1));
+    for (format, cell, type_at) in with_value(STRING, b"") {
+        assert_eq!(rejected_in_header(format, &cell), (Code::EmptyValue, type_at + 1));
     }
 }
 
@@ -139,29 +139,29 @@ fn value_of_256_bytes_is_rejected() {
     for (format, cell, _) in with_value(STRING, &[b'v'; 255]) {
         assert_eq!(first_fault(format, &cell), None);
     }
-    for (format, cell, kind_at) in with_value(STRING, &[b'v'; 256]) {
-        assert_eq!(rejected_in_header(format, &cell), (Code::TooLong, kind_at + 1));
+    for (format, cell, type_at) in with_value(STRING, &[b'v'; 256]) {
+        assert_eq!(rejected_in_header(format, &cell), (Code::TooLong, type_at + 1));
     }
 }
 
 #[test]
 fn value_longer_than_the_bytes_is_rejected() {
-    for (format, cell, kind_at) in with_value(STRING, b"vv") {
-        assert_eq!(rejected_in_header(format, &cell[..cell.len() - 1]), (Code::Truncated, kind_at + 5));
+    for (format, cell, type_at) in with_value(STRING, b"vv") {
+        assert_eq!(rejected_in_header(format, &cell[..cell.len() - 1]), (Code::Truncated, type_at + 5));
     }
 }
 
 #[test]
 fn value_of_another_size_than_its_kind_is_rejected_in_the_later_block() {
-    let [(_, later, kind_at), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
-    assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, kind_at + 5));
+    let [(_, later, type_at), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
+    assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, type_at + 5));
     assert_eq!(first_fault(Iggy2023, &older), None);
 }
 
 #[test]
 fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
-    for (kind, value) in [(STRING, b"\xff"), (BOOL, b"\x02")] {
-        for (format, cell, _) in with_value(kind, value) {
+    for (value_type, value) in [(STRING, b"\xff"), (BOOL, b"\x02")] {
+        for (format, cell, _) in with_value(value_type, value) {
             assert_eq!(first_fault(format, &cell), None);
         }
     }
@@ -188,7 +188,7 @@ fn iggy_auto_says_what_the_block_that_it_takes_says() {
     ];
     for cell in cells {
         let format = if cell.get(1) == Some(&0) { Iggy2023 } else { Iggy };
-        assert!(!faults(format, &cell, STRICT).is_empty());
-        assert_eq!(faults(IggyAuto, &cell, STRICT), faults(format, &cell, STRICT));
+        assert!(!errors(format, &cell, STRICT).is_empty());
+        assert_eq!(errors(IggyAuto, &cell, STRICT), errors(format, &cell, STRICT));
     }
 }

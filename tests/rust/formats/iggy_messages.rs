@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format::{IggyMessage, IggyMessage2023};
 
-use crate::common::{STRICT, faults};
+use crate::common::{STRICT, errors};
 use crate::{first_fault, little_run, rejected, rejected_at};
 
 /// A message of the older layout around a block.
@@ -131,6 +131,6 @@ fn later_header_is_rejected_where_it_stands_in_the_cell() {
 fn later_faults_of_fields_come_before_those_of_headers() {
     let mut cell = later(&LATER[..11], b"p");
     (cell[31], cell[56]) = (0x80, 1);
-    let found: Vec<_> = faults(IggyMessage, &cell, STRICT).iter().map(|fault| (fault.code, fault.header)).collect();
+    let found: Vec<_> = errors(IggyMessage, &cell, STRICT).iter().map(|error| (error.code, error.header)).collect();
     assert_eq!(found, [(Code::OutOfRange, None), (Code::BadAttributes, None), (Code::Truncated, Some(0))]);
 }

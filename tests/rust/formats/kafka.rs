@@ -86,8 +86,8 @@ fn trailing_bytes_are_rejected() {
 fn a_key_that_is_not_utf8_is_rejected_and_leaves_its_neighbours_readable() {
     let cell = b"\x04\x06ab\xff\x02x\x02c\x01";
     assert_eq!(rejected(Kafka, cell), (Code::KeyNotUtf8, Some(4), Some(0)));
-    let found = Kafka.visit(Inspect { cell, options: STRICT });
-    assert_eq!(found.faults.len(), 1);
+    let found = Kafka.visit(Inspect { data: cell, options: STRICT });
+    assert_eq!(found.errors.len(), 1);
     assert!(found.labels.iter().any(|label| label.header == Some(1) && label.text == "\"c\""));
 }
 

@@ -78,9 +78,9 @@ fn typed_number_of_another_size_is_rejected() {
 
 #[test]
 fn typed_boolean_without_its_byte_is_rejected() {
-    let fault = first_fault(Kip82Typed, &typed(&[0])).expect("rejected");
-    assert_eq!((fault.code, fault.byte, fault.header), (Code::WrongSize, Some(VALUE), Some(0)));
-    assert_eq!(fault.message, "a boolean without its byte holds no value");
+    let error = first_fault(Kip82Typed, &typed(&[0])).expect("rejected");
+    assert_eq!((error.code, error.byte, error.header), (Code::WrongSize, Some(VALUE), Some(0)));
+    assert_eq!(error.message, "a boolean without its byte holds no value");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Message, Kip82MessageInt, Kip82MessageWrapper, Kip82Wrapper};
 use letterhead::formats::checksum::crc32;
 
-use crate::common::{STRICT, faults};
+use crate::common::{STRICT, errors};
 use crate::{first_fault, rejected, rejected_at, run};
 
 /// The three layouts.
@@ -140,7 +140,7 @@ fn unknown_magic_is_rejected_and_nothing_else_is_said() {
         cell[CRC] ^= 1;
         for format in MESSAGES {
             assert_eq!(rejected_at(format, &cell), (Code::BadMagic, MAGIC));
-            assert_eq!(faults(format, &cell, STRICT).len(), 1);
+            assert_eq!(errors(format, &cell, STRICT).len(), 1);
         }
     }
 }
@@ -252,7 +252,7 @@ fn bytes_after_the_message_are_rejected_last() {
         let mut cell = [message(0, &NULL), b"!".to_vec()].concat();
         assert_eq!(rejected_at(format, &cell), (Code::TrailingBytes, REST + 4));
         cell[CRC] ^= 1;
-        let codes: Vec<_> = faults(format, &cell, STRICT).iter().map(|fault| fault.code).collect();
+        let codes: Vec<_> = errors(format, &cell, STRICT).iter().map(|error| error.code).collect();
         assert_eq!(codes, [Code::BadCrc, Code::TrailingBytes]);
     }
 }

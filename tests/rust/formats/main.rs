@@ -10,22 +10,22 @@ mod kip82_blocks;
 mod kip82_messages;
 mod message_sets;
 
-use letterhead::error::{Code, Fault};
+use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
 
-use common::{STRICT, faults, read};
+use common::{STRICT, errors, read};
 
 /// What is wrong with a cell first; the verbs that read and those that look at all of it say the same.
-fn first_fault(format: Format, cell: &[u8]) -> Option<Fault> {
+fn first_fault(format: Format, cell: &[u8]) -> Option<ErrorDetail> {
     let first = read(format, cell, STRICT).err();
-    assert_eq!(faults(format, cell, STRICT).first(), first.as_ref());
+    assert_eq!(errors(format, cell, STRICT).first(), first.as_ref());
     first
 }
 
 /// The code, byte and header of what is wrong with a cell first.
 fn rejected(format: Format, cell: &[u8]) -> (Code, Option<usize>, Option<usize>) {
-    let fault = first_fault(format, cell).expect("rejected");
-    (fault.code, fault.byte, fault.header)
+    let error = first_fault(format, cell).expect("rejected");
+    (error.code, error.byte, error.header)
 }
 
 /// As `rejected`, for a fault that belongs to no header.

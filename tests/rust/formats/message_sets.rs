@@ -5,7 +5,7 @@ use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper};
 use letterhead::formats::checksum::crc32;
 
-use crate::common::{LENIENT, STRICT, faults, read};
+use crate::common::{LENIENT, STRICT, errors, read};
 use crate::kip82_messages::sealed;
 use crate::{first_fault, rejected, rejected_at, run};
 
@@ -61,7 +61,7 @@ fn a_negative_size_is_rejected_and_ends_the_cell() {
     cell[8] = 0x80;
     for format in SETS {
         for options in [STRICT, LENIENT] {
-            let found: Vec<_> = faults(format, &cell, options).iter().map(|fault| (fault.code, fault.byte)).collect();
+            let found: Vec<_> = errors(format, &cell, options).iter().map(|error| (error.code, error.byte)).collect();
             assert_eq!(found, [(Code::NegativeLength, Some(8))]);
         }
     }
@@ -74,8 +74,8 @@ fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
     cell[one + 12] ^= 1;
     cell[2 * one + 16] = 9;
     for format in SETS {
-        let found = faults(format, &cell, STRICT);
-        let places: Vec<_> = found.iter().map(|fault| (fault.code, fault.byte)).collect();
+        let found = errors(format, &cell, STRICT);
+        let places: Vec<_> = found.iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(places, [(Code::BadCrc, Some(one + 12)), (Code::BadMagic, Some(2 * one + 16))]);
         assert!(found[0].message.starts_with("message 1: "), "{}", found[0].message);
         assert_eq!(found[1].message, "message 2: magic 9 is unknown: 0, 1 and 2 are known");
@@ -110,7 +110,7 @@ fn a_set_of_which_not_even_the_length_is_there_is_not_expanded() {
         let after = [&cell[..], &plain()].concat();
         for format in SETS {
             for cell in [&cell, &after] {
-                let found: Vec<_> = faults(format, cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+                let found: Vec<_> = errors(format, cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
                 assert_eq!(found, [(Code::Truncated, Some(VALUE - 4))], "{len}");
             }
         }
@@ -184,7 +184,7 @@ fn a_fault_of_the_message_around_a_set_has_the_number_of_the_first_one_in_it() {
         cell[one + 12] ^= 1;
         assert_eq!(rejected_at(format, &cell), (Code::BadCrc, one + 12));
         assert!(said(format, &cell).starts_with("message 1: "));
-        assert_eq!(faults(format, &cell, STRICT).len(), 1);
+        assert_eq!(errors(format, &cell, STRICT).len(), 1);
     }
 }
 
@@ -203,7 +203,7 @@ fn a_fault_inside_a_set_stands_where_the_set_does_though_bytes_are_left_after_it
     inner[12] ^= 1;
     let value = compress(Codec::Gzip, &inner).expect("memory takes it");
     let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
-    let found: Vec<_> = faults(Kip82Messages, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+    let found: Vec<_> = errors(Kip82Messages, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
     assert_eq!(found, [(Code::TrailingBytes, Some(VALUE + value.len())), (Code::BadCrc, Some(VALUE))]);
     assert_eq!(crc32(&cell[16..]).to_be_bytes(), cell[12..16]);
 }

@@ -17,15 +17,15 @@ use arrow_array::{
 };
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
-use letterhead::ask::Asked;
+use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Select, Validate};
+use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 use letterhead::header::WantedKey;
-use letterhead::mode::OnLoss;
-use letterhead::spelling::Spelling;
+use letterhead::report::OnLoss;
+use letterhead::traits::WriteOptions;
+use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
-use letterhead::walk::WriteOptions;
 
 /// `n = int32(row)`, and `route` as often as the row says.
 fn block(row: usize) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn cells() -> BinaryArray {
     ])
 }
 
-fn apply<V: Verb>(verb: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
+fn apply<V: Operation>(verb: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
     Format::Kafka.visit(Apply(verb, Input::new(column))).map(|output| output.column)
 }
 
@@ -69,7 +69,7 @@ fn wants() -> Vec<Want> {
 
 fn located(error: Error) -> (Code, Option<usize>) {
     match error {
-        Error::Headers(_, located) => (located.fault.code, located.row),
+        Error::Headers(_, located) => (located.error.code, located.row),
         other => panic!("{other}"),
     }
 }
@@ -115,8 +115,8 @@ fn a_key_that_is_no_text_is_found_before_what_is_wrong_after_it() {
     let made = apply(&options, &cells).unwrap();
     let null: Vec<usize> = (0..made.len()).filter(|row| made.is_null(*row)).collect();
     assert_eq!(null, [3, 9]);
-    let faults = apply(&Validate::default(), &cells).unwrap();
-    let whole: Vec<usize> = (0..faults.len()).filter(|row| faults.is_valid(*row)).collect();
+    let errors = apply(&Validate::default(), &cells).unwrap();
+    let whole: Vec<usize> = (0..errors.len()).filter(|row| errors.is_valid(*row)).collect();
     assert_eq!(whole, [3, 9]);
 }
 
@@ -140,8 +140,8 @@ fn select_from_lists_equals_select_from_bytes() {
     assert_eq!(from_bytes.as_struct().column(0), from_lists.as_struct().column(0));
     assert_eq!(from_bytes.as_struct().column(1), from_lists.as_struct().column(1));
     let byte = |made: &ArrayRef| {
-        let faults = made.as_struct().column(2).as_list::<i32>().value(1);
-        let bytes = faults.as_struct().column(2).as_primitive::<Int64Type>();
+        let errors = made.as_struct().column(2).as_list::<i32>().value(1);
+        let bytes = errors.as_struct().column(2).as_primitive::<Int64Type>();
         bytes.is_valid(0).then(|| bytes.value(0))
     };
     // A list has no bytes to point at.
@@ -150,8 +150,8 @@ fn select_from_lists_equals_select_from_bytes() {
 
 #[test]
 fn validate_is_null_where_a_row_is_whole() {
-    let faults = apply(&Validate::default(), &cells()).unwrap();
-    let bad: Vec<_> = (0..faults.len()).filter(|row| faults.is_valid(*row)).collect();
+    let errors = apply(&Validate::default(), &cells()).unwrap();
+    let bad: Vec<_> = (0..errors.len()).filter(|row| errors.is_valid(*row)).collect();
     assert_eq!(bad, [6]);
 }
 
@@ -240,24 +240,24 @@ fn a_null_payload_is_a_null_cell_and_its_headers_are_a_loss() {
 #[test]
 fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
     let key: ArrayRef = Arc::new(StringArray::from(vec!["retry"]));
-    let kind: ArrayRef = Arc::new(StringArray::from(vec!["int16"]));
+    let value_type: ArrayRef = Arc::new(StringArray::from(vec!["int16"]));
     let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[1, 2]]));
     let field =
         |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
     let headers = StructArray::from(vec![
         (field("key", &key), key),
-        (field("type", &kind), kind),
+        (field("type", &value_type), value_type),
         (field("value", &value), value),
     ]);
     let element = Arc::new(arrow_schema::Field::new("element", headers.data_type().clone(), true));
     let lists =
         arrow_array::ListArray::new(element, arrow_buffer::OffsetBuffer::from_lengths([1]), Arc::new(headers), None);
     let encode =
-        |kinds, on_loss| apply(&Encode { options: WriteOptions { kinds, on_loss, ..WriteOptions::default() } }, &lists);
-    assert_eq!(located(encode(Asked::Nothing, OnLoss::Raise).unwrap_err()), (Code::TypeNotCarried, Some(0)));
+        |types, on_loss| apply(&Encode { options: WriteOptions { types, on_loss, ..WriteOptions::default() } }, &lists);
+    assert_eq!(located(encode(TypeOption::Unset, OnLoss::Raise).unwrap_err()), (Code::TypeNotCarried, Some(0)));
     let bytes = |made: ArrayRef| made.as_binary::<i32>().value(0).to_vec();
-    assert_eq!(bytes(encode(Asked::Spelled(Spelling::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
-    let little = Spelling::Bytes(letterhead::value::ByteOrder::Little);
-    assert_eq!(bytes(encode(Asked::Spelled(little), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x04\x02\x01");
-    assert_eq!(bytes(encode(Asked::Nothing, OnLoss::Drop).unwrap()), b"");
+    assert_eq!(bytes(encode(TypeOption::Untyped(Encoding::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
+    let little = Encoding::Bytes(letterhead::value::ByteOrder::Little);
+    assert_eq!(bytes(encode(TypeOption::Untyped(little), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x04\x02\x01");
+    assert_eq!(bytes(encode(TypeOption::Unset, OnLoss::Drop).unwrap()), b"");
 }

@@ -11,15 +11,15 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::Kip82MessageInt as One;
 use letterhead::format::Format::Kip82MessagesInt as Sets;
 use letterhead::header::WantedKey;
+use letterhead::traits::WriteOptions;
 use letterhead::types::Type;
-use letterhead::walk::WriteOptions;
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};
 use crate::common::{Head, Held, HeldKey, Message, write};
 
 /// A message with this offset, and the header 7 with the same number.
 fn message(offset: i32) -> Vec<u8> {
-    let head = Head { key: HeldKey::Int(7), kind: None, value: Some(offset.to_be_bytes().to_vec()) };
+    let head = Head { key: HeldKey::Int(7), value_type: None, value: Some(offset.to_be_bytes().to_vec()) };
     let mut fields = vec![Held::Null; 8];
     (fields[0], fields[6]) = (Held::Number(offset.into()), Held::Bytes(b"value".to_vec()));
     write(One, &Message { headers: Some(vec![head]), fields }, WriteOptions::default()).unwrap().unwrap()
@@ -116,10 +116,10 @@ fn damaged() -> Vec<Vec<u8>> {
 
 #[test]
 fn the_first_fault_is_raised_with_its_row() {
-    let (row, fault) = apply(Sets, &Messages::default(), &damaged()).unwrap_err();
+    let (row, error) = apply(Sets, &Messages::default(), &damaged()).unwrap_err();
     let at = message(1).len();
-    assert_eq!((row, fault.code, fault.byte, fault.header), (1, Code::BadCrc, Some(at + 12), None));
-    assert!(fault.message.starts_with("message 1: "), "{}", fault.message);
+    assert_eq!((row, error.code, error.byte, error.header), (1, Code::BadCrc, Some(at + 12), None));
+    assert!(error.message.starts_with("message 1: "), "{}", error.message);
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn faults_stand_beside_what_could_be_read() {
     // The frame around a broken header could be read.
     let offsets = [Some(0), Some(1), Some(2), None, Some(4), Some(6), None, Some(8)];
     assert_eq!(numbers(&made, "offset"), offsets);
-    let faults =
+    let errors =
         |row| -> Vec<String> { faults_at(column(&made, "error"), row).into_iter().map(|(code, ..)| code).collect() };
-    assert_eq!(faults(2), ["bad_crc", "negative_length"]);
-    assert_eq!(faults(3), ["bad_magic"]);
-    assert_eq!(faults(6), ["truncated"]);
+    assert_eq!(errors(2), ["bad_crc", "negative_length"]);
+    assert_eq!(errors(3), ["bad_magic"]);
+    assert_eq!(errors(6), ["truncated"]);
     assert!([0, 1, 4, 5, 7].into_iter().all(|row| column(&made, "error").is_null(row)));
     let validated = apply(Sets, &Validate::default(), &damaged()).unwrap();
     let counts: Vec<_> = (0..4).map(|row| faults_at(&validated, row).len()).collect();
@@ -187,7 +187,7 @@ fn a_cell_that_passes_the_largest_offset_alone_is_an_error() {
     let column = BinaryArray::from_vec(vec![b"", &cell]);
     let input = Input { from: 1, max_offset: 20, ..Input::new(&column) };
     match Sets.visit(Apply(&Messages::default(), input)).err() {
-        Some(Error::Headers(_, located)) => assert_eq!((located.fault.code, located.row), (Code::TooLarge, Some(1))),
+        Some(Error::Headers(_, located)) => assert_eq!((located.error.code, located.row), (Code::TooLarge, Some(1))),
         other => panic!("{other:?}"),
     }
 }

@@ -3,21 +3,21 @@
 use arrow_array::BinaryArray;
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Select, Verb};
-use letterhead::ask::Asked;
+use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select};
+use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
-use letterhead::mode::OnLoss;
 use letterhead::op::convert::convert_message;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::spelling::Spelling;
-use letterhead::walk::{FieldValue, Is, WriteOptions};
+use letterhead::report::OnLoss;
+use letterhead::traits::{Class, FieldValue, WriteOptions};
+use letterhead::type_option::TypeOption;
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};
 
 /// What a verb says to a format.
-fn refused(format: Format, verb: &impl Verb) -> String {
+fn refused(format: Format, verb: &impl Operation) -> String {
     match format.visit(Apply(verb, Input::new(&BinaryArray::from_vec(vec![])))).err() {
         Some(Error::Value(text) | Error::Type(text)) => text,
         other => panic!("{other:?}"),
@@ -29,7 +29,7 @@ fn convert_to(target: Format, write: WriteOptions) -> Convert {
 }
 
 fn batches() -> impl Iterator<Item = Format> {
-    Format::ALL.iter().copied().filter(|format| format.info().is == Is::Batch)
+    Format::ALL.iter().copied().filter(|format| format.info().class == Class::Batch)
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn verbs_of_one_message_refuse_a_batch() {
         assert_eq!(refused(format, &Decode::default()), said);
         assert_eq!(refused(format, &Encode::default()), said);
         assert_eq!(refused(format, &Select::default()), said);
-        let read = format.visit(DecodeMessage { cell: b"", options: STRICT });
+        let read = format.visit(DecodeMessage { data: b"", options: STRICT });
         assert_eq!(read, Err(Error::Value(said.clone())));
         let written = format.visit(EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() });
         assert_eq!(written, Err(Error::Value(said)));
@@ -88,17 +88,17 @@ fn canonical_is_for_iggy_only() {
 
 #[test]
 fn kinds_that_make_no_sense_for_a_target_are_refused() {
-    let encode = |format: Format, kinds| {
-        let options = WriteOptions { kinds, ..WriteOptions::default() };
+    let encode = |format: Format, types| {
+        let options = WriteOptions { types, ..WriteOptions::default() };
         format.visit(EncodeMessage { headers: None, fields: vec![], options })
     };
     for format in [Iggy, Iggy2023, Kip82Typed] {
-        let error = encode(format, Asked::Spelled(Spelling::Text)).unwrap_err().to_string();
+        let error = encode(format, TypeOption::Untyped(Encoding::Text)).unwrap_err().to_string();
         assert!(error.ends_with("has types: give types={key: type} or types=\"binary\""), "{error}");
     }
     for format in [Kafka, Kip82Int] {
-        for kinds in [Asked::Binary, Asked::Each(vec![])] {
-            let error = encode(format, kinds).unwrap_err().to_string();
+        for types in [TypeOption::Binary, TypeOption::ByKey(vec![])] {
+            let error = encode(format, types).unwrap_err().to_string();
             assert!(error.ends_with("carries none: give types=\"be\", \"le\" or \"text\""), "{error}");
         }
     }
@@ -106,9 +106,9 @@ fn kinds_that_make_no_sense_for_a_target_are_refused() {
 
 /// What a writer says to a message with these fields and no headers.
 fn refused_fields(format: Format, fields: Vec<Held>) -> (Code, String) {
-    let fault = write(format, &Message { headers: None, fields }, WriteOptions::default()).expect_err("refused");
-    assert_eq!((fault.byte, fault.header), (None, None));
-    (fault.code, fault.message)
+    let error = write(format, &Message { headers: None, fields }, WriteOptions::default()).expect_err("refused");
+    assert_eq!((error.byte, error.header), (None, None));
+    (error.code, error.message)
 }
 
 /// Fields of a KIP-82 message with this magic and these attributes.
@@ -141,11 +141,11 @@ fn attribute_bits_that_are_not_defined_are_not_written() {
 
 #[test]
 fn headers_in_a_message_that_has_none_are_a_loss() {
-    let head = Head { key: HeldKey::Int(1), kind: None, value: None };
+    let head = Head { key: HeldKey::Int(1), value_type: None, value: None };
     for (magic, name) in [(0, "magic 0 has no headers"), (1, "magic 1 has no headers")] {
         let message = Message { headers: Some(vec![head.clone()]), fields: kip82_fields(magic, 0) };
-        let fault = write(Kip82MessageInt, &message, WriteOptions::default()).unwrap_err();
-        assert_eq!((fault.code, fault.message.as_str()), (Code::FieldNotCarried, name));
+        let error = write(Kip82MessageInt, &message, WriteOptions::default()).unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), (Code::FieldNotCarried, name));
         let dropped = WriteOptions { on_loss: OnLoss::Drop, ..WriteOptions::default() };
         let bare = Message { headers: None, ..message.clone() };
         assert_eq!(write(Kip82MessageInt, &message, dropped.clone()), write(Kip82MessageInt, &bare, dropped));
@@ -201,11 +201,12 @@ fn null_headers_are_none_or_refused() {
 
 /// What a writer says to one header.
 fn refused_head(format: Format, key: HeldKey, value: Option<&[u8]>) -> (Code, String) {
-    let kind = (format != Kafka && value.is_some()).then(|| letterhead::kind::Kind::parse("binary").unwrap());
-    let head = Head { key, kind, value: value.map(<[u8]>::to_vec) };
-    let fault = write(format, &Message::block(vec![head]), WriteOptions::default()).expect_err("refused");
-    assert_eq!((fault.byte, fault.header), (None, Some(0)));
-    (fault.code, fault.message)
+    let value_type =
+        (format != Kafka && value.is_some()).then(|| letterhead::value_type::ValueType::parse("binary").unwrap());
+    let head = Head { key, value_type, value: value.map(<[u8]>::to_vec) };
+    let error = write(format, &Message::block(vec![head]), WriteOptions::default()).expect_err("refused");
+    assert_eq!((error.byte, error.header), (None, Some(0)));
+    (error.code, error.message)
 }
 
 #[test]
@@ -226,7 +227,9 @@ fn parts_that_iggy_has_no_length_for_are_losses() {
 
 #[test]
 fn keys_that_the_target_has_no_form_for_are_losses() {
-    let typed = |name: &str, bits: &[u8]| HeldKey::Typed(letterhead::kind::Kind::parse(name).unwrap(), bits.to_vec());
+    let typed = |name: &str, bits: &[u8]| {
+        HeldKey::Typed(letterhead::value_type::ValueType::parse(name).unwrap(), bits.to_vec())
+    };
     let of = |key| refused_head(Kafka, key, None).1;
     assert_eq!(of(HeldKey::Int(3)), "the key is int32");
     assert_eq!(of(typed("int8", &[3])), "the key is int8");

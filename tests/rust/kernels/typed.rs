@@ -8,22 +8,22 @@ use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StringArray, StructAr
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::schema::spelled;
+use letterhead::arrow::schema::type_name;
 use letterhead::arrow::select::{Repeat, Want};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Select, TypeOf};
-use letterhead::ask::{Asked, Spelled, Times};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typed};
 use letterhead::header::WantedKey;
-use letterhead::kind::{Kind, Scalar};
+use letterhead::traits::WriteOptions;
+use letterhead::type_option::{EncodedType, Occurrences, TypeOption};
 use letterhead::types::Type;
-use letterhead::walk::WriteOptions;
+use letterhead::value_type::{Scalar, ValueType};
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};
 use crate::common::{Head, HeldKey, Message, STRICT, STRICT_KINDS, write};
 
-fn head(key: HeldKey, kind: Scalar, bits: &[u8]) -> Head {
-    Head { key, kind: Some(Kind::Named(kind)), value: Some(bits.to_vec()) }
+fn head(key: HeldKey, value_type: Scalar, bits: &[u8]) -> Head {
+    Head { key, value_type: Some(ValueType::Named(value_type)), value: Some(bits.to_vec()) }
 }
 
 fn cell(format: Format, heads: &[Head]) -> Vec<u8> {
@@ -37,17 +37,17 @@ fn two() -> [Head; 2] {
 
 #[test]
 fn every_format_has_the_type_that_its_table_says() {
-    let headers = |key: &str, kind: &str| format!("list<element: struct<{key}{kind}value: binary>>");
+    let headers = |key: &str, value_type: &str| format!("list<element: struct<{key}{value_type}value: binary>>");
     let (text, int) = ("key: string, ", "key: int32, ");
-    let (typed, kind) = ("key_type: string, key: binary, ", "type: string, ");
+    let (typed, value_type) = ("key_type: string, key: binary, ", "type: string, ");
     let message = "offset: int64, crc: int64, magic: int8, attributes: int8, timestamp: int64, key: binary, ";
     let tail = "value: binary, tombstone: bool";
     let of = |format: Format| -> String {
         let block = match format.info().keys {
-            letterhead::header::KeyForm::Text if format.info().kinds.are_carried() => headers(text, kind),
+            letterhead::header::KeyForm::Text if format.info().types.is_typed() => headers(text, value_type),
             letterhead::header::KeyForm::Text => headers(text, ""),
             letterhead::header::KeyForm::Int => headers(int, ""),
-            letterhead::header::KeyForm::Typed => headers(typed, kind),
+            letterhead::header::KeyForm::Typed => headers(typed, value_type),
         };
         match format.info().name {
             "streams" => format!("struct<headers: {block}, payload: binary>"),
@@ -64,7 +64,7 @@ fn every_format_has_the_type_that_its_table_says() {
     };
     for format in Format::ALL {
         match format.visit(TypeOf(&Decode::default())) {
-            Ok(found) => assert_eq!(spelled(&found), of(*format)),
+            Ok(found) => assert_eq!(type_name(&found), of(*format)),
             Err(error) => {
                 assert_eq!(error, Error::Value(format!("{} is a batch: read it with messages", format.info().name)))
             }
@@ -85,16 +85,16 @@ fn typed_values_are_bits_whatever_their_order_on_the_wire() {
 
 #[test]
 fn text_keys_are_given_as_text_and_others_refused() {
-    let with_text_keys = letterhead::walk::ReadOptions { text_keys: true, ..STRICT };
+    let with_text_keys = letterhead::traits::ReadOptions { text_keys: true, ..STRICT };
     let verb = Decode { options: with_text_keys, on_error: OnError::Column, views: false };
-    let bad = head(HeldKey::Typed(Kind::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
+    let bad = head(HeldKey::Typed(ValueType::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
     let cells = [&two()[..1], &two(), &[bad]].map(|heads| cell(Iggy, heads));
     let made = apply(Iggy, &verb, &cells).unwrap();
     let lists = made.as_struct().column(0);
-    assert_eq!(spelled(lists.data_type()), "list<element: struct<key: string, type: string, value: binary>>");
+    assert_eq!(type_name(lists.data_type()), "list<element: struct<key: string, type: string, value: binary>>");
     assert_eq!(heads_at(lists, 0), Some(two()[..1].to_vec()));
-    let faults: Vec<_> = (1..3).map(|row| faults_at(made.as_struct().column(1), row)).collect();
-    let said: Vec<_> = faults.iter().map(|faults| (faults[0].0.as_str(), faults[0].1.as_str(), faults[0].3)).collect();
+    let errors: Vec<_> = (1..3).map(|row| faults_at(made.as_struct().column(1), row)).collect();
+    let said: Vec<_> = errors.iter().map(|errors| (errors[0].0.as_str(), errors[0].1.as_str(), errors[0].3)).collect();
     assert_eq!(
         said,
         [
@@ -106,7 +106,7 @@ fn text_keys_are_given_as_text_and_others_refused() {
 
 #[test]
 fn strict_types_hold_for_columns() {
-    let heads = [Head { key: "k".into(), kind: Some(Kind::Unnamed(200)), value: Some(vec![1]) }];
+    let heads = [Head { key: "k".into(), value_type: Some(ValueType::Unnamed(200)), value: Some(vec![1]) }];
     let cells = [cell(Iggy, &heads)];
     assert_eq!(heads_at(&apply(Iggy, &Decode::default(), &cells).unwrap(), 0), Some(heads.to_vec()));
     let strict = Decode { options: STRICT_KINDS, ..Decode::default() };
@@ -127,19 +127,20 @@ fn select_takes_the_kind_on_the_wire_and_refuses_another() {
             let made = apply(format, &select(of), &cells).unwrap();
             assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
         }
-        let (row, fault) = apply(format, &select("int64"), &cells).unwrap_err();
-        assert_eq!((row, fault.code, fault.header), (0, Code::WrongType, Some(0)));
-        assert_eq!(fault.message, "the value is int32 and int64 was asked for");
+        let (row, error) = apply(format, &select("int64"), &cells).unwrap_err();
+        assert_eq!((row, error.code, error.header), (0, Code::WrongType, Some(0)));
+        assert_eq!(error.message, "the value is int32 and int64 was asked for");
     }
 }
 
 #[test]
 fn select_finds_keys_of_every_form() {
-    let typed = [head(HeldKey::Typed(Kind::Named(Scalar::Uint8), vec![7]), Scalar::Int64, &[0, 0, 0, 0, 0, 0, 0, 5])];
-    let wanted = WantedKey::Typed(Kind::Named(Scalar::Uint8), vec![7]);
+    let typed =
+        [head(HeldKey::Typed(ValueType::Named(Scalar::Uint8), vec![7]), Scalar::Int64, &[0, 0, 0, 0, 0, 0, 0, 5])];
+    let wanted = WantedKey::Typed(ValueType::Named(Scalar::Uint8), vec![7]);
     let made = apply(Iggy, &Select { wants: vec![want(wanted, "int64")], ..Select::default() }, &[cell(Iggy, &typed)]);
     assert_eq!(made.unwrap().as_struct().column(0).as_primitive::<Int64Type>().value(0), 5);
-    let int = [Head { key: HeldKey::Int(7), kind: None, value: Some(vec![0, 0, 0, 9]) }];
+    let int = [Head { key: HeldKey::Int(7), value_type: None, value: Some(vec![0, 0, 0, 9]) }];
     let verb = Select { wants: vec![want(WantedKey::Int(7), "int32")], ..Select::default() };
     let made = apply(Kip82Int, &verb, &[cell(Kip82Int, &int)]).unwrap();
     assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 9);
@@ -156,20 +157,20 @@ fn select_refuses_a_key_that_no_header_could_have() {
     };
     assert_eq!(refused(Kafka, WantedKey::Int(7)), "key 7: kafka has text keys");
     assert_eq!(refused(Kip82Int, WantedKey::Text("n".into())), "key n: kip82-int has integer keys");
-    let typed = WantedKey::Typed(Kind::Named(Scalar::Binary), vec![0xff]);
+    let typed = WantedKey::Typed(ValueType::Named(Scalar::Binary), vec![0xff]);
     assert_eq!(refused(Iggy2023, typed), "key binary:ff: iggy-2023 has text keys");
     assert_eq!(refused(Iggy, WantedKey::Int(7)), "key 7: iggy has typed keys: give lh.Int32(3)");
 }
 
 /// Lists of one header each, from these columns of keys, kinds and values.
-fn lists(keys: ArrayRef, kinds: Option<Vec<Option<&str>>>, values: Vec<Option<&[u8]>>) -> ListArray {
+fn lists(keys: ArrayRef, types: Option<Vec<Option<&str>>>, values: Vec<Option<&[u8]>>) -> ListArray {
     let field = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
     let count = keys.len();
     let values: ArrayRef = Arc::new(BinaryArray::from_opt_vec(values));
     let mut columns = vec![(field("key", &keys), keys)];
-    if let Some(kinds) = kinds {
-        let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
-        columns.push((field("type", &kinds), kinds));
+    if let Some(types) = types {
+        let types: ArrayRef = Arc::new(StringArray::from(types));
+        columns.push((field("type", &types), types));
     }
     columns.push((field("value", &values), values));
     let headers = StructArray::from(columns);
@@ -181,29 +182,29 @@ fn texts(keys: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(keys.to_vec()))
 }
 
-fn encode(format: Format, column: &ListArray, kinds: Asked) -> Result<Vec<Vec<u8>>, (usize, Code)> {
-    let verb = Encode { options: WriteOptions { kinds, ..WriteOptions::default() } };
-    let made = apply_to(format, &verb, column).map_err(|(row, fault)| (row, fault.code))?;
+fn encode(format: Format, column: &ListArray, types: TypeOption) -> Result<Vec<Vec<u8>>, (usize, Code)> {
+    let verb = Encode { options: WriteOptions { types, ..WriteOptions::default() } };
+    let made = apply_to(format, &verb, column).map_err(|(row, error)| (row, error.code))?;
     Ok(made.as_binary::<i32>().iter().map(|cell| cell.expect("a cell").to_vec()).collect())
 }
 
 #[test]
 fn text_keys_are_written_where_keys_are_typed() {
     let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[0, 0, 1, 2])]);
-    assert_eq!(encode(Iggy, &column, Asked::Nothing), Ok(vec![cell(Iggy, &two()[..1])]));
+    assert_eq!(encode(Iggy, &column, TypeOption::Unset), Ok(vec![cell(Iggy, &two()[..1])]));
 }
 
 #[test]
 fn values_without_kinds_get_them_as_asked() {
     let column = lists(texts(&["n", "n"]), None, vec![Some(&[0, 0, 1, 2]), Some(b"258")]);
     for format in [Iggy, Iggy2023, Kip82Typed] {
-        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::UnknownType)));
+        assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::UnknownType)));
         let binary = |bytes: &[u8]| cell(format, &[head("n".into(), Scalar::Binary, bytes)]);
         let written = vec![binary(&[0, 0, 1, 2]), binary(b"258")];
-        assert_eq!(encode(format, &column, Asked::Binary), Ok(written));
+        assert_eq!(encode(format, &column, TypeOption::Binary), Ok(written));
         let each = |text: &str| {
-            let times = Times::Every(Spelled::parse(text).unwrap());
-            Asked::Each(vec![(WantedKey::Text("n".into()), times)])
+            let times = Occurrences::All(EncodedType::parse(text).unwrap());
+            TypeOption::ByKey(vec![(WantedKey::Text("n".into()), times)])
         };
         let int = cell(format, &two()[..1]);
         assert_eq!(encode(format, &column.slice(0, 1), each("int32")), Ok(vec![int.clone()]));
@@ -216,10 +217,10 @@ fn values_without_kinds_get_them_as_asked() {
 #[test]
 fn a_kind_can_be_asked_for_each_time_a_key_stands() {
     let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
-    let bare = heads.clone().map(|head| Head { kind: None, ..head });
-    let nth = ["int32", "string"].map(|text| Spelled::parse(text).unwrap()).to_vec();
-    let kinds = Asked::Each(vec![(WantedKey::Text("n".into()), Times::Nth(nth))]);
-    let options = WriteOptions { kinds, ..WriteOptions::default() };
+    let bare = heads.clone().map(|head| Head { value_type: None, ..head });
+    let nth = ["int32", "string"].map(|text| EncodedType::parse(text).unwrap()).to_vec();
+    let types = TypeOption::ByKey(vec![(WantedKey::Text("n".into()), Occurrences::InOrder(nth))]);
+    let options = WriteOptions { types, ..WriteOptions::default() };
     let written = write(Iggy2023, &Message::block(bare.to_vec()), options);
     assert_eq!(written, Ok(Some(cell(Iggy2023, &heads))));
 }
@@ -227,16 +228,16 @@ fn a_kind_can_be_asked_for_each_time_a_key_stands() {
 #[test]
 fn a_name_that_is_no_kind_is_refused() {
     let column = lists(texts(&["n"]), Some(vec![Some("int33")]), vec![Some(&[1])]);
-    assert_eq!(encode(Iggy, &column, Asked::Nothing), Err((0, Code::UnknownType)));
+    assert_eq!(encode(Iggy, &column, TypeOption::Unset), Err((0, Code::UnknownType)));
 }
 
 #[test]
 fn bits_of_another_size_than_their_kind_are_refused_where_readers_look() {
     let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[1, 2, 3])]);
     for format in [Iggy, Kip82Typed] {
-        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::WrongSize)));
+        assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::WrongSize)));
     }
-    assert!(encode(Iggy2023, &column, Asked::Nothing).is_ok());
+    assert!(encode(Iggy2023, &column, TypeOption::Unset).is_ok());
 }
 
 #[test]

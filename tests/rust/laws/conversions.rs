@@ -5,17 +5,17 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::Convert;
 use letterhead::arrow::run::OnError;
-use letterhead::ask::{Asked, Spelled, Times};
-use letterhead::error::{Code, Direction, Error, Fault, Loss};
+use letterhead::encoding::Encoding;
+use letterhead::error::{Code, Direction, Error, ErrorDetail, Loss};
 use letterhead::format::Format;
 use letterhead::header::WantedKey;
-use letterhead::kind::{Kind, Kinds, Scalar};
-use letterhead::mode::OnLoss;
 use letterhead::op::convert::{Converted, convert_message};
-use letterhead::op::write::Back;
-use letterhead::spelling::Spelling;
+use letterhead::op::write::TypeHint;
+use letterhead::report::OnLoss;
+use letterhead::traits::{Field, FieldType, Role, WriteOptions};
+use letterhead::type_option::{EncodedType, Occurrences, TypeOption};
 use letterhead::value::ByteOrder;
-use letterhead::walk::{Field, FieldType, Role, WriteOptions};
+use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;
 
 use crate::cases;
@@ -23,30 +23,35 @@ use crate::columns::{apply, faults_at, told};
 use crate::common::{Head, Held, Message, STRICT, other_fields, read, write};
 use crate::generated::{formats_of_one, recipe, targets};
 
-fn convert(cell: &[u8], source: Format, target: Format, kinds: Asked) -> Result<Converted, (Direction, Fault)> {
-    let write = WriteOptions { on_loss: OnLoss::Report, kinds, ..WriteOptions::default() };
+fn convert(
+    cell: &[u8],
+    source: Format,
+    target: Format,
+    types: TypeOption,
+) -> Result<Converted, (Direction, ErrorDetail)> {
+    let write = WriteOptions { on_loss: OnLoss::Report, types, ..WriteOptions::default() };
     match convert_message(cell, source, target, STRICT, write) {
         Ok(converted) => Ok(converted),
-        Err(Error::Headers(direction, located)) => Err((direction, located.fault)),
+        Err(Error::Headers(direction, located)) => Err((direction, located.error)),
         Err(other) => panic!("{other}"),
     }
 }
 
 /// What gives values their kinds again: for each key that lost one a kind, or a list of them.
-fn kinds_of(backs: &[Back]) -> Asked {
-    let mut kinds: Vec<(WantedKey, Vec<Spelled>)> = vec![];
-    for back in backs.iter().filter(|back| backs.iter().any(|other| other.lost && other.key == back.key)) {
-        let kind = Spelled::parse(&back.kind).expect("it can be handed back");
-        match kinds.iter_mut().find(|(known, _)| *known == back.key) {
-            Some((_, each)) => each.push(kind),
-            None => kinds.push((back.key.clone(), vec![kind])),
+fn kinds_of(type_hints: &[TypeHint]) -> TypeOption {
+    let mut types: Vec<(WantedKey, Vec<EncodedType>)> = vec![];
+    for back in type_hints.iter().filter(|back| type_hints.iter().any(|other| other.lost && other.key == back.key)) {
+        let value_type = EncodedType::parse(&back.value_type).expect("it can be handed back");
+        match types.iter_mut().find(|(known, _)| *known == back.key) {
+            Some((_, each)) => each.push(value_type),
+            None => types.push((back.key.clone(), vec![value_type])),
         }
     }
-    let times = |each: Vec<Spelled>| match each.iter().all(|kind| *kind == each[0]) {
-        true => Times::Every(each[0]),
-        false => Times::Nth(each),
+    let times = |each: Vec<EncodedType>| match each.iter().all(|value_type| *value_type == each[0]) {
+        true => Occurrences::All(each[0]),
+        false => Occurrences::InOrder(each),
     };
-    Asked::Each(kinds.into_iter().map(|(key, each)| (key, times(each))).collect())
+    TypeOption::ByKey(types.into_iter().map(|(key, each)| (key, times(each))).collect())
 }
 
 /// A loss as a row tells it: code, message, header, key, kind and what was written.
@@ -54,7 +59,7 @@ type ToldLoss = (String, String, Option<i32>, Option<String>, Option<String>, Op
 
 fn told_loss(loss: &Loss) -> ToldLoss {
     let (header, written) = (loss.header.map(|header| header as i32), loss.written.map(str::to_string));
-    (loss.code.name().into(), loss.message.clone(), header, loss.key.clone(), loss.kind.clone(), written)
+    (loss.code.name().into(), loss.message.clone(), header, loss.key.clone(), loss.value_type.clone(), written)
 }
 
 fn losses_at(lists: &ArrayRef, row: usize) -> Vec<ToldLoss> {
@@ -74,17 +79,17 @@ fn losses_at(lists: &ArrayRef, row: usize) -> Vec<ToldLoss> {
 }
 
 /// What is said of kinds on the way from one format to another, if anything.
-fn kinds_between(source: Format, target: Format, spelling: Option<Spelling>) -> Asked {
-    match (source.info().kinds, target.info().kinds, spelling) {
-        (Kinds::None, Kinds::None, _) | (_, _, None) => Asked::Nothing,
-        (_, Kinds::None, Some(spelling)) => Asked::Spelled(spelling),
-        (Kinds::None, _, Some(_)) => Asked::Binary,
-        _ => Asked::Nothing,
+fn kinds_between(source: Format, target: Format, encoding: Option<Encoding>) -> TypeOption {
+    match (source.info().types, target.info().types, encoding) {
+        (TypeCodes::None, TypeCodes::None, _) | (_, _, None) => TypeOption::Unset,
+        (_, TypeCodes::None, Some(encoding)) => TypeOption::Untyped(encoding),
+        (TypeCodes::None, _, Some(_)) => TypeOption::Binary,
+        _ => TypeOption::Unset,
     }
 }
 
-fn spelling() -> impl Strategy<Value = Option<Spelling>> {
-    let little = Some(Spelling::Bytes(ByteOrder::Little));
+fn encoding() -> impl Strategy<Value = Option<Encoding>> {
+    let little = Some(Encoding::Bytes(ByteOrder::Little));
     prop::sample::select(vec![None, BIG, little, TEXT])
 }
 
@@ -92,13 +97,13 @@ proptest! {
     #![proptest_config(cases(96))]
 
     #[test]
-    fn converted_headers_come_back_or_are_named_as_lost(recipe in recipe(), spelling in spelling()) {
+    fn converted_headers_come_back_or_are_named_as_lost(recipe in recipe(), encoding in encoding()) {
         for source in formats_of_one() {
             let cell = recipe.near(source);
             let Ok(mut original) = read(source, &cell, STRICT) else { continue };
             let original = original.remove(0);
             for target in targets() {
-                comes_back(&cell, &original, source, target, spelling)?;
+                comes_back(&cell, &original, source, target, encoding)?;
             }
         }
     }
@@ -108,12 +113,12 @@ proptest! {
         recipes in prop::collection::vec(recipe(), 1..4),
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
         target in prop::sample::select(targets().collect::<Vec<_>>()),
-        spelling in spelling(),
+        encoding in encoding(),
     ) {
         let cells = recipes.iter().map(|recipe| recipe.near(source));
         let cells: Vec<_> = cells.collect();
-        let kinds = kinds_between(source, target, spelling);
-        let write = WriteOptions { on_loss: OnLoss::Report, kinds: kinds.clone(), ..WriteOptions::default() };
+        let types = kinds_between(source, target, encoding);
+        let write = WriteOptions { on_loss: OnLoss::Report, types: types.clone(), ..WriteOptions::default() };
         let verb = Convert { target, read: STRICT, write, on_error: OnError::Column };
         let made = apply(source, &verb, &cells).expect("nothing is raised");
         let column = |name: &str| made.as_struct().column_by_name(name).expect("it was asked for");
@@ -121,14 +126,14 @@ proptest! {
             let data = column("data").as_binary::<i32>();
             let data = data.is_valid(row).then(|| data.value(row).to_vec());
             let found = faults_at(column("error"), row);
-            match convert(cell, source, target, kinds.clone()) {
+            match convert(cell, source, target, types.clone()) {
                 Ok(converted) => {
                     prop_assert_eq!((data, found), (converted.data, vec![]));
                     let losses: Vec<_> = converted.losses.iter().map(told_loss).collect();
                     prop_assert_eq!(losses_at(column("losses"), row), losses);
                 }
                 // Of a cell with a fault what could be read is there.
-                Err((_, fault)) => prop_assert_eq!(found.first(), Some(&told(&fault))),
+                Err((_, error)) => prop_assert_eq!(found.first(), Some(&told(&error))),
             }
         }
     }
@@ -138,7 +143,7 @@ proptest! {
         for format in targets() {
             let cell = recipe.whole(format);
             let Ok(original) = read(format, &cell, STRICT) else { continue };
-            let converted = convert(&cell, format, format, Asked::Nothing).expect("nothing is wrong");
+            let converted = convert(&cell, format, format, TypeOption::Unset).expect("nothing is wrong");
             prop_assert_eq!(converted.losses, vec![]);
             let again = read(format, &converted.data.expect("there was a cell"), STRICT).expect("whole");
             prop_assert_eq!(without_checksum(again, format), without_checksum(original, format));
@@ -161,11 +166,11 @@ fn comes_back(
     original: &Message,
     source: Format,
     target: Format,
-    spelling: Option<Spelling>,
+    encoding: Option<Encoding>,
 ) -> Result<(), TestCaseError> {
     let pair = format!("{source:?} to {target:?}: {original:?}");
-    let there = convert(cell, source, target, kinds_between(source, target, spelling));
-    let there = there.map_err(|fault| TestCaseError::fail(format!("{pair}: {fault:?}")))?;
+    let there = convert(cell, source, target, kinds_between(source, target, encoding));
+    let there = there.map_err(|error| TestCaseError::fail(format!("{pair}: {error:?}")))?;
     let of = |losses: &[Loss], index: usize| -> Vec<Loss> {
         losses.iter().filter(|loss| loss.header == Some(index)).cloned().collect()
     };
@@ -181,7 +186,7 @@ fn comes_back(
         prop_assert_eq!(stayed, [0; 0], "{}", pair);
         return Ok(());
     };
-    let written = read(target, data, STRICT).map_err(|fault| TestCaseError::fail(format!("{pair}: {fault:?}")))?;
+    let written = read(target, data, STRICT).map_err(|error| TestCaseError::fail(format!("{pair}: {error:?}")))?;
     prop_assert_eq!(written[0].heads().len(), stayed.len(), "{} {:?}", pair, there.losses);
     for (field, value) in other_fields(source).zip(&original.fields) {
         let carried =
@@ -199,12 +204,12 @@ fn comes_back(
     if !source.info().is_target {
         return Ok(());
     }
-    let asked = match (source.info().kinds, target.info().kinds) {
-        (Kinds::None, _) => kinds_between(target, source, BIG),
-        _ => kinds_of(&there.backs),
+    let asked = match (source.info().types, target.info().types) {
+        (TypeCodes::None, _) => kinds_between(target, source, BIG),
+        _ => kinds_of(&there.type_hints),
     };
     let back = convert(data, target, source, asked)
-        .map_err(|fault| TestCaseError::fail(format!("{pair}, back: {fault:?}")))?;
+        .map_err(|error| TestCaseError::fail(format!("{pair}, back: {error:?}")))?;
     let Some(data) = &back.data else { return Ok(()) };
     let returned = read(source, data, STRICT).expect("converted cells are whole");
     let mut returned = returned[0].heads().iter();
@@ -214,7 +219,7 @@ fn comes_back(
         let again = if gone { None } else { returned.next() };
         // What was said to be lost beyond its kind need not come back.
         let head = &original.heads()[index];
-        if lost.iter().all(|loss| loss.kind.is_some()) {
+        if lost.iter().all(|loss| loss.value_type.is_some()) {
             prop_assert_eq!(again, Some(head), "{} there {:?} back {:?}", pair, there.losses, back.losses);
         }
     }
@@ -245,19 +250,19 @@ fn has_no_value(message: &Message, format: Format) -> bool {
 }
 
 /// What comes back of headers that go from one format to another, with the kinds that the losses name.
-fn there_and_back(heads: &[Head], source: Format, target: Format, spelling: Option<Spelling>) -> Vec<Head> {
+fn there_and_back(heads: &[Head], source: Format, target: Format, encoding: Option<Encoding>) -> Vec<Head> {
     let cell = write(source, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell");
-    let there = convert(&cell, source, target, kinds_between(source, target, spelling)).expect("whole");
-    let back = convert(&there.data.expect("a cell"), target, source, kinds_of(&there.backs)).expect("whole");
+    let there = convert(&cell, source, target, kinds_between(source, target, encoding)).expect("whole");
+    let back = convert(&there.data.expect("a cell"), target, source, kinds_of(&there.type_hints)).expect("whole");
     read(source, &back.data.expect("a cell"), STRICT).expect("whole")[0].heads().to_vec()
 }
 
-fn head(key: &str, kind: Scalar, bits: &[u8]) -> Head {
-    Head { key: key.into(), kind: Some(Kind::Named(kind)), value: Some(bits.to_vec()) }
+fn head(key: &str, value_type: Scalar, bits: &[u8]) -> Head {
+    Head { key: key.into(), value_type: Some(ValueType::Named(value_type)), value: Some(bits.to_vec()) }
 }
 
-const BIG: Option<Spelling> = Some(Spelling::Bytes(ByteOrder::Big));
-const TEXT: Option<Spelling> = Some(Spelling::Text);
+const BIG: Option<Encoding> = Some(Encoding::Bytes(ByteOrder::Big));
+const TEXT: Option<Encoding> = Some(Encoding::Text);
 
 #[test]
 fn a_string_key_that_spells_a_number_is_named_as_lost() {
@@ -282,19 +287,19 @@ fn a_message_without_a_time_becomes_a_value_of_no_time() {
     let fields = fields.chain([Held::Null, Held::Null, Held::Bytes(b"v".to_vec()), Held::Null]).collect();
     let message = Message { headers: None, fields };
     let cell = write(Format::Kip82Message, &message, WriteOptions::default()).expect("whole").expect("a cell");
-    let made = convert(&cell, Format::Kip82Message, Format::StreamsTimestamped, Asked::Nothing).expect("whole");
+    let made = convert(&cell, Format::Kip82Message, Format::StreamsTimestamped, TypeOption::Unset).expect("whole");
     let made = read(Format::StreamsTimestamped, &made.data.expect("a cell"), STRICT).expect("whole");
     assert_eq!(made[0].fields[0], Held::Number(-1));
 }
 
 #[test]
 fn bits_that_are_no_value_of_their_kind_come_back_or_are_left_out() {
-    for (kind, bits) in [(Scalar::Bool, &[2][..]), (Scalar::String, &[0xff]), (Scalar::Uint32, &[1])] {
-        let heads = [head("k", kind, bits)];
-        let target = if kind == Scalar::Uint32 { Format::Kip82Typed } else { Format::Kafka };
+    for (value_type, bits) in [(Scalar::Bool, &[2][..]), (Scalar::String, &[0xff]), (Scalar::Uint32, &[1])] {
+        let heads = [head("k", value_type, bits)];
+        let target = if value_type == Scalar::Uint32 { Format::Kip82Typed } else { Format::Kafka };
         let cell = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
-        let kinds = kinds_between(Format::Iggy2023, target, BIG);
-        let there = convert(&cell.expect("whole").expect("a cell"), Format::Iggy2023, target, kinds).expect("whole");
+        let types = kinds_between(Format::Iggy2023, target, BIG);
+        let there = convert(&cell.expect("whole").expect("a cell"), Format::Iggy2023, target, types).expect("whole");
         let left_out = there.losses[0].written.is_none();
         assert!(left_out || there_and_back(&heads, Format::Iggy2023, target, BIG) == heads, "{:?}", there.losses);
     }
@@ -311,7 +316,7 @@ fn a_nan_keeps_its_bits_or_is_named_as_lost() {
         kinds_between(Format::Iggy2023, Format::Kafka, TEXT),
     );
     let losses = there.expect("whole").losses;
-    let restores = losses[0].kind.is_some();
+    let restores = losses[0].value_type.is_some();
     assert!(!restores || there_and_back(&heads, Format::Iggy2023, Format::Kafka, TEXT) == heads, "{losses:?}");
 }
 

@@ -1,15 +1,15 @@
 //! Messages at random, as cells of every format, whole or nearly.
 
-use letterhead::ask::Asked;
 use letterhead::codec::{Codec, compress};
+use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::formats::checksum::crc32;
-use letterhead::kind::{Kind, Kinds, Scalar};
-use letterhead::mode::OnLoss;
-use letterhead::spelling::Spelling;
+use letterhead::report::OnLoss;
+use letterhead::traits::{Class, FieldType, Role, WriteOptions};
+use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
+use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use letterhead::varint;
-use letterhead::walk::{FieldType, Is, Role, WriteOptions};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -41,7 +41,7 @@ impl Parts {
 
     pub fn message(&self, format: Format) -> Message {
         let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map_or(Held::Null, Held::Bytes);
-        let held = |field: &letterhead::walk::Field| match (field.role, field.of) {
+        let held = |field: &letterhead::traits::Field| match (field.role, field.of) {
             (Role::Key, _) => bytes(&self.key),
             (Role::Payload, _) => bytes(&self.payload),
             (Role::Offset, FieldType::Natural) => Held::Number(self.offset.unsigned_abs().into()),
@@ -141,16 +141,16 @@ impl Edit {
 }
 
 /// How values get or lose their kinds where a test does not mind.
-pub fn kinds_for(format: Format) -> Asked {
-    match format.info().kinds {
-        Kinds::None => Asked::Spelled(Spelling::Bytes(ByteOrder::Big)),
-        _ => Asked::Binary,
+pub fn kinds_for(format: Format) -> TypeOption {
+    match format.info().types {
+        TypeCodes::None => TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big)),
+        _ => TypeOption::Binary,
     }
 }
 
 /// The message as far as the format carries it; no bytes where it has no cell.
 fn cell(message: &Message, format: Format) -> Vec<u8> {
-    let options = WriteOptions { on_loss: OnLoss::Drop, kinds: kinds_for(format), ..WriteOptions::default() };
+    let options = WriteOptions { on_loss: OnLoss::Drop, types: kinds_for(format), ..WriteOptions::default() };
     write(format, message, options).expect("whole messages are written").unwrap_or_default()
 }
 
@@ -291,17 +291,17 @@ fn record(parts: &Parts, delta: i32) -> Vec<u8> {
 }
 
 /// Every kind that a user can name, some without a name among them.
-pub fn kind() -> impl Strategy<Value = Kind> {
+pub fn value_type() -> impl Strategy<Value = ValueType> {
     let named: Vec<_> =
-        Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| Kind::Named(*scalar)).collect();
-    prop_oneof![9 => select(named), 1 => (16u8..).prop_map(Kind::Unnamed)]
+        Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| ValueType::Named(*scalar)).collect();
+    prop_oneof![9 => select(named), 1 => (16u8..).prop_map(ValueType::Unnamed)]
 }
 
 /// The bits of a value of a kind.
-fn value_of(kind: Kind) -> BoxedStrategy<Vec<u8>> {
-    match (kind, kind.width()) {
-        (Kind::Named(Scalar::Bool), _) => vec(0u8..2, 1).boxed(),
-        (Kind::Named(Scalar::String), _) => "[a-z0-9é]{1,4}".prop_map(String::into_bytes).boxed(),
+fn value_of(value_type: ValueType) -> BoxedStrategy<Vec<u8>> {
+    match (value_type, value_type.width()) {
+        (ValueType::Named(Scalar::Bool), _) => vec(0u8..2, 1).boxed(),
+        (ValueType::Named(Scalar::String), _) => "[a-z0-9é]{1,4}".prop_map(String::into_bytes).boxed(),
         (_, Some(width)) => vec(any::<u8>(), width).boxed(),
         (_, None) => vec(any::<u8>(), 1..6).boxed(),
     }
@@ -313,19 +313,19 @@ fn key() -> impl Strategy<Value = HeldKey> {
         3 => "[a-cé]{1,3}".prop_map(HeldKey::Text),
         4 => (-2i32..3).prop_map(|number| HeldKey::Text(number.to_string())),
         2 => prop_oneof![-2i32..3, any::<i32>()].prop_map(HeldKey::Int),
-        2 => kind().prop_flat_map(|kind| value_of(kind).prop_map(move |bits| HeldKey::typed(kind, &bits))),
+        2 => value_type().prop_flat_map(|value_type| value_of(value_type).prop_map(move |bits| HeldKey::typed(value_type, &bits))),
     ]
 }
 
 /// Headers that are whole, if not for every format.
 fn head() -> impl Strategy<Value = Head> {
-    let typed = kind().prop_flat_map(|kind| (Just(Some(kind)), value_of(kind).prop_map(Some)));
+    let typed = value_type().prop_flat_map(|value_type| (Just(Some(value_type)), value_of(value_type).prop_map(Some)));
     let value = prop_oneof![
         4 => typed,
         2 => vec(any::<u8>(), 0..5).prop_map(|bytes| (None, Some(bytes))),
         1 => Just((None, None)),
     ];
-    (key(), value).prop_map(|(key, (kind, value))| Head { key, kind, value })
+    (key(), value).prop_map(|(key, (value_type, value))| Head { key, value_type, value })
 }
 
 pub fn parts() -> impl Strategy<Value = Parts> {
@@ -367,26 +367,29 @@ pub fn recipe() -> impl Strategy<Value = Recipe> {
 /// Headers of every sort: too short, too long, of a kind that does not fit, with bits that are no value of it.
 pub fn any_head() -> impl Strategy<Value = Head> {
     let bytes = || prop_oneof![8 => vec(any::<u8>(), 0..5), 1 => vec(any::<u8>(), 255), 1 => vec(any::<u8>(), 256)];
-    let bits =
-        move || kind().prop_flat_map(move |kind| (Just(kind), prop_oneof![3 => value_of(kind), 1 => bytes().boxed()]));
+    let bits = move || {
+        value_type().prop_flat_map(move |value_type| {
+            (Just(value_type), prop_oneof![3 => value_of(value_type), 1 => bytes().boxed()])
+        })
+    };
     let key = prop_oneof![
         2 => "[a-c+é]{0,2}".prop_map(HeldKey::Text),
         1 => select(vec![255, 256, 300]).prop_map(|len: usize| HeldKey::Text("k".repeat(len))),
         3 => "[+-]?0?[0-9]{1,10}".prop_map(HeldKey::Text),
         2 => any::<i32>().prop_map(HeldKey::Int),
-        4 => bits().prop_map(|(kind, bits)| HeldKey::Typed(kind, bits)),
+        4 => bits().prop_map(|(value_type, bits)| HeldKey::Typed(value_type, bits)),
     ];
     let value = prop_oneof![
-        4 => bits().prop_map(|(kind, bits)| (Some(kind), Some(bits))),
+        4 => bits().prop_map(|(value_type, bits)| (Some(value_type), Some(bits))),
         2 => bytes().prop_map(|bytes| (None, Some(bytes))),
-        1 => option::of(kind()).prop_map(|kind| (kind, None)),
+        1 => option::of(value_type()).prop_map(|value_type| (value_type, None)),
     ];
-    (key, value).prop_map(|(key, (kind, value))| Head { key, kind, value })
+    (key, value).prop_map(|(key, (value_type, value))| Head { key, value_type, value })
 }
 
 /// The formats that the verbs for one message take.
 pub fn formats_of_one() -> impl Iterator<Item = Format> {
-    Format::ALL.iter().copied().filter(|format| format.info().is != Is::Batch)
+    Format::ALL.iter().copied().filter(|format| format.info().class != Class::Batch)
 }
 
 /// The formats that can be written.

@@ -2,15 +2,15 @@
 
 use letterhead::arrow::Decode;
 use letterhead::arrow::messages::Messages as MessagesVerb;
-use letterhead::error::{Code, Fault};
+use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
 use letterhead::limits::Limits;
-use letterhead::walk::ReadOptions;
+use letterhead::traits::ReadOptions;
 use proptest::prelude::*;
 
 use super::{InEveryMode, cases, is_batch};
 use crate::columns::apply;
-use crate::common::{STRICT, faults, read};
+use crate::common::{STRICT, errors, read};
 use crate::generated::recipe;
 
 fn with(limits: Limits) -> ReadOptions {
@@ -18,13 +18,13 @@ fn with(limits: Limits) -> ReadOptions {
 }
 
 /// What a column of one such cell raises.
-fn raised(format: Format, cell: &[u8], options: ReadOptions) -> Option<Fault> {
+fn raised(format: Format, cell: &[u8], options: ReadOptions) -> Option<ErrorDetail> {
     let cells = [cell.to_vec()];
     let made = match is_batch(format) {
         true => apply(format, &MessagesVerb { options, ..MessagesVerb::default() }, &cells),
         false => apply(format, &Decode { options, ..Decode::default() }, &cells),
     };
-    made.err().map(|(_, fault)| fault)
+    made.err().map(|(_, error)| error)
 }
 
 proptest! {
@@ -39,21 +39,21 @@ proptest! {
             let records = messages.len();
             let at = Limits { message_bytes: cell.len(), headers: most, records, ..Limits::DEFAULT };
             prop_assert_eq!(read(*format, &cell, with(at)), Ok(messages.clone()), "{:?}", format);
-            prop_assert_eq!(faults(*format, &cell, with(at)), vec![]);
+            prop_assert_eq!(errors(*format, &cell, with(at)), vec![]);
             prop_assert_eq!(raised(*format, &cell, with(at)), None);
 
             if let Some(less) = most.checked_sub(1) {
                 let options = with(Limits { headers: less, ..at });
-                let found = faults(*format, &cell, options);
+                let found = errors(*format, &cell, options);
                 let over = messages.iter().filter(|message| message.heads().len() > less).count();
                 prop_assert_eq!(found.len(), over, "{:?} {:?}", format, found);
-                prop_assert!(found.iter().all(|fault| fault.code == Code::LimitExceeded));
+                prop_assert!(found.iter().all(|error| error.code == Code::LimitExceeded));
                 prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
                 prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
             }
             if let Some(less) = records.checked_sub(1).filter(|_| is_batch(*format)) {
                 let options = with(Limits { records: less, ..at });
-                let found = faults(*format, &cell, options);
+                let found = errors(*format, &cell, options);
                 prop_assert_eq!(found.len(), 1, "{:?} {:?}", format, found);
                 prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, None, None));
                 prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
@@ -61,7 +61,7 @@ proptest! {
             }
             if let Some(less) = cell.len().checked_sub(1) {
                 let options = with(Limits { message_bytes: less, ..at });
-                let found = faults(*format, &cell, options);
+                let found = errors(*format, &cell, options);
                 prop_assert_eq!(found.len(), 1);
                 prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, Some(less), None));
                 prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());

@@ -20,18 +20,18 @@ use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
 use letterhead::arrow::{Decode, Select, Validate};
 use letterhead::cursor::Cursor;
-use letterhead::error::Fault;
+use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, WantedKey};
-use letterhead::kind::{Kind, Scalar};
-use letterhead::mode::{Exact, Fast, Labelled, OnLoss};
-use letterhead::op::inspect::{Inspect, Walked};
+use letterhead::op::inspect::{Inspect, ParseHeaders};
+use letterhead::report::{Exact, Fast, Labelled, OnLoss};
+use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
 use letterhead::types::Type;
-use letterhead::walk::{Batch, Discard, Envelope, Is, ReadOptions, walk_batch, walk_cell};
+use letterhead::value_type::{Scalar, ValueType};
 use proptest::prelude::*;
 
 use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
-use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, faults, read};
+use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, errors, read};
 use generated::{Recipe, recipe};
 
 const ALL_OPTIONS: [ReadOptions; 4] = [STRICT, LENIENT, STRICT_KINDS, ReadOptions { lenient: true, ..STRICT_KINDS }];
@@ -41,14 +41,14 @@ fn cases(count: u32) -> ProptestConfig {
 }
 
 fn is_batch(format: Format) -> bool {
-    format.info().is == Is::Batch
+    format.info().class == Class::Batch
 }
 
 /// What each mode finds in a cell. The fast one only says good or bad, and does not look at batches.
 struct Found {
     fast: Option<bool>,
-    exact: Vec<Fault>,
-    labelled: Vec<Fault>,
+    exact: Vec<ErrorDetail>,
+    labelled: Vec<ErrorDetail>,
 }
 
 struct InEveryMode<'a>(&'a [u8], ReadOptions);
@@ -56,22 +56,22 @@ struct InEveryMode<'a>(&'a [u8], ReadOptions);
 impl Visitor for InEveryMode<'_> {
     type Out = Found;
 
-    fn visit<E: Envelope>(self) -> Found {
+    fn visit<E: MessageFormat>(self) -> Found {
         let InEveryMode(cell, options) = self;
         let fast =
-            walk_cell::<E, _, _>(Cursor::new(cell), options, &mut Fast::new(OnLoss::Raise), &mut Discard).is_ok();
+            parse_message::<E, _, _>(Cursor::new(cell), options, &mut Fast::new(OnLoss::Raise), &mut Discard).is_ok();
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut exact, &mut Discard);
-        let _ = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
-        Found { fast: Some(fast), exact: exact.faults, labelled: labelled.exact.faults }
+        let _ = parse_message::<E, _, _>(Cursor::new(cell), options, &mut exact, &mut Discard);
+        let _ = parse_message::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
+        Found { fast: Some(fast), exact: exact.errors, labelled: labelled.exact.errors }
     }
 
-    fn visit_batch<B: Batch>(self) -> Found {
+    fn visit_batch<B: BatchFormat>(self) -> Found {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut Walked::<B>::new(options));
-        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut Walked::<B>::new(options));
-        Found { fast: None, exact: exact.faults, labelled: labelled.exact.faults }
+        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut ParseHeaders::<B>::new(options));
+        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+        Found { fast: None, exact: exact.errors, labelled: labelled.exact.errors }
     }
 }
 
@@ -86,9 +86,9 @@ fn near_cells(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
 }
 
 fn decoded(column: &ArrayRef, row: usize, format: Format) -> Message {
-    match format.info().is {
-        Is::Block => Message { headers: heads_at(column, row), fields: vec![] },
-        Is::Envelope | Is::Batch => message_at(column.as_struct(), row, format),
+    match format.info().class {
+        Class::Headers => Message { headers: heads_at(column, row), fields: vec![] },
+        Class::Message | Class::Batch => message_at(column.as_struct(), row, format),
     }
 }
 
@@ -105,8 +105,8 @@ proptest! {
     fn a_cell_that_is_made_whole_is_read(recipe in recipe()) {
         for format in Format::ALL {
             let cell = recipe.whole(*format);
-            let has_cell = !cell.is_empty() || format.info().is == Is::Block || is_batch(*format);
-            prop_assert_eq!(faults(*format, &cell, STRICT).is_empty(), has_cell, "{:?} {:02x?}", format, cell);
+            let has_cell = !cell.is_empty() || format.info().class == Class::Headers || is_batch(*format);
+            prop_assert_eq!(errors(*format, &cell, STRICT).is_empty(), has_cell, "{:?} {:02x?}", format, cell);
         }
     }
 
@@ -141,7 +141,7 @@ proptest! {
         for made_for in Format::ALL {
             let cell = recipe.near(*made_for);
             for format in Format::ALL {
-                let labels = format.visit(Inspect { cell: &cell, options: STRICT }).labels;
+                let labels = format.visit(Inspect { data: &cell, options: STRICT }).labels;
                 let mut at = 0;
                 for label in &labels {
                     prop_assert_eq!(label.start, at, "{:?} {:?}", format, labels);
@@ -176,8 +176,8 @@ proptest! {
     fn a_column_names_the_same_first_fault_as_its_cells(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
             let cells = near_cells(&recipes, *format);
-            let fault = |(row, cell): (usize, &Vec<u8>)| Some((row, read(*format, cell, STRICT).err()?));
-            let first = cells.iter().enumerate().find_map(fault);
+            let error = |(row, cell): (usize, &Vec<u8>)| Some((row, read(*format, cell, STRICT).err()?));
+            let first = cells.iter().enumerate().find_map(error);
             let raised = match is_batch(*format) {
                 true => apply(*format, &MessagesVerb::default(), &cells).err(),
                 false => apply(*format, &Decode::default(), &cells).err(),
@@ -195,13 +195,13 @@ proptest! {
                 true => apply(*format, &MessagesVerb { on_error: OnError::Column, ..Default::default() }, &cells),
                 false => apply(*format, &Decode { on_error: OnError::Column, ..Decode::default() }, &cells),
             }.expect("nothing is raised");
-            let errors = made.as_struct().column_by_name("error").expect("it was asked for");
+            let column = made.as_struct().column_by_name("error").expect("it was asked for");
             for (row, cell) in cells.iter().enumerate() {
-                let faults: Vec<_> = faults(*format, cell, STRICT).iter().map(told).collect();
-                prop_assert_eq!(&faults_at(&validated, row), &faults, "{:?}", format);
+                let errors: Vec<_> = errors(*format, cell, STRICT).iter().map(told).collect();
+                prop_assert_eq!(&faults_at(&validated, row), &errors, "{:?}", format);
                 let rows = if is_batch(*format) { rows_of(&made, row) } else { vec![row] };
-                let found: Vec<_> = rows.into_iter().flat_map(|row| faults_at(errors, row)).collect();
-                prop_assert_eq!(found, faults, "{:?}", format);
+                let found: Vec<_> = rows.into_iter().flat_map(|row| faults_at(column, row)).collect();
+                prop_assert_eq!(found, errors, "{:?}", format);
             }
         }
     }
@@ -214,7 +214,7 @@ fn wants(format: Format, of: &str) -> Vec<Want> {
     let keys = match format.info().keys {
         KeyForm::Int => [WantedKey::Int(0), WantedKey::Int(-1)],
         KeyForm::Text => ["0", "a"].map(|key| WantedKey::Text(key.into())),
-        KeyForm::Typed => [WantedKey::Text("0".into()), WantedKey::Typed(Kind::Named(Scalar::Int8), vec![0])],
+        KeyForm::Typed => [WantedKey::Text("0".into()), WantedKey::Typed(ValueType::Named(Scalar::Int8), vec![0])],
     };
     let want = |key: &WantedKey, repeat| Want {
         output: format!("{key} {repeat:?}"),
@@ -235,7 +235,7 @@ proptest! {
         recipes in prop::collection::vec(recipe(), 1..4),
         of in prop::sample::select(TYPES.to_vec()),
     ) {
-        for format in Format::ALL.iter().copied().filter(|format| format.info().is == Is::Block) {
+        for format in Format::ALL.iter().copied().filter(|format| format.info().class == Class::Headers) {
             let cells = whole_cells(&recipes, format);
             let lists = apply(format, &Decode::default(), &cells).expect("whole");
             let verb = Select { wants: wants(format, of), on_error: OnError::Column, ..Select::default() };
@@ -247,8 +247,8 @@ proptest! {
             }
             // A list has no bytes to point at.
             let without_bytes = |made: &ArrayRef, row| -> Vec<_> {
-                let faults = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
-                faults.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
+                let errors = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
+                errors.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
             };
             for row in 0..cells.len() {
                 prop_assert_eq!(without_bytes(&from_bytes, row), without_bytes(&from_lists, row), "{:?}", format);
@@ -284,7 +284,7 @@ proptest! {
                         prop_assert!(is_beginning(&messages, &whole), "{:?} {} {:02x?}", format, len, cell);
                     }
                 }
-                prop_assert_eq!(faults(*format, part, STRICT).is_empty(), read(*format, part, STRICT).is_ok());
+                prop_assert_eq!(errors(*format, part, STRICT).is_empty(), read(*format, part, STRICT).is_ok());
             }
         }
     }

@@ -4,15 +4,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Convert, Decode, Encode, Select, Validate, Verb};
-use letterhead::ask::Asked;
+use letterhead::arrow::{Convert, Decode, Encode, Operation, Select, Validate};
+use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::header::{KeyForm, WantedKey};
-use letterhead::mode::OnLoss;
-use letterhead::spelling::Spelling;
+use letterhead::report::OnLoss;
+use letterhead::traits::{Class, ReadOptions, WriteOptions};
+use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
 use letterhead::value::ByteOrder;
-use letterhead::walk::{Is, ReadOptions, WriteOptions};
 use proptest::prelude::*;
 
 use crate::cases;
@@ -30,7 +30,7 @@ fn among_others(cells: &[Vec<u8>]) -> BinaryArray {
     BinaryArray::from_opt_vec(all).slice(0, 2 * cells.len())
 }
 
-fn same_alone<V: Verb>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, TestCaseError> {
+fn same_alone<V: Operation>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, TestCaseError> {
     let made = apply_to(format, verb, &among_others(cells)).expect("errors are in a column, or there are none");
     let null = apply_to(format, verb, &BinaryArray::new_null(1)).expect("no message is no error");
     for (row, cell) in cells.iter().enumerate() {
@@ -55,11 +55,11 @@ fn select(format: Format) -> Select {
     Select { wants, on_error: OnError::Column, ..Select::default() }
 }
 
-const BIG: Spelling = Spelling::Bytes(ByteOrder::Big);
+const BIG: Encoding = Encoding::Bytes(ByteOrder::Big);
 
 /// Whether it makes sense to ask a format for values like that.
-fn takes(target: Format, kinds: &Asked) -> bool {
-    kinds.check(target.info().name, target.info().kinds).is_ok()
+fn takes(target: Format, types: &TypeOption) -> bool {
+    types.check(target.info().name, target.info().types).is_ok()
 }
 
 /// Whether keys of a source have a form that a format takes as it is.
@@ -95,11 +95,11 @@ proptest! {
     fn a_row_is_converted_alike_alone_and_among_others(
         recipes in prop::collection::vec(recipe(), 1..4),
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
-        kinds in prop::sample::select(vec![Asked::Nothing, Asked::Binary, Asked::Spelled(BIG)]),
+        types in prop::sample::select(vec![TypeOption::Unset, TypeOption::Binary, TypeOption::Untyped(BIG)]),
     ) {
         let cells = [whole_cells(&recipes, source), near_cells(&recipes, source)].concat();
-        for target in targets().filter(|target| takes(*target, &kinds)) {
-            let write = WriteOptions { kinds: kinds.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
+        for target in targets().filter(|target| takes(*target, &types)) {
+            let write = WriteOptions { types: types.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
             let verb = Convert { target, read: ReadOptions::default(), write, on_error: OnError::Column };
             same_alone(source, &verb, &cells)?;
         }
@@ -109,16 +109,16 @@ proptest! {
     fn lists_are_written_alike_alone_and_among_others(
         recipes in prop::collection::vec(recipe(), 1..4),
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
-        kinds in prop::sample::select(vec![Asked::Nothing, Asked::Binary, Asked::Spelled(BIG)]),
+        types in prop::sample::select(vec![TypeOption::Unset, TypeOption::Binary, TypeOption::Untyped(BIG)]),
     ) {
         // Kinds that another format has, values of any size under them, and keys with kinds and without.
         let cells = whole_cells(&recipes, source);
         // What is repeated lies behind what is looked at.
         let all: Vec<_> = std::iter::repeat_n(&cells, 50).flatten().cloned().collect();
         let lists = headers_of(&apply(source, &Decode::default(), &all).expect("whole"));
-        let is_asked = |target: &Format| target.info().is == Is::Block && takes(*target, &kinds);
+        let is_asked = |target: &Format| target.info().class == Class::Headers && takes(*target, &types);
         for target in targets().filter(|target| is_asked(target) && has_keys_of(*target, source)) {
-            let options = WriteOptions { kinds: kinds.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
+            let options = WriteOptions { types: types.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
             let verb = Encode { options };
             let alone = cells.iter().map(|cell| {
                 let list = headers_of(&apply(source, &Decode::default(), std::slice::from_ref(cell)).expect("whole"));

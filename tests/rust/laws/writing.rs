@@ -1,16 +1,16 @@
 //! What is written is read as it was, and what a reader would refuse is not written.
 
 use letterhead::arrow::{Decode, Encode};
-use letterhead::ask::Asked;
 use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::header::KeyForm;
-use letterhead::kind::{Kind, Kinds, Scalar};
-use letterhead::walk::WriteOptions;
+use letterhead::traits::WriteOptions;
+use letterhead::type_option::TypeOption;
+use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;
 
 use crate::columns::{apply, apply_to};
-use crate::common::{Head, HeldKey, Message, STRICT, faults, read, write};
+use crate::common::{Head, HeldKey, Message, STRICT, errors, read, write};
 use crate::generated::{any_head, kinds_for, parts, recipe, targets};
 use crate::{cases, whole_cells};
 
@@ -24,7 +24,7 @@ proptest! {
             for cell in &cells {
                 let message = read(format, cell, STRICT).expect("whole").remove(0);
                 let written = write(format, &message, WriteOptions::default());
-                let said = |fault| TestCaseError::fail(format!("{format:?}: {fault:?} {cell:02x?}"));
+                let said = |error| TestCaseError::fail(format!("{format:?}: {error:?} {cell:02x?}"));
                 let written = written.map_err(said)?.expect("there was a cell");
                 prop_assert_eq!(read(format, &written, STRICT), Ok(vec![message]));
             }
@@ -38,18 +38,18 @@ proptest! {
 /// A header as a format that carries it has it.
 fn as_carried(head: &Head, format: Format) -> Head {
     let key = match &head.key {
-        HeldKey::Typed(kind, bits) => HeldKey::typed(*kind, bits),
+        HeldKey::Typed(value_type, bits) => HeldKey::typed(*value_type, bits),
         other => other.clone(),
     };
     let key = match (format.info().keys, &key) {
         (KeyForm::Int, HeldKey::Text(text)) => HeldKey::Int(text.parse().expect("a decimal int32")),
         _ => key,
     };
-    let kind = match format.info().kinds {
-        Kinds::None => None,
-        _ => head.value.as_ref().map(|_| head.kind.unwrap_or(Kind::Named(Scalar::Binary))),
+    let value_type = match format.info().types {
+        TypeCodes::None => None,
+        _ => head.value.as_ref().map(|_| head.value_type.unwrap_or(ValueType::Named(Scalar::Binary))),
     };
-    Head { key, kind, value: head.value.clone() }
+    Head { key, value_type, value: head.value.clone() }
 }
 
 proptest! {
@@ -61,13 +61,13 @@ proptest! {
         parts in parts(),
     ) {
         for format in targets() {
-            for kinds in [Asked::Nothing, kinds_for(format)] {
-                let options = WriteOptions { kinds, ..WriteOptions::default() };
+            for types in [TypeOption::Unset, kinds_for(format)] {
+                let options = WriteOptions { types, ..WriteOptions::default() };
                 let mut message = parts.message(format);
                 message.headers = Some(heads.clone());
                 let Ok(Some(cell)) = write(format, &message, options) else { continue };
                 let read = read(format, &cell, STRICT);
-                let read = read.map_err(|fault| TestCaseError::fail(format!("{format:?} {heads:?}: {fault:?}")))?;
+                let read = read.map_err(|error| TestCaseError::fail(format!("{format:?} {heads:?}: {error:?}")))?;
                 let carried: Vec<_> = heads.iter().map(|head| as_carried(head, format)).collect();
                 prop_assert_eq!(read[0].heads(), &carried[..], "{:?}", format);
             }
@@ -86,15 +86,15 @@ fn headers_of_a_compressed_message_are_refused_by_readers_as_by_writers() {
     cell[11] = cell.len() as u8 - 12;
     let crc = letterhead::formats::checksum::crc32(&cell[16..]);
     cell[12..16].copy_from_slice(&crc.to_be_bytes());
-    let codes: Vec<_> = faults(Format::Kip82MessageInt, &cell, STRICT).iter().map(|fault| fault.code).collect();
+    let codes: Vec<_> = errors(Format::Kip82MessageInt, &cell, STRICT).iter().map(|error| error.code).collect();
     assert_eq!(codes, [Code::BadAttributes]);
 }
 
 /// What `iggy` says to a header with this key.
-fn refused_key(kind: Scalar, bits: &[u8]) -> Option<Code> {
-    let key = HeldKey::Typed(Kind::Named(kind), bits.to_vec());
-    let head = Head { key, kind: Some(Kind::Named(Scalar::Binary)), value: Some(vec![1]) };
-    write(Format::Iggy, &Message::block(vec![head]), WriteOptions::default()).err().map(|fault| fault.code)
+fn refused_key(value_type: Scalar, bits: &[u8]) -> Option<Code> {
+    let key = HeldKey::Typed(ValueType::Named(value_type), bits.to_vec());
+    let head = Head { key, value_type: Some(ValueType::Named(Scalar::Binary)), value: Some(vec![1]) };
+    write(Format::Iggy, &Message::block(vec![head]), WriteOptions::default()).err().map(|error| error.code)
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use letterhead::amqp::{has, read};
 use letterhead::error::Code;
-use letterhead::kind::Scalar;
-use letterhead::value::{Misfit, Value};
+use letterhead::value::{InvalidValue, Value};
+use letterhead::value_type::Scalar;
 
 fn reads(scalar: Scalar, bytes: &[u8]) -> Option<Value<'_>> {
     read(scalar, bytes).unwrap()
 }
 
 fn fails(scalar: Scalar, bytes: &[u8]) -> (Code, usize, String) {
-    let Misfit { code, within, message } = *read(scalar, bytes).unwrap_err();
+    let InvalidValue { code, within, message } = *read(scalar, bytes).unwrap_err();
     (code, within, message)
 }
 

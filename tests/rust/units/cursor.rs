@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use letterhead::cursor::Cursor;
 use letterhead::error::Code;
-use letterhead::mode::{Exact, Stop};
+use letterhead::report::{Exact, Stop};
 
 #[test]
 fn taking_more_than_is_left_is_truncated_where_it_begins() {
-    let mut mode = Exact::default();
+    let mut report = Exact::default();
     let mut cursor = Cursor::new(&[1, 2, 3]);
-    assert_eq!(cursor.take(2, "key", &mut mode), Ok(&[1u8, 2][..]));
-    assert_eq!(cursor.take(2, "key", &mut mode), Err(Stop));
-    let fault = &mode.faults[0];
-    assert_eq!((fault.code, fault.byte), (Code::Truncated, Some(2)));
-    assert_eq!(fault.message, "key takes 2 bytes and 1 is left");
+    assert_eq!(cursor.take(2, "key", &mut report), Ok(&[1u8, 2][..]));
+    assert_eq!(cursor.take(2, "key", &mut report), Err(Stop));
+    let error = &report.errors[0];
+    assert_eq!((error.code, error.byte), (Code::Truncated, Some(2)));
+    assert_eq!(error.message, "key takes 2 bytes and 1 is left");
 }
 
 #[test]
@@ -33,9 +33,9 @@ fn a_cursor_over_a_cell_keeps_to_the_cell_and_to_the_buffer() {
 
 #[test]
 fn a_split_cursor_cannot_read_past_its_own_end() {
-    let mut mode = Exact::default();
+    let mut report = Exact::default();
     let mut cursor = Cursor::new(&[0, 0, 0, 0]);
-    let mut part = cursor.split(2, "block", &mut mode).unwrap();
-    assert!(part.take(3, "key", &mut mode).is_err());
+    let mut part = cursor.split(2, "block", &mut report).unwrap();
+    assert!(part.take(3, "key", &mut report).is_err());
     assert_eq!(cursor.remaining(), 2);
 }

@@ -1,10 +1,10 @@
 //! Errors and their messages.
 
-use letterhead::error::{Code, Fault, Located, suggestion, unknown_name};
+use letterhead::error::{Code, ErrorDetail, Located, suggestion, unknown_name};
 
 #[test]
 fn a_located_fault_says_what_then_where() {
-    let fault = Fault {
+    let error = ErrorDetail {
         code: Code::NegativeLength,
         message: "key length -1 is negative".into(),
         byte: Some(41),
@@ -12,7 +12,7 @@ fn a_located_fault_says_what_then_where() {
         key: None,
         column: None,
     };
-    let located = Located { format: "kafka", row: Some(7), fault };
+    let located = Located { format: "kafka", row: Some(7), error };
     assert_eq!(located.to_string(), "kafka: header 3: key length -1 is negative (byte 41, row 7)");
 }
 

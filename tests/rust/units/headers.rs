@@ -7,7 +7,7 @@ use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::DecodeMessage;
-use letterhead::walk::{Block, ReadOptions};
+use letterhead::traits::{HeadersFormat, ReadOptions};
 
 #[test]
 fn an_encoded_surrogate_is_one_replacement() {
@@ -21,14 +21,14 @@ fn an_encoded_surrogate_is_one_replacement() {
     ];
     for (bytes, text) in cases {
         let cell = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
-        let message = Format::Kafka.visit(DecodeMessage { cell: &cell, options }).unwrap();
+        let message = Format::Kafka.visit(DecodeMessage { data: &cell, options }).unwrap();
         assert_eq!(message.headers.unwrap()[0].key.to_string(), text);
     }
 }
 
 #[test]
 fn integer_keys_are_sorted_by_their_bytes_on_the_wire() {
-    let key = |number: i32| Header { index: 0, key: Key::Int(number), kind: None, value: None, at: None };
+    let key = |number: i32| Header { index: 0, key: Key::Int(number), value_type: None, value: None, at: None };
     let compare = Iggy::CANONICAL.unwrap();
     assert_eq!(compare(&key(256), &key(1)), Ordering::Less);
     assert_eq!(compare(&key(2), &key(1)), Ordering::Greater);
@@ -38,7 +38,7 @@ fn integer_keys_are_sorted_by_their_bytes_on_the_wire() {
 fn values_are_described_without_control_characters() {
     for (value, text) in [(&b"acme"[..], "\"acme\""), (b"\x1b[2J", "4 bytes"), (&[0xff], "1 byte")] {
         let cell = [&[2, 2, b'k', 2 * value.len() as u8], value].concat();
-        let found = Format::Kafka.visit(Inspect { cell: &cell, options: ReadOptions::default() });
+        let found = Format::Kafka.visit(Inspect { data: &cell, options: ReadOptions::default() });
         assert_eq!(found.labels.last().unwrap().text, text);
     }
 }

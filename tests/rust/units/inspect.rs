@@ -2,10 +2,10 @@
 
 use letterhead::format::Format;
 use letterhead::op::inspect::{Inspect, Inspection};
-use letterhead::walk::ReadOptions;
+use letterhead::traits::ReadOptions;
 
 fn inspect(cell: &[u8], format: &str) -> Inspection {
-    Format::named(format).unwrap().visit(Inspect { cell, options: ReadOptions::default() })
+    Format::named(format).unwrap().visit(Inspect { data: cell, options: ReadOptions::default() })
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn every_byte_has_one_label_even_where_the_bytes_are_bad() {
     let cell = [0x0c, 0x02, 0x06, 0x6b, 0x65, 0x79, 0x01, 0, 0, 0, 0, 0, 0, 0, 9, 0xaa];
     for format in Format::ALL {
         for len in 0..=cell.len() {
-            let found = format.visit(Inspect { cell: &cell[..len], options: ReadOptions::default() });
+            let found = format.visit(Inspect { data: &cell[..len], options: ReadOptions::default() });
             let mut at = 0;
             for label in &found.labels {
                 assert_eq!(label.start, at);
@@ -32,12 +32,12 @@ fn fields_carry_their_meaning() {
         fields,
         [("header count", "1"), ("key length", "3"), ("key", "\"key\""), ("value length", "1"), ("value", "\"a\"")]
     );
-    assert!(found.faults.is_empty());
+    assert!(found.errors.is_empty());
 }
 
 #[test]
 fn bytes_after_a_break_are_not_read() {
     let found = inspect(&[0x02, 0x07, 0x6b], "kafka");
     assert_eq!(found.labels.last().unwrap().field, "not read");
-    assert_eq!(found.faults[0].byte, Some(1));
+    assert_eq!(found.errors[0].byte, Some(1));
 }

@@ -10,9 +10,9 @@ use super::frame::{Kip82, Rules, Typed, Types, Varint};
 use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
-use super::{Block, COPY, SLACK, Span};
-use crate::kind::{Kind, Kinds, Scalar};
+use super::{COPY, RowBlock, SLACK, Span};
 use crate::value::ByteOrder;
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 type Header = (Vec<u8>, Option<Vec<u8>>);
 
@@ -66,8 +66,8 @@ impl Rows {
         Rows::new(&rows.iter().cloned().map(Some).collect::<Vec<_>>())
     }
 
-    fn block(&self) -> Block<'_> {
-        let mut block = Block::new();
+    fn block(&self) -> RowBlock<'_> {
+        let mut block = RowBlock::new();
         for place in &self.places {
             let span = place.map(|(start, end)| Span::new(&self.buffer, start, end).expect("there is slack"));
             block.push(span, place.map_or(0, |(start, end)| end - start));
@@ -215,7 +215,7 @@ fn select_finds_the_values_of_wanted_keys() {
         wanted(1, b"k", Keep::First),
         wanted(2, &long, Keep::Last),
         wanted(3, b"", Keep::Last),
-        wanted(4, b"route", Keep::Every),
+        wanted(4, b"route", Keep::All),
     ])
     .unwrap();
     let value = |text: &[u8]| Some(text.to_vec());
@@ -256,7 +256,7 @@ fn strings(parts: &[Vec<u8>]) -> (Vec<i32>, Vec<u8>) {
 }
 
 const RULES: Rules =
-    Rules { given: None, untyped: None, drops: false, refuses_nulls: false, most_bytes: i32::MAX as usize };
+    Rules { given: None, untyped: None, drops: false, refuses_nulls: false, max_bytes: i32::MAX as usize };
 
 #[test]
 fn headers_of_all_lengths_are_encoded() {
@@ -325,14 +325,14 @@ struct Iggy;
 
 impl Types for Iggy {
     const TYPED_KEYS: bool = true;
-    const CODES: Kinds = Kinds::Iggy;
+    const CODES: TypeCodes = TypeCodes::Iggy;
 }
 
-fn typed(headers: &[(Kind, Vec<u8>, Kind, Vec<u8>)]) -> Vec<u8> {
+fn typed(headers: &[(ValueType, Vec<u8>, ValueType, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (key_type, key, value_type, value) in headers {
         for (of, part) in [(key_type, key), (value_type, value)] {
-            out.push(Kinds::Iggy.code(*of).unwrap());
+            out.push(TypeCodes::Iggy.code(*of).unwrap());
             out.extend((part.len() as u32).to_le_bytes());
             out.extend(part);
         }
@@ -342,7 +342,7 @@ fn typed(headers: &[(Kind, Vec<u8>, Kind, Vec<u8>)]) -> Vec<u8> {
 
 #[test]
 fn typed_headers_are_decoded_and_written_back() {
-    let (string, int32, other) = (TEXT, Kind::Named(Scalar::Int32), Kind::Unnamed(200));
+    let (string, int32, other) = (TEXT, ValueType::Named(Scalar::Int32), ValueType::Unnamed(200));
     let headers: Vec<_> = [1, 63, 64, 65, 128, 255]
         .into_iter()
         .flat_map(|len| {
@@ -382,7 +382,7 @@ fn typed_headers_are_decoded_and_written_back() {
 
 #[test]
 fn typed_headers_that_are_not_regular_are_left() {
-    let (string, int32) = (TEXT, Kind::Named(Scalar::Int32));
+    let (string, int32) = (TEXT, ValueType::Named(Scalar::Int32));
     let good = (int32, vec![1, 0, 0, 0], int32, vec![1, 2, 3, 4]);
     let bad = [
         (string, vec![], string, vec![1]),
@@ -400,7 +400,7 @@ fn typed_headers_that_are_not_regular_are_left() {
 fn a_block_is_written_in_another_layout() {
     let headers = [(text(3), Some(text(70))), (text(70), None), (text(0), Some(vec![]))];
     let rows = Rows::of(&[written(&headers), vec![], written(&headers[1..]), vec![1], written(&headers)]);
-    let binary = Rules { given: Some(Kind::Named(Scalar::Binary)), ..RULES };
+    let binary = Rules { given: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut scratch = Scratch::default();
     let mut out = Runs::default();
     assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 3);
@@ -418,7 +418,8 @@ fn a_block_is_written_in_another_layout() {
 
 #[test]
 fn a_block_loses_its_types() {
-    let (int32, bool, other) = (Kind::Named(Scalar::Int32), Kind::Named(Scalar::Bool), Kind::Unnamed(200));
+    let (int32, bool, other) =
+        (ValueType::Named(Scalar::Int32), ValueType::Named(Scalar::Bool), ValueType::Unnamed(200));
     let header = |of, value: &[u8]| (TEXT, text(70), of, value.to_vec());
     let good = [header(int32, &[1, 2, 3, 4]), header(TEXT, &text(200)), header(bool, &[1]), header(other, &[0xff])];
     let untyped = |number: &[u8]| {
@@ -520,7 +521,7 @@ proptest! {
         prop_assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), SEEN, &mut out), done);
         let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
         prop_assert_eq!(runs(out), plain.collect::<Vec<_>>());
-        let keys = Keys::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::Every)]).unwrap();
+        let keys = Keys::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::All)]).unwrap();
         let mut hits = Hits::default();
         hits.clear(2);
         prop_assert_eq!(select::<Varint>(&rows.block(), MANY, &mut Scratch::default(), &keys, &mut hits), done);

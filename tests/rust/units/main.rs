@@ -1,7 +1,6 @@
 //! The modules that formats and operations stand on, each through its public functions.
 
 mod amqp;
-mod ask;
 mod codec;
 mod cursor;
 mod error;
@@ -9,10 +8,11 @@ mod format;
 mod header;
 mod headers;
 mod inspect;
-mod kind;
 mod layers;
 mod limits;
 mod log_index;
-mod mode;
+mod report;
+mod type_option;
 mod types;
+mod value_type;
 mod varint;

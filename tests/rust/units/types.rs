@@ -1,15 +1,15 @@
 //! Types by name, and values read as one of them.
 
 use letterhead::arrow::types::Dialect;
+use letterhead::encoding::{Encoding, untyped};
 use letterhead::error::{Code, Error};
-use letterhead::kind::{Kind, Scalar};
-use letterhead::spelling::{Spelling, untyped};
 use letterhead::types::Type;
 use letterhead::value::{ByteOrder, Value, uuid_digits};
+use letterhead::value_type::{Scalar, ValueType};
 
 fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Value<'a>, Code> {
     let read = Type::parse(name).unwrap().read(bytes, Dialect::Arrow);
-    read.map(|value| value.expect("only AMQP has a null")).map_err(|misfit| misfit.code)
+    read.map(|value| value.expect("only AMQP has a null")).map_err(|invalid| invalid.code)
 }
 
 #[test]
@@ -78,15 +78,15 @@ fn spark_counts_microseconds() {
     assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Some(Value::Int(i64::MAX))));
     let amqp = Type::parse("timestamp_ms:amqp").unwrap();
     let bytes = [&[0x83][..], &i64::MAX.to_be_bytes()].concat();
-    let misfit = amqp.read(&bytes, Dialect::Spark).unwrap_err();
-    assert_eq!((misfit.code, misfit.within), (Code::OutOfRange, 1));
+    let invalid = amqp.read(&bytes, Dialect::Spark).unwrap_err();
+    assert_eq!((invalid.code, invalid.within), (Code::OutOfRange, 1));
 }
 
 #[test]
 fn the_kind_decides_but_bytes_may_be_amqp() {
     let amqp = Type::parse("int64:amqp").unwrap();
-    let (long, binary) = (Kind::Named(Scalar::Int64), Kind::Named(Scalar::Binary));
-    assert!(amqp.accepts(long) && amqp.accepts(binary) && !amqp.accepts(Kind::Named(Scalar::Int32)));
+    let (long, binary) = (ValueType::Named(Scalar::Int64), ValueType::Named(Scalar::Binary));
+    assert!(amqp.accepts(long) && amqp.accepts(binary) && !amqp.accepts(ValueType::Named(Scalar::Int32)));
     assert_eq!(amqp.under(long, ByteOrder::Little), Type::parse("int64:le").unwrap());
     assert_eq!(amqp.under(binary, ByteOrder::Little), amqp);
     assert!(!Type::parse("int64").unwrap().accepts(binary));
@@ -105,16 +105,16 @@ fn a_suffix_only_where_there_is_a_spelling_to_choose() {
 #[test]
 fn typed_values_are_spelled_as_asked_and_read_back() {
     for (name, bits) in [("int32", vec![0, 0, 1, 2]), ("float64", 0.1f64.to_be_bytes().to_vec()), ("bool", vec![1])] {
-        let kind = Kind::parse(name).unwrap();
-        for (suffix, spelling) in [
-            ("be", Spelling::Bytes(ByteOrder::Big)),
-            ("le", Spelling::Bytes(ByteOrder::Little)),
-            ("text", Spelling::Text),
+        let value_type = ValueType::parse(name).unwrap();
+        for (suffix, encoding) in [
+            ("be", Encoding::Bytes(ByteOrder::Big)),
+            ("le", Encoding::Bytes(ByteOrder::Little)),
+            ("text", Encoding::Text),
         ] {
-            let written = untyped(kind, &bits, spelling).unwrap();
+            let written = untyped(value_type, &bits, encoding).unwrap();
             assert_eq!(read(&format!("{name}:{suffix}"), &written), read(name, &bits), "{name}:{suffix}");
         }
-        let short = untyped(kind, &[], Spelling::Bytes(ByteOrder::Big)).unwrap_err();
+        let short = untyped(value_type, &[], Encoding::Bytes(ByteOrder::Big)).unwrap_err();
         assert_eq!(short.code, Code::WrongSize);
     }
 }

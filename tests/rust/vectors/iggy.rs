@@ -1,13 +1,13 @@
 //! The lines that the crates of Apache Iggy made of headers.
 
 use letterhead::arrow::types::Dialect;
-use letterhead::error::{Code, Fault};
+use letterhead::encoding::Encoding;
+use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
-use letterhead::kind::{Kind, Scalar};
-use letterhead::spelling::Spelling;
+use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::types::{Coding, Type};
 use letterhead::value::ByteOrder;
-use letterhead::walk::{ReadOptions, WriteOptions};
+use letterhead::value_type::{Scalar, ValueType};
 use serde_json::Value;
 
 use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS};
@@ -16,31 +16,31 @@ use crate::{array, bytes, lines};
 const CANONICAL: fn() -> WriteOptions = || WriteOptions { canonical: true, ..WriteOptions::default() };
 
 /// A value of the crate's as bits: of a kind with a fixed size it lies the other way round.
-fn bits(kind: Kind, mut bytes: Vec<u8>) -> Vec<u8> {
-    if kind.width().is_some() {
+fn bits(value_type: ValueType, mut bytes: Vec<u8>) -> Vec<u8> {
+    if value_type.width().is_some() {
         bytes.reverse();
     }
     bytes
 }
 
-fn field(value: &Value) -> (Kind, Vec<u8>) {
-    let kind = match value["kind"].as_str().expect("a kind") {
-        "raw" => Kind::Named(Scalar::Binary),
-        name => Kind::parse(name).expect("a known kind"),
+fn field(value: &Value) -> (ValueType, Vec<u8>) {
+    let value_type = match value["kind"].as_str().expect("a kind") {
+        "raw" => ValueType::Named(Scalar::Binary),
+        name => ValueType::parse(name).expect("a known kind"),
     };
-    (kind, bits(kind, bytes(&value["hex"])))
+    (value_type, bits(value_type, bytes(&value["hex"])))
 }
 
 pub fn heads(entries: &Value) -> Vec<Head> {
     let head = |entry: &Value| {
         let (key_type, key) = field(&entry["key"]);
-        let (kind, value) = field(&entry["value"]);
-        Head { key: HeldKey::typed(key_type, &key), kind: Some(kind), value: Some(value) }
+        let (value_type, value) = field(&entry["value"]);
+        Head { key: HeldKey::typed(key_type, &key), value_type: Some(value_type), value: Some(value) }
     };
     array(entries).iter().map(head).collect()
 }
 
-fn read_block(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Head>, Fault> {
+fn read_block(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Head>, ErrorDetail> {
     common::read(format, cell, options).map(|mut messages| messages.remove(0).headers.expect("a block has headers"))
 }
 
@@ -58,13 +58,13 @@ fn unique(headers: &[Head]) -> Vec<Head> {
 
 /// The place of a key among the keys of the crates' outcomes: by its code, then by its bytes as they lie.
 fn place(head: &Head) -> (u8, Vec<u8>) {
-    let (kind, key) = match &head.key {
-        HeldKey::Text(text) => (Kind::Named(Scalar::String), text.as_bytes().to_vec()),
-        HeldKey::Int(number) => (Kind::Named(Scalar::Int32), number.to_be_bytes().to_vec()),
-        HeldKey::Typed(kind, key) => (*kind, key.clone()),
+    let (value_type, key) = match &head.key {
+        HeldKey::Text(text) => (ValueType::Named(Scalar::String), text.as_bytes().to_vec()),
+        HeldKey::Int(number) => (ValueType::Named(Scalar::Int32), number.to_be_bytes().to_vec()),
+        HeldKey::Typed(value_type, key) => (*value_type, key.clone()),
     };
-    let Kind::Named(scalar) = kind else { panic!("the crates know no other kinds") };
-    (scalar.iggy().expect("a code"), bits(kind, key))
+    let ValueType::Named(scalar) = value_type else { panic!("the crates know no other kinds") };
+    (scalar.iggy().expect("a code"), bits(value_type, key))
 }
 
 pub fn sorted(mut headers: Vec<Head>) -> Vec<Head> {
@@ -113,11 +113,11 @@ fn tlv_headers() {
 pub fn assert_sizes_show(headers: &[Head]) -> usize {
     let mut wrong = 0;
     for head in headers {
-        let (Some(Kind::Named(scalar)), Some(value)) = (head.kind, &head.value) else { continue };
-        let of = Type { scalar, coding: Coding::Spelled(Spelling::Bytes(ByteOrder::Big)) };
-        let misfit = of.read(value, Dialect::Arrow).err().map(|misfit| misfit.code);
+        let (Some(ValueType::Named(scalar)), Some(value)) = (head.value_type, &head.value) else { continue };
+        let of = Type { scalar, coding: Coding::Plain(Encoding::Bytes(ByteOrder::Big)) };
+        let invalid = of.read(value, Dialect::Arrow).err().map(|invalid| invalid.code);
         let fits = scalar.width().is_none_or(|width| width == value.len());
-        assert_eq!(misfit == Some(Code::WrongSize), !fits, "{head:?}");
+        assert_eq!(invalid == Some(Code::WrongSize), !fits, "{head:?}");
         wrong += usize::from(!fits);
     }
     wrong
@@ -140,7 +140,7 @@ fn seed_malformed() {
             assert!(read.is_err(), "{line}");
             continue;
         };
-        let read = read.unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+        let read = read.unwrap_or_else(|error| panic!("{error:?}: {line}"));
         assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
         collapsed += usize::from(unique(&read).len() < read.len());
         wrong_sizes += usize::from(assert_sizes_show(&read) > 0);
@@ -163,7 +163,7 @@ fn tlv_malformed() {
             continue;
         };
         if let Some(ok) = line["expect"].get("ok") {
-            let read = read.unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+            let read = read.unwrap_or_else(|error| panic!("{error:?}: {line}"));
             assert_eq!(named.as_ref(), Ok(&read), "{line}");
             assert_eq!(read.len() as u64, pairs, "{line}");
             assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
@@ -178,8 +178,8 @@ fn tlv_malformed() {
                 assert_eq!((named, read.len() as u64), (Code::UnknownType, pairs), "{line}");
                 unnamed += 1;
             }
-            Err(fault) => {
-                assert_eq!((fault.code, named), (Code::WrongSize, Code::WrongSize), "{line}");
+            Err(error) => {
+                assert_eq!((error.code, named), (Code::WrongSize, Code::WrongSize), "{line}");
                 wrong_sizes += 1;
             }
         }
@@ -208,7 +208,7 @@ fn limits() {
         let head = |(index, len): (usize, usize)| {
             let key = HeldKey::Text(format!("k{index:05}"));
             let value = (0..len).map(|byte| (index * 7 + byte) as u8).collect();
-            Head { key, kind: Some(Kind::Named(Scalar::Binary)), value: Some(value) }
+            Head { key, value_type: Some(ValueType::Named(Scalar::Binary)), value: Some(value) }
         };
         let headers: Vec<_> = value_lens(line).into_iter().enumerate().map(head).collect();
         let written = common::write(format, &Message::block(headers.clone()), WriteOptions::default());
@@ -216,7 +216,7 @@ fn limits() {
         let values: u64 = value_lens(line).iter().map(|len| *len as u64).sum();
         let verdict = if seed { &line["send_messages_validate"] } else { &line["build"] };
         if verdict != "ok" && line["messages"] != 2 {
-            assert_eq!(written.map_err(|fault| fault.code), Err(Code::TooLarge), "{line}");
+            assert_eq!(written.map_err(|error| error.code), Err(Code::TooLarge), "{line}");
             continue;
         }
         let cell = written.expect("within the limit").expect("a block has a cell");

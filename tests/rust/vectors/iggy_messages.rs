@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::formats::checksum::crc32;
-use letterhead::walk::WriteOptions;
+use letterhead::traits::WriteOptions;
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, Message, STRICT};
@@ -72,8 +72,8 @@ fn seed_messages() {
 fn polled(cell: &[u8], mut expected: Message) {
     let Some(Held::Bytes(payload)) = expected.fields.last() else { panic!("a payload") };
     let made = crc32(payload);
-    let fault = common::read(Format::IggyPolled2023, cell, STRICT).expect_err("refused");
-    assert_eq!((fault.code, fault.byte), (Code::BadCrc, Some(CHECKSUM_AT)));
+    let error = common::read(Format::IggyPolled2023, cell, STRICT).expect_err("refused");
+    assert_eq!((error.code, error.byte), (Code::BadCrc, Some(CHECKSUM_AT)));
     let mut cell = cell.to_vec();
     cell[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&made.to_le_bytes());
     expected.fields[4] = Held::Number(made.into());
@@ -122,7 +122,7 @@ fn tlv_messages() {
         } else {
             let batch = &cell[line["batch_at"].as_u64().expect("a place") as usize..];
             let read =
-                common::read(Format::IggyBatch, batch, STRICT).unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+                common::read(Format::IggyBatch, batch, STRICT).unwrap_or_else(|error| panic!("{error:?}: {line}"));
             assert_eq!(read.len(), array(&line["messages"]).len(), "{line}");
             for (index, (message, told)) in read.iter().zip(array(&line["messages"])).enumerate() {
                 assert_eq!(message.headers, headers(told), "{line}");

@@ -2,9 +2,9 @@
 
 use letterhead::error::Code;
 use letterhead::format::Format;
-use letterhead::mode::OnLoss;
+use letterhead::report::OnLoss;
+use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::varint::{self, Varint};
-use letterhead::walk::{ReadOptions, WriteOptions};
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, LENIENT, Message, STRICT};
@@ -44,7 +44,7 @@ fn number(value: &Value) -> i64 {
 fn heads(value: &Value) -> Vec<Head> {
     let head = |header: &Value| {
         let key = header["key"].as_str().expect("a key").into();
-        Head { key, kind: None, value: hex(&header["value"]) }
+        Head { key, value_type: None, value: hex(&header["value"]) }
     };
     array(value).iter().map(head).collect()
 }
@@ -60,12 +60,12 @@ fn envelope(headers: Vec<Head>, timestamp: Option<i64>, bytes: Option<Vec<u8>>) 
 }
 
 fn decode(cell: &[u8], format: Format, options: ReadOptions) -> Result<Message, Code> {
-    common::read(format, cell, options).map(|mut messages| messages.remove(0)).map_err(|fault| fault.code)
+    common::read(format, cell, options).map(|mut messages| messages.remove(0)).map_err(|error| error.code)
 }
 
 fn encode(message: &Message, format: Format, on_loss: OnLoss) -> Result<Option<Vec<u8>>, Code> {
     let options = WriteOptions { on_loss, ..WriteOptions::default() };
-    common::write(format, message, options).map_err(|fault| fault.code)
+    common::write(format, message, options).map_err(|error| error.code)
 }
 
 fn assert_read_by_both(cell: &[u8], format: Format, expected: &Message) {
@@ -102,16 +102,16 @@ fn varint_is_written(line: &Value) {
 }
 
 fn varint_is_read(line: &Value) {
-    let (kind, data) = (line["kind"].as_str().unwrap(), bytes(&line["decode_hex"]));
+    let (value_type, data) = (line["kind"].as_str().unwrap(), bytes(&line["decode_hex"]));
     // As wide as the kind says, then one shape for all.
-    let read = if kind == "varlong" {
+    let read = if value_type == "varlong" {
         match varint::read_64(&data) {
             Varint::Read { bits, len, .. } => Ok((varint::unzigzag_64(bits), len)),
             failed => Err(failed == Varint::TooLong),
         }
     } else {
         match varint::read(&data) {
-            Varint::Read { bits, len, .. } if kind == "varint" => Ok((varint::unzigzag(bits).into(), len)),
+            Varint::Read { bits, len, .. } if value_type == "varint" => Ok((varint::unzigzag(bits).into(), len)),
             Varint::Read { bits, len, .. } => Ok((i64::from(bits as i32), len)),
             failed => Err(failed == Varint::TooLong),
         }
@@ -119,7 +119,7 @@ fn varint_is_read(line: &Value) {
     if line["error"].is_null() {
         let value: i64 = number(&line["value"]);
         // Java has no unsigned integers: a varint of 32 bits is listed as either.
-        let value = if kind == "unsigned_varint" { i64::from(value as u32 as i32) } else { value };
+        let value = if value_type == "unsigned_varint" { i64::from(value as u32 as i32) } else { value };
         assert_eq!(read, Ok((value, line["consumed"].as_u64().unwrap() as usize)), "{line}");
     } else {
         let too_long = line["error"]["exception"] == "java.lang.IllegalArgumentException";

@@ -1,9 +1,9 @@
 //! The lines that were worked out by hand from the drafts of KIP-82.
 
-use letterhead::error::Fault;
+use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
-use letterhead::kind::Kind;
-use letterhead::walk::{FieldType, WriteOptions};
+use letterhead::traits::{FieldType, WriteOptions};
+use letterhead::value_type::ValueType;
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
@@ -80,7 +80,7 @@ fn reads(line: &Value, format: Format) {
         _ => return refuses_to_read(line, format, &cell),
     };
     assert_eq!(common::read(format, &cell, options).as_ref(), Ok(&expected), "{line}");
-    assert_eq!(common::faults(format, &cell, options), [], "{line}");
+    assert_eq!(common::errors(format, &cell, options), [], "{line}");
     assert_eq!(common::read(format, &cell, LENIENT), Ok(expected), "{line}");
 }
 
@@ -89,9 +89,9 @@ fn refuses_to_read(line: &Value, format: Format, cell: &[u8]) {
         Some(several) => array(several).iter().map(told).collect(),
         None => vec![told(&line["error"])],
     };
-    let faults = common::faults(format, cell, STRICT);
-    assert_eq!(faults.iter().map(seen).collect::<Vec<_>>(), expected, "{line}");
-    assert_eq!(common::read(format, cell, STRICT).as_ref(), Err(&faults[0]), "{line}");
+    let errors = common::errors(format, cell, STRICT);
+    assert_eq!(errors.iter().map(seen).collect::<Vec<_>>(), expected, "{line}");
+    assert_eq!(common::read(format, cell, STRICT).as_ref(), Err(&errors[0]), "{line}");
 }
 
 fn writes(line: &Value, format: Format) {
@@ -100,10 +100,10 @@ fn writes(line: &Value, format: Format) {
 }
 
 fn refuses(line: &Value, format: Format) {
-    let fault =
+    let error =
         common::write(format, &message(&line["message"], format), WriteOptions::default()).expect_err("refused");
     let (code, _, header, _) = told(&line["error"]);
-    let (found, byte, at, _) = seen(&fault);
+    let (found, byte, at, _) = seen(&error);
     assert_eq!((found, byte, at), (code, None, header), "{line}");
 }
 
@@ -117,8 +117,8 @@ fn told(error: &Value) -> Told {
     (text("code"), place("byte"), place("header"), text("message"))
 }
 
-fn seen(fault: &Fault) -> Told {
-    (fault.code.name().into(), fault.byte, fault.header, fault.message.to_string())
+fn seen(error: &ErrorDetail) -> Told {
+    (error.code.name().into(), error.byte, error.header, error.message.to_string())
 }
 
 fn message(value: &Value, format: Format) -> Message {
@@ -131,8 +131,9 @@ fn head(value: &Value) -> Head {
         Some(number) => HeldKey::Int(number.try_into().expect("an int32")),
         None => value["key"].as_str().expect("text").into(),
     };
-    let kind = value["kind"].as_str().map(|name| Kind::parse(&name.replace("kind-", "type-")).expect("a kind"));
-    Head { key, kind, value: hex(&value["value"]) }
+    let value_type =
+        value["kind"].as_str().map(|name| ValueType::parse(&name.replace("kind-", "type-")).expect("a kind"));
+    Head { key, value_type, value: hex(&value["value"]) }
 }
 
 fn held(value: &Value, of: FieldType) -> Held {

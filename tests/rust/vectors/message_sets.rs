@@ -22,7 +22,7 @@ fn message_sets_of_magic_0_and_1() {
         let expected: Vec<_> = records.map(|(batch, record)| told(batch, record)).collect();
         for format in SETS {
             for options in [STRICT, LENIENT] {
-                let read = common::read(format, &cell, options).unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+                let read = common::read(format, &cell, options).unwrap_or_else(|error| panic!("{error:?}: {line}"));
                 let read: Vec<_> = read.iter().map(|message| seen(message, format)).collect();
                 assert_eq!(read, expected, "{line}");
             }

@@ -20,13 +20,13 @@ fn every_record_set() {
                 assert!(array(&line["batches"]).iter().all(|batch| batch["valid"] == true), "{}", line["id"]);
                 assert_eq!(read.iter().map(seen).collect::<Vec<_>>(), expected, "{}", line["id"]);
             }
-            Err(fault) => {
+            Err(error) => {
                 assert!(
                     array(&line["batches"]).iter().any(|batch| batch["valid"] == false),
-                    "{fault:?} {}",
+                    "{error:?} {}",
                     line["id"]
                 );
-                refused.push(fault.code.name());
+                refused.push(error.code.name());
             }
         }
         // What is cut off at the end is let go by Kafka.
@@ -49,12 +49,13 @@ fn told(batch: &Value) -> Vec<Told> {
     let run = |value: &Value| hex(value).map_or(Held::Null, Held::Bytes);
     let flag = |value: &Value| Held::Bool(value.as_bool().unwrap_or(false));
     let old = batch["magic"] == 0;
-    let kind = if old { Held::Null } else { Held::Number(i128::from(batch["timestamp_type"] == "LogAppendTime")) };
+    let value_type =
+        if old { Held::Null } else { Held::Number(i128::from(batch["timestamp_type"] == "LogAppendTime")) };
     let record = |record: &Value| {
         vec![
             ("offset", number(&record["offset"])),
             ("timestamp", if old { Held::Null } else { number(&record["timestamp"]) }),
-            ("timestamp_type", kind.clone()),
+            ("timestamp_type", value_type.clone()),
             ("key", run(&record["key"])),
             ("value", run(&record["value"])),
             ("producer_id", some(&batch["producer_id"])),

@@ -5,7 +5,7 @@ use std::io::Write;
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 use twox_hash::XxHash32;
 
-use letterhead::codec::{Codec, CodecFault, compress_legacy, decompress};
+use letterhead::codec::{Codec, CodecError, compress_legacy, decompress};
 
 use super::{LIMIT, MIB, is_corrupt, is_too_large, noise};
 
@@ -16,11 +16,11 @@ const MAX_RATIO: usize = 255;
 
 const SAMPLE: &[u8] = b"a sample, a sample, a sample, and something else";
 
-fn compress(content: &[u8]) -> Result<Vec<u8>, CodecFault> {
+fn compress(content: &[u8]) -> Result<Vec<u8>, CodecError> {
     letterhead::codec::compress(Codec::Lz4, content)
 }
 
-fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecFault> {
+fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     decompress(Codec::Lz4, bytes, false, limit)
 }
 
@@ -39,8 +39,8 @@ fn frames(len: usize) -> Vec<FrameInfo> {
     let mut frames = Vec::new();
     for bits in 0..16 {
         for size in [BlockSize::Max64KB, BlockSize::Max256KB, BlockSize::Max1MB, BlockSize::Max4MB] {
-            let mode = if bits & 1 == 0 { BlockMode::Independent } else { BlockMode::Linked };
-            let frame = FrameInfo::new().block_size(size).block_mode(mode).block_checksums(bits & 2 != 0);
+            let report = if bits & 1 == 0 { BlockMode::Independent } else { BlockMode::Linked };
+            let frame = FrameInfo::new().block_size(size).block_mode(report).block_checksums(bits & 2 != 0);
             let content_size = (bits & 8 != 0).then_some(len as u64);
             frames.push(frame.content_checksum(bits & 4 != 0).content_size(content_size));
         }
@@ -136,18 +136,18 @@ fn checksums_and_lengths_that_do_not_hold_are_refused() {
 fn faults_say_what_is_wrong() {
     let end = [0; 4];
     assert_eq!(read(&headed(0x60, 0x40, &end), LIMIT).unwrap(), b"");
-    let fault = |flags, size, after: &[u8]| text(&headed(flags, size, after));
+    let error = |flags, size, after: &[u8]| text(&headed(flags, size, after));
     assert_eq!(text(b"no lz4"), "the lz4 data is corrupt: it does not begin with the magic of a frame");
     // The format before frames, and a frame to skip.
     assert_eq!(text(&[0x02, 0x21, 0x4c, 0x18, 0]), text(b"no lz4"));
     assert_eq!(text(&[0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0]), text(b"no lz4"));
-    assert_eq!(fault(0xa0, 0x40, &end), "the lz4 data is corrupt: version 2 of the frame is unknown");
-    assert_eq!(fault(0x62, 0x40, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
-    assert_eq!(fault(0x60, 0x41, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
-    assert_eq!(fault(0x60, 0xc0, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
-    assert_eq!(fault(0x61, 0x40, &end), "the lz4 data is corrupt: the frame needs a dictionary");
-    assert_eq!(fault(0x60, 0x30, &end), "the lz4 data is corrupt: block size code 3 is unknown");
-    let after = |after: &[u8]| fault(0x60, 0x40, after);
+    assert_eq!(error(0xa0, 0x40, &end), "the lz4 data is corrupt: version 2 of the frame is unknown");
+    assert_eq!(error(0x62, 0x40, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
+    assert_eq!(error(0x60, 0x41, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
+    assert_eq!(error(0x60, 0xc0, &end), "the lz4 data is corrupt: reserved bits of the frame are set");
+    assert_eq!(error(0x61, 0x40, &end), "the lz4 data is corrupt: the frame needs a dictionary");
+    assert_eq!(error(0x60, 0x30, &end), "the lz4 data is corrupt: block size code 3 is unknown");
+    let after = |after: &[u8]| error(0x60, 0x40, after);
     assert_eq!(after(&[0, 0, 0, 0, 0]), "the lz4 data is corrupt: bytes are left after its end");
     assert_eq!(after(&[1, 0, 1, 0]), "the lz4 data is corrupt: a block is longer than the header allows");
     assert_eq!(after(&[1, 0, 1, 0x80]), "the lz4 data is corrupt: a block is longer than the header allows");

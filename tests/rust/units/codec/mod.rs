@@ -11,7 +11,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use letterhead::codec::{Codec, CodecFault, compress, decompress};
+use letterhead::codec::{Codec, CodecError, compress, decompress};
 use letterhead::varint::{self, Varint};
 
 pub const MIB: usize = 1024 * 1024;
@@ -19,12 +19,12 @@ pub const LIMIT: usize = 64 * MIB;
 
 const SAMPLE: &[u8] = b"a sample, a sample, a sample, and something else";
 
-pub fn is_corrupt(result: &Result<Vec<u8>, CodecFault>) -> bool {
-    matches!(result, Err(CodecFault::Corrupt(_)))
+pub fn is_corrupt(result: &Result<Vec<u8>, CodecError>) -> bool {
+    matches!(result, Err(CodecError::Corrupt(_)))
 }
 
-pub fn is_too_large(result: &Result<Vec<u8>, CodecFault>, limit: usize) -> bool {
-    *result == Err(CodecFault::TooLarge { limit })
+pub fn is_too_large(result: &Result<Vec<u8>, CodecError>, limit: usize) -> bool {
+    *result == Err(CodecError::TooLarge { limit })
 }
 
 /// Bytes that do not compress.
@@ -107,7 +107,7 @@ fn codecs_have_numbers_and_names() {
 
 #[test]
 fn faults_say_what_is_wrong() {
-    assert_eq!(CodecFault::TooLarge { limit: 9 }.to_string(), "decompressed data would pass 9 bytes");
+    assert_eq!(CodecError::TooLarge { limit: 9 }.to_string(), "decompressed data would pass 9 bytes");
     let truncated = decompress(Codec::Lz4, b"", false, LIMIT).unwrap_err();
     assert_eq!(truncated.to_string(), "the lz4 data is corrupt: it ends too early");
 }
@@ -187,7 +187,7 @@ fn message_sets_that_kafka_compressed_are_read() {
         let (magic, number, value) = outer(&set);
         let codec = Codec::from_attributes(number).unwrap();
         assert!(id.contains(codec.name()), "{id}");
-        let content = decompress(codec, value, magic == 0, LIMIT).unwrap_or_else(|fault| panic!("{id}: {fault}"));
+        let content = decompress(codec, value, magic == 0, LIMIT).unwrap_or_else(|error| panic!("{id}: {error}"));
         if codec == Codec::Lz4 {
             assert_eq!(is_corrupt(&decompress(codec, value, false, LIMIT)), magic == 0, "{id}");
         }
@@ -218,7 +218,7 @@ fn record_batches_that_kafka_compressed_are_read() {
             continue;
         };
         assert_eq!(Codec::from_attributes(set[22] & 7), Some(codec), "{id}");
-        let content = decompress(codec, &set[61..], false, LIMIT).unwrap_or_else(|fault| panic!("{id}: {fault}"));
+        let content = decompress(codec, &set[61..], false, LIMIT).unwrap_or_else(|error| panic!("{id}: {error}"));
         let mut rest = &content[..];
         let mut count = 0;
         while !rest.is_empty() {

@@ -1,6 +1,6 @@
 //! Snappy, bare and in the framing of `snappy-java`.
 
-use letterhead::codec::{Codec, CodecFault, decompress};
+use letterhead::codec::{Codec, CodecError, decompress};
 
 use super::{LIMIT, MIB, is_corrupt, is_too_large, noise};
 
@@ -10,11 +10,11 @@ const BLOCK_LEN: usize = 32 * 1024;
 /// More content than a byte of a block can stand for: the best element makes 64 bytes out of 3.
 const MAX_RATIO: usize = 22;
 
-fn compress(content: &[u8]) -> Result<Vec<u8>, CodecFault> {
+fn compress(content: &[u8]) -> Result<Vec<u8>, CodecError> {
     letterhead::codec::compress(Codec::Snappy, content)
 }
 
-fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecFault> {
+fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     decompress(Codec::Snappy, bytes, false, limit)
 }
 

@@ -4,15 +4,15 @@ use std::io::Write;
 
 use zstd::stream::write::Encoder;
 
-use letterhead::codec::{Codec, CodecFault, decompress};
+use letterhead::codec::{Codec, CodecError, decompress};
 
 use super::{LIMIT, MIB, is_corrupt, is_too_large};
 
-fn compress(content: &[u8]) -> Result<Vec<u8>, CodecFault> {
+fn compress(content: &[u8]) -> Result<Vec<u8>, CodecError> {
     letterhead::codec::compress(Codec::Zstd, content)
 }
 
-fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecFault> {
+fn read(bytes: &[u8], limit: usize) -> Result<Vec<u8>, CodecError> {
     decompress(Codec::Zstd, bytes, false, limit)
 }
 
@@ -50,8 +50,8 @@ fn a_checksum_that_does_not_hold_is_refused() {
     for at in good.len() - 4..good.len() {
         let mut bytes = good.clone();
         bytes[at] ^= 1;
-        let fault = read(&bytes, LIMIT).unwrap_err();
-        assert_eq!(fault.to_string(), "the zstd data is corrupt: a header, block or checksum is wrong");
+        let error = read(&bytes, LIMIT).unwrap_err();
+        assert_eq!(error.to_string(), "the zstd data is corrupt: a header, block or checksum is wrong");
     }
 }
 

@@ -10,59 +10,61 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::errors::to_exception;
-use crate::ask::{Asked, Spelled, Times};
-use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
+use crate::encoding::Encoding;
+use crate::error::{Code, Direction, Error, ErrorDetail, Located, unknown_name};
 use crate::format::Info;
 use crate::header::{Header, Key, TypedKey, WantedKey};
-use crate::kind::{Kind, Scalar};
 use crate::limits::Limits;
-use crate::mode::OnLoss;
-use crate::spelling::Spelling;
+use crate::report::OnLoss;
+use crate::traits::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
+use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
-use crate::walk::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
+use crate::value_type::{Scalar, ValueType};
 
 /// A key: text, an integer, or `(kind, bits)`.
 #[derive(FromPyObject)]
-pub enum GivenKey {
+pub enum KeyArgument {
     Text(PyBackedStr),
     Int(i32),
     Typed(PyBackedStr, PyBackedBytes),
 }
 
-impl GivenKey {
+impl KeyArgument {
     fn key(&self) -> Result<Key<'_>, Error> {
         Ok(match self {
-            GivenKey::Text(text) => Key::from(&**text),
-            GivenKey::Int(number) => Key::Int(*number),
-            GivenKey::Typed(kind, bits) => Key::Typed(TypedKey::new(kind_named(kind)?, bits, ByteOrder::Big)),
+            KeyArgument::Text(text) => Key::from(&**text),
+            KeyArgument::Int(number) => Key::Int(*number),
+            KeyArgument::Typed(value_type, bits) => {
+                Key::Typed(TypedKey::new(type_named(value_type)?, bits, ByteOrder::Big))
+            }
         })
     }
 
     pub fn wanted(self) -> Result<WantedKey, Error> {
         Ok(match self {
-            GivenKey::Text(text) => WantedKey::Text(text.to_string()),
-            GivenKey::Int(number) => WantedKey::Int(number),
-            GivenKey::Typed(kind, bits) => WantedKey::Typed(kind_named(&kind)?, bits.to_vec()),
+            KeyArgument::Text(text) => WantedKey::Text(text.to_string()),
+            KeyArgument::Int(number) => WantedKey::Int(number),
+            KeyArgument::Typed(value_type, bits) => WantedKey::Typed(type_named(&value_type)?, bits.to_vec()),
         })
     }
 }
 
 /// Finds a kind by its name.
-fn kind_named(name: &str) -> Result<Kind, Error> {
-    let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
-    Kind::parse(name).ok_or_else(|| unknown_name("type", name, kinds))
+fn type_named(name: &str) -> Result<ValueType, Error> {
+    let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
+    ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }
 
 /// `(key, kind, value)`
-type HeaderTuple = (GivenKey, Option<PyBackedStr>, Option<PyBackedBytes>);
+type HeaderTuple = (KeyArgument, Option<PyBackedStr>, Option<PyBackedBytes>);
 
 /// Headers as a list of `(key, kind, value)`, or of `(key, value)` as `letterhead.Headers` has them.
-fn given_headers(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
+fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
     let list = headers.cast::<PyList>()?;
     let mut given = Vec::with_capacity(list.len());
     for (index, header) in list.iter().enumerate() {
         given.push(match header.cast::<PyTuple>() {
-            Ok(pair) if pair.len() == 2 => given_pair(pair, index, format)?,
+            Ok(pair) if pair.len() == 2 => pair_tuple(pair, index, format)?,
             _ => header.extract()?,
         });
     }
@@ -75,7 +77,7 @@ pub struct TextHeaders<'py>(Vec<TextHeader<'py>>);
 
 struct TextHeader<'py> {
     key: Bound<'py, PyString>,
-    kind: Option<Kind>,
+    value_type: Option<ValueType>,
     value: Option<Bound<'py, PyBytes>>,
 }
 
@@ -108,12 +110,12 @@ impl<'py> TextHeaders<'py> {
     /// The headers as the core takes them; `None` if some key has no UTF-8 form.
     pub fn headers(&self) -> Option<Vec<Header<'_>>> {
         let mut headers = Vec::with_capacity(self.0.len());
-        for (index, TextHeader { key, kind, value }) in self.0.iter().enumerate() {
+        for (index, TextHeader { key, value_type, value }) in self.0.iter().enumerate() {
             let key = Key::from(key.to_str().ok()?);
             headers.push(Header {
                 index,
                 key,
-                kind: *kind,
+                value_type: *value_type,
                 value: value.as_ref().map(|bytes| bytes.as_bytes()),
                 at: None,
             });
@@ -126,46 +128,46 @@ impl<'py> TextHeader<'py> {
     fn of(key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let Ok(key) = key.cast_into::<PyString>() else { return Ok(None) };
         if value.is_none() {
-            return Ok(Some(TextHeader { key, kind: None, value: None }));
+            return Ok(Some(TextHeader { key, value_type: None, value: None }));
         }
         let value = match value.cast_into_exact::<PyBytes>() {
-            Ok(bytes) => return Ok(Some(TextHeader { key, kind: None, value: Some(bytes) })),
+            Ok(bytes) => return Ok(Some(TextHeader { key, value_type: None, value: Some(bytes) })),
             Err(other) => other.into_inner(),
         };
-        let Some(kind) = kind_of_class(&value.get_type())? else { return Ok(None) };
+        let Some(value_type) = type_of_class(&value.get_type())? else { return Ok(None) };
         let bits = value.getattr(intern!(key.py(), "_bits"))?.cast_into::<PyBytes>().ok();
-        Ok(bits.map(|bits| TextHeader { key, kind: Some(kind), value: Some(bits) }))
+        Ok(bits.map(|bits| TextHeader { key, value_type: Some(value_type), value: Some(bits) }))
     }
 }
 
 /// The kind of a class such as `letterhead.Int32`; `None` of any other class.
-fn kind_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
-    static CLASSES: PyOnceLock<Vec<(Py<PyType>, Kind)>> = PyOnceLock::new();
+fn type_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<ValueType>> {
+    static CLASSES: PyOnceLock<Vec<(Py<PyType>, ValueType)>> = PyOnceLock::new();
     let py = class.py();
     let classes = CLASSES.get_or_try_init(py, || {
         let values = py.import("letterhead.values")?;
         let classes = values.getattr("_CLASSES")?.cast_into::<PyDict>()?;
-        let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind());
+        let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type());
         let class = |scalar: &Scalar| -> PyResult<_> {
             let class = classes.as_any().get_item(scalar.name())?.cast_into::<PyType>()?;
-            Ok((class.unbind(), Kind::Named(*scalar)))
+            Ok((class.unbind(), ValueType::Named(*scalar)))
         };
-        kinds.map(class).collect::<PyResult<Vec<_>>>()
+        types.map(class).collect::<PyResult<Vec<_>>>()
     })?;
-    Ok(classes.iter().find(|(known, _)| known.is(class)).map(|(_, kind)| *kind))
+    Ok(classes.iter().find(|(known, _)| known.is(class)).map(|(_, value_type)| *value_type))
 }
 
 /// A key and a value, either of which says itself what kind it has.
-fn given_pair(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> PyResult<HeaderTuple> {
+fn pair_tuple(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> PyResult<HeaderTuple> {
     let (key, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
     let key = if let Ok(text) = key.cast::<PyString>() {
         let text = PyBackedStr::try_from(text.to_owned());
-        GivenKey::Text(text.map_err(|_| half_pair(key.py(), index, format))?)
+        KeyArgument::Text(text.map_err(|_| half_pair(key.py(), index, format))?)
     } else if key.is_instance_of::<PyInt>() {
-        GivenKey::Int(key.extract()?)
+        KeyArgument::Int(key.extract()?)
     } else {
-        let (kind, bits) = given_typed(&key)?;
-        GivenKey::Typed(kind, bits)
+        let (value_type, bits) = typed_parts(&key)?;
+        KeyArgument::Typed(value_type, bits)
     };
     if value.is_none() {
         return Ok((key, None, None));
@@ -173,12 +175,12 @@ fn given_pair(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> 
     if let Ok(bytes) = value.cast::<PyBytes>() {
         return Ok((key, None, Some(bytes.to_owned().into())));
     }
-    let (kind, bits) = given_typed(&value)?;
-    Ok((key, Some(kind), Some(bits)))
+    let (value_type, bits) = typed_parts(&value)?;
+    Ok((key, Some(value_type), Some(bits)))
 }
 
 /// The kind and the bits of a `letterhead.Value`.
-fn given_typed(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
+fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
     let py = value.py();
     Ok((value.getattr(intern!(py, "_type"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
 }
@@ -186,51 +188,52 @@ fn given_typed(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes
 #[cold]
 fn half_pair(py: Python<'_>, index: usize, format: &'static str) -> PyErr {
     let message = "a key with half of a surrogate pair has no UTF-8 form".into();
-    let fault = Fault { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
-    to_exception(py, Error::Headers(Direction::Encode, Box::new(Located { format, row: None, fault })))
+    let error =
+        ErrorDetail { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
+    to_exception(py, Error::Headers(Direction::Encode, Box::new(Located { format, row: None, error })))
 }
 
 /// How values get or lose their kinds: a word, or pairs of a key and the kind of its values.
 #[derive(FromPyObject)]
-pub enum GivenKinds {
+pub enum TypesArgument {
     Word(String),
-    Each(Vec<(GivenKey, GivenTimes)>),
+    Each(Vec<(KeyArgument, OccurrencesArgument)>),
 }
 
 /// One kind for all times a key stands, or one for each.
 #[derive(FromPyObject)]
-pub enum GivenTimes {
-    Every(String),
-    Nth(Vec<String>),
+pub enum OccurrencesArgument {
+    All(String),
+    InOrder(Vec<String>),
 }
 
-impl GivenKinds {
-    pub fn asked(self) -> Result<Asked, Error> {
+impl TypesArgument {
+    pub fn asked(self) -> Result<TypeOption, Error> {
         let words = [
-            ("be", Asked::Spelled(Spelling::Bytes(ByteOrder::Big))),
-            ("le", Asked::Spelled(Spelling::Bytes(ByteOrder::Little))),
-            ("text", Asked::Spelled(Spelling::Text)),
-            ("binary", Asked::Binary),
+            ("be", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big))),
+            ("le", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Little))),
+            ("text", TypeOption::Untyped(Encoding::Text)),
+            ("binary", TypeOption::Binary),
         ];
         match self {
-            GivenKinds::Word(word) => match words.iter().find(|(known, _)| *known == word) {
+            TypesArgument::Word(word) => match words.iter().find(|(known, _)| *known == word) {
                 Some((_, asked)) => Ok(asked.clone()),
                 None => Err(unknown_name("types value", &word, words.iter().map(|(known, _)| *known))),
             },
-            GivenKinds::Each(pairs) => {
-                let pair = |(key, times): (GivenKey, GivenTimes)| Ok((key.wanted()?, times.times()?));
-                pairs.into_iter().map(pair).collect::<Result<_, Error>>().map(Asked::Each)
+            TypesArgument::Each(pairs) => {
+                let pair = |(key, times): (KeyArgument, OccurrencesArgument)| Ok((key.wanted()?, times.times()?));
+                pairs.into_iter().map(pair).collect::<Result<_, Error>>().map(TypeOption::ByKey)
             }
         }
     }
 }
 
-impl GivenTimes {
-    fn times(self) -> Result<Times, Error> {
+impl OccurrencesArgument {
+    fn times(self) -> Result<Occurrences, Error> {
         match self {
-            GivenTimes::Every(name) => Spelled::parse(&name).map(Times::Every),
-            GivenTimes::Nth(names) => {
-                names.iter().map(|name| Spelled::parse(name)).collect::<Result<_, _>>().map(Times::Nth)
+            OccurrencesArgument::All(name) => EncodedType::parse(&name).map(Occurrences::All),
+            OccurrencesArgument::InOrder(names) => {
+                names.iter().map(|name| EncodedType::parse(name)).collect::<Result<_, _>>().map(Occurrences::InOrder)
             }
         }
     }
@@ -296,17 +299,17 @@ pub fn read_options(
     text_keys: bool,
     limits: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ReadOptions> {
-    Ok(ReadOptions { lenient, strict_types, text_keys, limits: given_limits(py, limits)? })
+    Ok(ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits)? })
 }
 
 /// Limits as Python has them, each that is not said being that of the process.
-pub fn given_limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
+pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     // Of a process, not of a call: reading a message costs less than asking for a variable.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
     let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
     let of_process = of_process.clone().map_err(|error| to_exception(py, error))?;
     let Some(limits) = limits else { return Ok(of_process) };
-    let said = |name, otherwise: usize| match limits.getattr_opt(name)? {
+    let limit = |name, otherwise: usize| match limits.getattr_opt(name)? {
         Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),
         None => {
             let given = limits.get_type().name()?;
@@ -314,25 +317,25 @@ pub fn given_limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResu
         }
     };
     Ok(Limits {
-        message_bytes: said(intern!(py, "message_bytes"), of_process.message_bytes)?,
-        headers: said(intern!(py, "headers"), of_process.headers)?,
-        decompressed_bytes: said(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
-        records: said(intern!(py, "records"), of_process.records)?,
-        output_bytes: said(intern!(py, "output_bytes"), of_process.output_bytes)?,
+        message_bytes: limit(intern!(py, "message_bytes"), of_process.message_bytes)?,
+        headers: limit(intern!(py, "headers"), of_process.headers)?,
+        decompressed_bytes: limit(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
+        records: limit(intern!(py, "records"), of_process.records)?,
+        output_bytes: limit(intern!(py, "output_bytes"), of_process.output_bytes)?,
     })
 }
 
 /// What a writer is told.
 pub fn write_options(
     on_loss: &str,
-    kinds: Option<GivenKinds>,
+    types: Option<TypesArgument>,
     null_headers: &str,
     canonical: bool,
 ) -> Result<WriteOptions, Error> {
     let losses = [("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)];
     Ok(WriteOptions {
         on_loss: named("on_loss value", on_loss, &losses)?,
-        kinds: kinds.map(GivenKinds::asked).transpose()?.unwrap_or_default(),
+        types: types.map(TypesArgument::asked).transpose()?.unwrap_or_default(),
         refuse_null_headers: named("null_headers value", null_headers, &[("empty", false), ("raise", true)])?,
         canonical,
     })
@@ -340,12 +343,12 @@ pub fn write_options(
 
 /// A message as Python handed it over.
 #[derive(Default)]
-pub struct GivenMessage {
+pub struct MessageArgument {
     headers: Option<Vec<HeaderTuple>>,
-    fields: Vec<GivenField>,
+    fields: Vec<FieldArgument>,
 }
 
-enum GivenField {
+enum FieldArgument {
     Null,
     Bool(bool),
     Int64(i64),
@@ -354,32 +357,32 @@ enum GivenField {
     Bytes(PyBackedBytes),
 }
 
-impl GivenMessage {
+impl MessageArgument {
     /// The headers of a headers format: null, a list of them, or a dict as users pass it.
-    pub fn of_block(message: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Self> {
+    pub fn from_headers(message: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Self> {
         let headers = if message.is_none() {
             None
         } else if message.is_instance_of::<PyDict>() {
             let pairs = message.py().import("letterhead.headers")?.getattr("pairs_of")?.call1((message,))?;
-            Some(given_headers(&pairs, format)?)
+            Some(header_tuples(&pairs, format)?)
         } else {
-            Some(given_headers(message, format)?)
+            Some(header_tuples(message, format)?)
         };
-        Ok(GivenMessage { headers, fields: Vec::new() })
+        Ok(MessageArgument { headers, fields: Vec::new() })
     }
 
     /// A dict of an envelope's fields.
-    pub fn of_envelope(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
+    pub fn from_dict(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
         let given = message.cast::<PyDict>()?;
-        let mut made = GivenMessage::default();
+        let mut made = MessageArgument::default();
         for field in info.fields {
             let value = given.get_item(field.name)?.filter(|value| !value.is_none());
             match (field.role, value) {
                 (Role::Headers, value) => {
-                    made.headers = value.map(|value| given_headers(&value, info.name)).transpose()?
+                    made.headers = value.map(|value| header_tuples(&value, info.name)).transpose()?
                 }
-                (_, None) => made.fields.push(GivenField::Null),
-                (_, Some(value)) => made.fields.push(GivenField::of(field.of, &value)?),
+                (_, None) => made.fields.push(FieldArgument::Null),
+                (_, Some(value)) => made.fields.push(FieldArgument::of(field.of, &value)?),
             }
         }
         Ok(made)
@@ -398,39 +401,39 @@ impl GivenMessage {
     pub fn size(&self) -> usize {
         let value_len = |(_, _, value): &HeaderTuple| value.as_ref().map_or(0, |bytes| bytes.len());
         let headers: usize = self.headers.iter().flatten().map(value_len).sum();
-        let field_len = |field: &GivenField| if let GivenField::Bytes(bytes) = field { bytes.len() } else { 0 };
+        let field_len = |field: &FieldArgument| if let FieldArgument::Bytes(bytes) = field { bytes.len() } else { 0 };
         headers + self.fields.iter().map(field_len).sum::<usize>()
     }
 
     pub fn fields(&self) -> Vec<FieldValue<'_>> {
-        self.fields.iter().map(GivenField::value).collect()
+        self.fields.iter().map(FieldArgument::value).collect()
     }
 }
 
-impl GivenField {
+impl FieldArgument {
     fn of(of: FieldType, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(match of {
-            FieldType::Bool => GivenField::Bool(value.extract()?),
-            FieldType::Int8 | FieldType::Int64 | FieldType::Natural => GivenField::Int64(value.extract()?),
-            FieldType::Uint64 => GivenField::Uint64(value.extract()?),
-            FieldType::Text => GivenField::Text(value.extract()?),
-            FieldType::Binary | FieldType::Id | FieldType::Headers => GivenField::Bytes(value.extract()?),
+            FieldType::Bool => FieldArgument::Bool(value.extract()?),
+            FieldType::Int8 | FieldType::Int64 | FieldType::Natural => FieldArgument::Int64(value.extract()?),
+            FieldType::Uint64 => FieldArgument::Uint64(value.extract()?),
+            FieldType::Text => FieldArgument::Text(value.extract()?),
+            FieldType::Binary | FieldType::Id | FieldType::Headers => FieldArgument::Bytes(value.extract()?),
         })
     }
 
     fn value(&self) -> FieldValue<'_> {
         match self {
-            GivenField::Null => FieldValue::Null,
-            GivenField::Bool(flag) => FieldValue::Bool(*flag),
-            GivenField::Int64(number) => FieldValue::Int64(*number),
-            GivenField::Uint64(number) => FieldValue::Uint64(*number),
-            GivenField::Text(text) => FieldValue::Text(text),
-            GivenField::Bytes(bytes) => FieldValue::Binary(bytes),
+            FieldArgument::Null => FieldValue::Null,
+            FieldArgument::Bool(flag) => FieldValue::Bool(*flag),
+            FieldArgument::Int64(number) => FieldValue::Int64(*number),
+            FieldArgument::Uint64(number) => FieldValue::Uint64(*number),
+            FieldArgument::Text(text) => FieldValue::Text(text),
+            FieldArgument::Bytes(bytes) => FieldValue::Binary(bytes),
         }
     }
 }
 
-fn header(index: usize, (key, kind, value): &HeaderTuple) -> Result<Header<'_>, Error> {
-    let kind = kind.as_deref().map(kind_named).transpose()?;
-    Ok(Header { index, key: key.key()?, kind, value: value.as_deref(), at: None })
+fn header(index: usize, (key, value_type, value): &HeaderTuple) -> Result<Header<'_>, Error> {
+    let value_type = value_type.as_deref().map(type_named).transpose()?;
+    Ok(Header { index, key: key.key()?, value_type, value: value.as_deref(), at: None })
 }

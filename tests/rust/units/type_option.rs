@@ -1,14 +1,14 @@
 //! Types and their spellings by name.
 
-use letterhead::ask::Spelled;
+use letterhead::type_option::EncodedType;
 
 #[test]
 fn a_kind_with_its_spelling_is_named_and_read_back() {
     for name in ["int32", "int32:le", "int32:text", "char:text", "string", "binary", "type-200", "bool"] {
-        assert_eq!(Spelled::parse(name).unwrap().name(), name);
+        assert_eq!(EncodedType::parse(name).unwrap().name(), name);
     }
-    assert_eq!(Spelled::parse("int32:be").unwrap().name(), "int32");
+    assert_eq!(EncodedType::parse("int32:be").unwrap().name(), "int32");
     for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "type-3", "int32:amqp"] {
-        assert!(Spelled::parse(wrong).is_err(), "{wrong}");
+        assert!(EncodedType::parse(wrong).is_err(), "{wrong}");
     }
 }

@@ -3,50 +3,50 @@
 
 use std::borrow::Cow;
 
+use crate::encoding::{Encoding, text_of};
 use crate::error::{Code, Loss, bad_length};
 use crate::header::{Header, Key, KeyForm};
-use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Result};
-use crate::spelling::{Spelling, text_of};
+use crate::report::{Report, Result};
+use crate::traits::Carries;
 use crate::value::ByteOrder;
-use crate::walk::Carries;
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 /// Why a character is not a string.
 pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
 
 /// A loss of a header, which is left out.
 pub fn lost(index: usize, key: &Key<'_>, code: Code, message: String) -> Loss {
-    Loss { code, message, header: Some(index), key: Some(key.to_string()), kind: None, written: None }
+    Loss { code, message, header: Some(index), key: Some(key.to_string()), value_type: None, written: None }
 }
 
 /// Whether a key is one that the target can have. Where keys are typed, text is a string and an integer an int32.
 #[inline]
-pub fn is_key_of(form: KeyForm, kinds: Kinds, key: &Key<'_>) -> bool {
+pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
     match (form, key) {
-        (KeyForm::Typed, Key::Typed(typed)) => kinds.code(typed.kind).is_some(),
+        (KeyForm::Typed, Key::Typed(typed)) => types.code(typed.value_type).is_some(),
         (KeyForm::Typed, _) | (KeyForm::Text, Key::Text(_)) | (KeyForm::Int, Key::Int(_)) => true,
         _ => false,
     }
 }
 
 /// The key in the form of the target; `None` when the header is left out.
-pub fn key_for<'a, M: Mode>(
+pub fn key_for<'a, R: Report>(
     form: KeyForm,
     from: KeyForm,
     header: &Header<'a>,
-    mode: &mut M,
+    report: &mut R,
 ) -> Result<Option<Key<'a>>> {
-    const STRING: Kind = Kind::Named(Scalar::String);
-    const INT32: Kind = Kind::Named(Scalar::Int32);
-    const NO_DECIMAL: (Option<Kind>, &str) = (None, "the key is no decimal int32");
-    let is = |kind: Kind| (Some(kind), "");
+    const STRING: ValueType = ValueType::Named(Scalar::String);
+    const INT32: ValueType = ValueType::Named(Scalar::Int32);
+    const NO_DECIMAL: (Option<ValueType>, &str) = (None, "the key is no decimal int32");
+    let is = |value_type: ValueType| (Some(value_type), "");
     // The key that is written, and the message about what is lost: the type of the key, and what follows it.
     let (key, loss) = match (form, &header.key) {
         (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
         // Text, too, is what stands for a kind that the target has not.
-        (KeyForm::Text | KeyForm::Typed, Key::Typed(typed)) => match text_of(typed.kind, &typed.bits()) {
-            Some(text) => (Some(Key::from(text)), typed.string().is_none().then(|| is(typed.kind))),
-            None => (None, Some((Some(typed.kind), " and has no text form"))),
+        (KeyForm::Text | KeyForm::Typed, Key::Typed(typed)) => match text_of(typed.value_type, &typed.bits()) {
+            Some(text) => (Some(Key::from(text)), typed.string().is_none().then(|| is(typed.value_type))),
+            None => (None, Some((Some(typed.value_type), " and has no text form"))),
         },
         (KeyForm::Int, Key::Text(text)) => match decimal(text.as_bytes()) {
             // Where keys are typed, text that spells a number is not that number.
@@ -54,23 +54,24 @@ pub fn key_for<'a, M: Mode>(
             None => (None, Some(NO_DECIMAL)),
         },
         (KeyForm::Int, Key::Typed(typed)) => {
-            let is_text_or_integer = typed.string().is_some() || is_integer(typed.kind);
-            let text = text_of(typed.kind, &typed.bits()).filter(|_| is_text_or_integer);
+            let is_text_or_integer = typed.string().is_some() || is_integer(typed.value_type);
+            let text = text_of(typed.value_type, &typed.bits()).filter(|_| is_text_or_integer);
             match text.and_then(|text| decimal(text.as_bytes())) {
-                Some(number) => (Some(Key::Int(number)), (typed.kind != INT32).then(|| is(typed.kind))),
+                Some(number) => (Some(Key::Int(number)), (typed.value_type != INT32).then(|| is(typed.value_type))),
                 None => (None, Some(NO_DECIMAL)),
             }
         }
         (_, same) => (Some(same.clone()), None),
     };
-    if let Some((kind, rest)) = loss {
+    if let Some((value_type, rest)) = loss {
         let written = key.as_ref().map(|_| match form {
             KeyForm::Text => "text",
             KeyForm::Typed => "string",
             KeyForm::Int => "int32",
         });
-        mode.loss(false, || {
-            let message = kind.map_or_else(|| rest.into(), |kind| format!("the key is {}{rest}", kind.name()));
+        report.loss(false, || {
+            let message =
+                value_type.map_or_else(|| rest.into(), |value_type| format!("the key is {}{rest}", value_type.name()));
             Loss { written, ..lost(header.index, &header.key, Code::KeyNotCarried, message) }
         })?;
     }
@@ -83,18 +84,27 @@ fn decimal(text: &[u8]) -> Option<i32> {
     (number.to_string().as_bytes() == text).then_some(number)
 }
 
-fn is_integer(kind: Kind) -> bool {
+fn is_integer(value_type: ValueType) -> bool {
     use Scalar::*;
-    matches!(kind, Kind::Named(Int8 | Int16 | Int32 | Int64 | Int128 | Uint8 | Uint16 | Uint32 | Uint64 | Uint128))
+    matches!(
+        value_type,
+        ValueType::Named(Int8 | Int16 | Int32 | Int64 | Int128 | Uint8 | Uint16 | Uint32 | Uint64 | Uint128)
+    )
 }
 
 /// Whether a key or value (`part`) of this length is one that the target takes.
 #[inline]
-pub fn part_fits<M: Mode>(carries: Carries, part: &str, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool> {
+pub fn part_fits<R: Report>(
+    carries: Carries,
+    part: &str,
+    header: &Header<'_>,
+    len: usize,
+    report: &mut R,
+) -> Result<bool> {
     if carries.fits(len) {
         return Ok(true);
     }
-    mode.loss(false, || {
+    report.loss(false, || {
         let (code, message) = bad_length(part, len, carries.part_len.1);
         lost(header.index, &header.key, code, message)
     })?;
@@ -103,11 +113,11 @@ pub fn part_fits<M: Mode>(carries: Carries, part: &str, header: &Header<'_>, len
 
 /// How a target writes a value of a kind that it does not have: the kind it has instead, the bits and the spelling of the
 /// value in them. `bits` are big-endian; `None` if they cannot be written.
-pub fn carrier(kind: Kind, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Spelling)> {
-    match kind {
-        Kind::Named(Scalar::Char) => {
-            text_of(kind, &bits).map(|text| (Scalar::String, Cow::Owned(text.into_bytes()), Spelling::Text))
+pub fn carrier(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
+    match value_type {
+        ValueType::Named(Scalar::Char) => {
+            text_of(value_type, &bits).map(|text| (Scalar::String, Cow::Owned(text.into_bytes()), Encoding::Text))
         }
-        _ => Some((Scalar::Binary, bits, Spelling::Bytes(ByteOrder::Big))),
+        _ => Some((Scalar::Binary, bits, Encoding::Bytes(ByteOrder::Big))),
     }
 }

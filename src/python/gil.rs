@@ -8,22 +8,22 @@ use super::errors::{internal_error, to_exception};
 use crate::error::Error;
 
 /// Runs work of the core without the GIL.
-pub fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
-    held(|| py.detach(work))?.map_err(|error| to_exception(py, error))
+pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    catch_panic(|| py.detach(work))?.map_err(|error| to_exception(py, error))
 }
 
 /// Runs work of the core on so many bytes of one message; for few of them, letting the GIL go would cost more.
-pub fn released_if_long<T: Send>(
+pub fn without_gil_if_long<T: Send>(
     py: Python<'_>,
     size: usize,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     const LONG: usize = 1 << 16;
-    if size >= LONG { released(py, work) } else { held(work)?.map_err(|error| to_exception(py, error)) }
+    if size >= LONG { without_gil(py, work) } else { catch_panic(work)?.map_err(|error| to_exception(py, error)) }
 }
 
 /// Runs work of the core that makes Python objects as it goes.
-pub fn held<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| internal_error(panic_text(&panic)))
 }
 

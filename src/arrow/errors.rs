@@ -9,20 +9,20 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::Fields;
 
 use super::schema;
-use crate::error::{Fault, Loss};
+use crate::error::{ErrorDetail, Loss};
 
 /// The errors and losses that a run has found.
 #[derive(Default)]
 pub struct Findings {
-    pub faults: FaultColumn,
+    pub errors: ErrorColumn,
     pub losses: LossColumn,
 }
 
 impl Findings {
     /// Appends rows without errors and losses to the columns that are wanted.
-    pub fn push_whole(&mut self, rows: usize, faults: bool, losses: bool) {
-        if faults {
-            self.faults.push_whole(rows);
+    pub fn push_whole(&mut self, rows: usize, errors: bool, losses: bool) {
+        if errors {
+            self.errors.push_whole(rows);
         }
         if losses {
             (0..rows).for_each(|_| self.losses.push(&[]));
@@ -30,20 +30,20 @@ impl Findings {
     }
 
     /// Whether these would take a column past an offset.
-    pub fn would_pass(&self, faults: &[Fault], losses: &[Loss], max_offset: usize) -> bool {
+    pub fn would_pass(&self, errors: &[ErrorDetail], losses: &[Loss], max_offset: usize) -> bool {
         let losses: usize = losses.iter().map(loss_text_len).sum();
-        self.faults.would_pass(faults, max_offset) || self.losses.rows.text_len + losses > max_offset
+        self.errors.would_pass(errors, max_offset) || self.losses.rows.text_len + losses > max_offset
     }
 
     /// Appends what another run found in rows behind these.
     pub fn extend(&mut self, other: Findings) {
-        self.faults.extend(other.faults);
+        self.errors.extend(other.errors);
         self.losses.extend(other.losses);
     }
 
     /// What `would_pass` compares with an offset.
     pub fn text_len(&self) -> usize {
-        self.faults.text_len().max(self.losses.rows.text_len)
+        self.errors.text_len().max(self.losses.rows.text_len)
     }
 }
 
@@ -90,7 +90,7 @@ impl ListEnds {
 
 /// `list<struct<code, message, byte_offset, header, key, column>>`
 #[derive(Default)]
-pub struct FaultColumn {
+pub struct ErrorColumn {
     rows: ListEnds,
     codes: StringBuilder,
     messages: StringBuilder,
@@ -100,10 +100,10 @@ pub struct FaultColumn {
     columns: StringBuilder,
 }
 
-impl FaultColumn {
+impl ErrorColumn {
     /// Whether these would take the column past an offset.
-    pub fn would_pass(&self, faults: &[Fault], max_offset: usize) -> bool {
-        self.rows.text_len + faults.iter().map(fault_text_len).sum::<usize>() > max_offset
+    pub fn would_pass(&self, errors: &[ErrorDetail], max_offset: usize) -> bool {
+        self.rows.text_len + errors.iter().map(error_text_len).sum::<usize>() > max_offset
     }
 
     /// At least the bytes of each text column.
@@ -112,11 +112,11 @@ impl FaultColumn {
     }
 
     #[inline]
-    pub fn push(&mut self, faults: &[Fault]) {
-        for fault in faults {
-            self.push_fault(fault);
+    pub fn push(&mut self, errors: &[ErrorDetail]) {
+        for error in errors {
+            self.push_error(error);
         }
-        self.rows.end_row(self.codes.len(), !faults.is_empty());
+        self.rows.end_row(self.codes.len(), !errors.is_empty());
     }
 
     /// Appends rows without errors.
@@ -124,7 +124,7 @@ impl FaultColumn {
         self.rows.end_whole(self.codes.len(), rows);
     }
 
-    fn extend(&mut self, mut other: FaultColumn) {
+    fn extend(&mut self, mut other: ErrorColumn) {
         self.rows.extend(&other.rows, self.codes.len());
         append(&mut self.codes, &mut other.codes);
         append(&mut self.messages, &mut other.messages);
@@ -134,14 +134,14 @@ impl FaultColumn {
         append(&mut self.columns, &mut other.columns);
     }
 
-    fn push_fault(&mut self, fault: &Fault) {
-        self.rows.text_len += fault_text_len(fault);
-        self.codes.append_value(fault.code.name());
-        self.messages.append_value(&fault.message);
-        self.bytes.append_option(fault.byte.map(|byte| byte as i64));
-        self.headers.append_option(index(fault.header));
-        self.keys.append_option(fault.key.as_deref());
-        self.columns.append_option(fault.column.as_deref());
+    fn push_error(&mut self, error: &ErrorDetail) {
+        self.rows.text_len += error_text_len(error);
+        self.codes.append_value(error.code.name());
+        self.messages.append_value(&error.message);
+        self.bytes.append_option(error.byte.map(|byte| byte as i64));
+        self.headers.append_option(index(error.header));
+        self.keys.append_option(error.key.as_deref());
+        self.columns.append_option(error.column.as_deref());
     }
 
     pub fn finish(mut self) -> ArrayRef {
@@ -153,7 +153,7 @@ impl FaultColumn {
             Arc::new(self.keys.finish()),
             Arc::new(self.columns.finish()),
         ];
-        self.rows.finish(schema::fault_fields(), columns)
+        self.rows.finish(schema::error_fields(), columns)
     }
 }
 
@@ -165,7 +165,7 @@ pub struct LossColumn {
     messages: StringBuilder,
     headers: Int32Builder,
     keys: StringBuilder,
-    kinds: StringBuilder,
+    types: StringBuilder,
     written: StringBuilder,
 }
 
@@ -184,7 +184,7 @@ impl LossColumn {
         append(&mut self.messages, &mut other.messages);
         self.headers.append_array(&other.headers.finish());
         append(&mut self.keys, &mut other.keys);
-        append(&mut self.kinds, &mut other.kinds);
+        append(&mut self.types, &mut other.types);
         append(&mut self.written, &mut other.written);
     }
 
@@ -194,7 +194,7 @@ impl LossColumn {
         self.messages.append_value(&loss.message);
         self.headers.append_option(index(loss.header));
         self.keys.append_option(loss.key.as_deref());
-        self.kinds.append_option(loss.kind.as_deref());
+        self.types.append_option(loss.value_type.as_deref());
         self.written.append_option(loss.written);
     }
 
@@ -204,7 +204,7 @@ impl LossColumn {
             Arc::new(self.messages.finish()),
             Arc::new(self.headers.finish()),
             Arc::new(self.keys.finish()),
-            Arc::new(self.kinds.finish()),
+            Arc::new(self.types.finish()),
             Arc::new(self.written.finish()),
         ];
         self.rows.finish(schema::loss_fields(), columns)
@@ -220,13 +220,13 @@ fn index(header: Option<usize>) -> Option<i32> {
 }
 
 /// An upper bound of what a fault adds to any one text column.
-fn fault_text_len(fault: &Fault) -> usize {
-    longest([Some(&fault.message), fault.key.as_ref(), fault.column.as_ref()])
+fn error_text_len(error: &ErrorDetail) -> usize {
+    longest([Some(&error.message), error.key.as_ref(), error.column.as_ref()])
 }
 
 /// An upper bound of what a loss adds to any one text column.
 fn loss_text_len(loss: &Loss) -> usize {
-    longest([Some(&loss.message), loss.key.as_ref(), loss.kind.as_ref()])
+    longest([Some(&loss.message), loss.key.as_ref(), loss.value_type.as_ref()])
 }
 
 fn longest(texts: [Option<&String>; 3]) -> usize {

@@ -1,78 +1,78 @@
 //! The option `types` of conversions: how values get or lose types between formats with and without types.
 
+use crate::encoding::Encoding;
 use crate::error::{Error, unknown_name};
 use crate::header::{Key, WantedKey};
-use crate::kind::{Kind, Kinds, Scalar};
-use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
 use crate::value::ByteOrder;
+use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 /// How values get or lose their types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Asked {
+pub enum TypeOption {
     #[default]
-    Nothing,
+    Unset,
     /// How a value with a type is written in a format without types.
-    Spelled(Spelling),
+    Untyped(Encoding),
     /// Values without a type become `binary`.
     Binary,
     /// The types of the values of these keys.
-    Each(Vec<(WantedKey, Times)>),
+    ByKey(Vec<(WantedKey, Occurrences)>),
 }
 
 /// The types of the values of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Times {
+pub enum Occurrences {
     /// The same for each header with the key.
-    Every(Spelled),
+    All(EncodedType),
     /// One for each header with the key, in their order.
-    Nth(Vec<Spelled>),
+    InOrder(Vec<EncodedType>),
 }
 
 /// A type, and how bytes without a type spell a value of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spelled {
-    pub kind: Kind,
-    pub spelling: Spelling,
+pub struct EncodedType {
+    pub value_type: ValueType,
+    pub encoding: Encoding,
 }
 
-impl Spelled {
+impl EncodedType {
     /// Reads `name[:be|le|text]` or `type-200`.
-    pub fn parse(text: &str) -> Result<Spelled, Error> {
-        if let Some(kind @ Kind::Unnamed(_)) = Kind::parse(text) {
-            return Ok(Spelled { kind, spelling: Spelling::Bytes(ByteOrder::Big) });
+    pub fn parse(text: &str) -> Result<EncodedType, Error> {
+        if let Some(value_type @ ValueType::Unnamed(_)) = ValueType::parse(text) {
+            return Ok(EncodedType { value_type, encoding: Encoding::Bytes(ByteOrder::Big) });
         }
         let of = Type::parse(text)?;
-        if !of.scalar.is_kind() {
-            let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
-            return Err(unknown_name("type", of.scalar.name(), kinds));
+        if !of.scalar.is_wire_type() {
+            let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
+            return Err(unknown_name("type", of.scalar.name(), types));
         }
-        let Coding::Spelled(spelling) = of.coding else {
+        let Coding::Plain(encoding) = of.coding else {
             return Err(Error::Value(format!("type '{text}': values are read as AMQP, and not converted from it")));
         };
-        Ok(Spelled { kind: Kind::Named(of.scalar), spelling })
+        Ok(EncodedType { value_type: ValueType::Named(of.scalar), encoding })
     }
 
     /// What `parse` reads back.
     pub fn name(self) -> String {
-        let name = self.kind.name();
-        match (self.kind.width(), self.spelling) {
-            (None, _) | (_, Spelling::Bytes(ByteOrder::Big)) => name.into_owned(),
-            (_, Spelling::Bytes(ByteOrder::Little)) => format!("{name}:le"),
-            (_, Spelling::Text) => format!("{name}:text"),
+        let name = self.value_type.name();
+        match (self.value_type.width(), self.encoding) {
+            (None, _) | (_, Encoding::Bytes(ByteOrder::Big)) => name.into_owned(),
+            (_, Encoding::Bytes(ByteOrder::Little)) => format!("{name}:le"),
+            (_, Encoding::Text) => format!("{name}:text"),
         }
     }
 }
 
-impl Asked {
+impl TypeOption {
     /// Refuses options that do not fit a target format.
-    pub fn check(&self, target: &str, kinds: Kinds) -> Result<(), Error> {
-        match (self, kinds.are_carried()) {
-            (Asked::Spelled(_), true) => Err(Error::Value(format!(
+    pub fn check(&self, target: &str, types: TypeCodes) -> Result<(), Error> {
+        match (self, types.is_typed()) {
+            (TypeOption::Untyped(_), true) => Err(Error::Value(format!(
                 "types=\"be\", \"le\" and \"text\" write values without their types, and {target} has types: give \
                  types={{key: type}} or types=\"binary\""
             ))),
-            (Asked::Binary | Asked::Each(_), false) => Err(Error::Value(format!(
+            (TypeOption::Binary | TypeOption::ByKey(_), false) => Err(Error::Value(format!(
                 "types={{key: type}} and types=\"binary\" give values a type, and {target} carries none: give \
                  types=\"be\", \"le\" or \"text\""
             ))),
@@ -81,8 +81,8 @@ impl Asked {
     }
 
     /// The type for the next header with a key, which is compared as it was read and as it will be written.
-    pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<Spelled> {
-        let Asked::Each(entries) = self else { return None };
+    pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<EncodedType> {
+        let TypeOption::ByKey(entries) = self else { return None };
         seen.resize(entries.len(), 0);
         let is = |wanted: &WantedKey| match wanted {
             // The reports of losses show keys as text, and can be handed back.
@@ -96,8 +96,8 @@ impl Asked {
         let time = seen[place];
         seen[place] += 1;
         match &entries[place].1 {
-            Times::Every(spelled) => Some(*spelled),
-            Times::Nth(each) => each.get(time).copied(),
+            Occurrences::All(spelled) => Some(*spelled),
+            Occurrences::InOrder(each) => each.get(time).copied(),
         }
     }
 }

@@ -9,12 +9,12 @@
 use std::borrow::Cow;
 
 use crate::error::Code;
-use crate::kind::{Kind, Scalar};
-use crate::value::{ByteOrder, Checks, Misfit, Value, bits_of, misfit, read_bytes, sized, wrong_size};
+use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, sized, wrong_size};
+use crate::value_type::{Scalar, ValueType};
 
 /// How the bytes of a value spell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spelling {
+pub enum Encoding {
     Bytes(ByteOrder),
     Text,
 }
@@ -23,7 +23,7 @@ pub enum Spelling {
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
 /// Reads the text of a value.
-pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
     let value = match scalar {
         Scalar::Bool => text.parse().ok().map(Value::Bool),
@@ -42,11 +42,11 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<M
 }
 
 #[cold]
-fn bad_text(scalar: Scalar) -> Box<Misfit> {
-    misfit(Code::BadText, || format!("the text does not spell {}", scalar.name()))
+fn bad_text(scalar: Scalar) -> Box<InvalidValue> {
+    invalid(Code::BadText, || format!("the text does not spell {}", scalar.name()))
 }
 
-fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<Misfit>> {
+fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValue>> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if !is_digits(digits) {
         return Err(bad_text(scalar));
@@ -105,18 +105,18 @@ fn uuid_from_text(text: &str) -> Option<String> {
 }
 
 /// The bits of a value of the given kind that is spelled without kinds: what [`untyped`] undoes.
-pub fn typed(kind: Kind, bytes: &[u8], spelling: Spelling) -> Result<Cow<'_, [u8]>, Box<Misfit>> {
-    let Kind::Named(scalar) = kind else { return Ok(Cow::Borrowed(bytes)) };
-    match spelling {
-        Spelling::Bytes(order) => {
-            Checks::Value.check(kind, bytes)?;
-            Ok(bits_of(kind, bytes, order))
+pub fn typed(value_type: ValueType, bytes: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>, Box<InvalidValue>> {
+    let ValueType::Named(scalar) = value_type else { return Ok(Cow::Borrowed(bytes)) };
+    match encoding {
+        Encoding::Bytes(order) => {
+            Checks::Value.check(value_type, bytes)?;
+            Ok(bits_of(value_type, bytes, order))
         }
-        Spelling::Text => text_bits(scalar, bytes).map(Cow::Owned),
+        Encoding::Text => text_bits(scalar, bytes).map(Cow::Owned),
     }
 }
 
-fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<Misfit>> {
+fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>> {
     if scalar == Scalar::Uint128
         && let Some(number) = wide_unsigned(bytes)
     {
@@ -145,37 +145,41 @@ fn is_digits(text: &str) -> bool {
 }
 
 #[cold]
-fn does_not_fit(scalar: Scalar) -> Box<Misfit> {
-    misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
+fn does_not_fit(scalar: Scalar) -> Box<InvalidValue> {
+    invalid(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
 }
 
 /// The bytes of a typed value for a format without kinds. `bits` are big-endian.
 ///
 /// A misfit when the bits are not a value of the kind.
-pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Spelling) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
-    let scalar = match kind {
-        Kind::Unnamed(_) | Kind::Named(Scalar::String | Scalar::Binary) => return Ok(Cow::Borrowed(bits)),
-        Kind::Named(scalar) => scalar,
+pub fn untyped<'a>(
+    value_type: ValueType,
+    bits: &'a [u8],
+    encoding: Encoding,
+) -> Result<Cow<'a, [u8]>, Box<InvalidValue>> {
+    let scalar = match value_type {
+        ValueType::Unnamed(_) | ValueType::Named(Scalar::String | Scalar::Binary) => return Ok(Cow::Borrowed(bits)),
+        ValueType::Named(scalar) => scalar,
     };
     if scalar.width().is_some_and(|width| width != bits.len()) {
         return Err(wrong_size(scalar, bits.len()));
     }
-    Ok(match spelling {
-        Spelling::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
-        Spelling::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
-        Spelling::Text => Cow::Owned(spell(scalar, bits)?.into_bytes()),
+    Ok(match encoding {
+        Encoding::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
+        Encoding::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
+        Encoding::Text => Cow::Owned(spell(scalar, bits)?.into_bytes()),
     })
 }
 
 /// The text of a value that has one: what `name:text` reads back as the same value. `bits` are big-endian.
-pub fn text_of(kind: Kind, bits: &[u8]) -> Option<String> {
-    match kind {
-        Kind::Named(Scalar::Binary) | Kind::Unnamed(_) => None,
-        Kind::Named(scalar) => spell(scalar, bits).ok(),
+pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
+    match value_type {
+        ValueType::Named(Scalar::Binary) | ValueType::Unnamed(_) => None,
+        ValueType::Named(scalar) => spell(scalar, bits).ok(),
     }
 }
 
-fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
+fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
     if scalar == Scalar::Uint128 {
         // Wider than what a column can hold, but not than text.
         return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
@@ -192,12 +196,12 @@ fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
 }
 
 /// Whether bits are a NaN that its text does not give back. `bits` are big-endian.
-pub fn is_other_nan(kind: Kind, bits: &[u8]) -> bool {
-    match kind {
-        Kind::Named(Scalar::Float32) => {
+pub fn is_other_nan(value_type: ValueType, bits: &[u8]) -> bool {
+    match value_type {
+        ValueType::Named(Scalar::Float32) => {
             bits.try_into().is_ok_and(|bits| f32::from_be_bytes(bits).is_nan() && bits != f32::NAN.to_be_bytes())
         }
-        Kind::Named(Scalar::Float64) => {
+        ValueType::Named(Scalar::Float64) => {
             bits.try_into().is_ok_and(|bits| f64::from_be_bytes(bits).is_nan() && bits != f64::NAN.to_be_bytes())
         }
         _ => false,

@@ -4,7 +4,7 @@
 //! which alone makes errors: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three
 //! are monomorphised, so that the fast one does no work for the others.
 
-use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::error::{Code, Direction, Error, ErrorDetail, Located, Loss};
 use crate::header::Key;
 
 /// A walk has to end here. The mode holds the reason.
@@ -24,15 +24,15 @@ pub enum OnLoss {
 }
 
 /// How much a walk reports. Formats and sinks report through it, and a message is built only where it is read.
-pub trait Mode {
+pub trait Report {
     /// Notes an error after which the rest cannot be found, and ends the walk.
-    fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
+    fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
     /// Notes an error that leaves the rest readable; the fast mode ends the walk.
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
+    fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
     /// As `soft`, for an error that belongs to an output column rather than to the place of the walk.
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result;
+    fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result;
 
     /// Notes data that the target cannot carry. Where the caller agreed to lose it, it is only reported.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
@@ -67,19 +67,19 @@ impl Fast {
     }
 }
 
-impl Mode for Fast {
+impl Report for Fast {
     #[inline]
-    fn hard(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
+    fn fatal(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
         Stop
     }
 
     #[inline]
-    fn soft(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Result {
+    fn error(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Result {
         Err(Stop)
     }
 
     #[inline]
-    fn column(&mut self, _: impl FnOnce() -> Fault) -> Result {
+    fn column_error(&mut self, _: impl FnOnce() -> ErrorDetail) -> Result {
         Err(Stop)
     }
 
@@ -101,7 +101,7 @@ impl Mode for Fast {
 #[derive(Debug, Default)]
 pub struct Exact {
     pub on_loss: OnLoss,
-    pub faults: Vec<Fault>,
+    pub errors: Vec<ErrorDetail>,
     pub losses: Vec<Loss>,
     /// The structure broke: what comes after the break was not read.
     pub broken: bool,
@@ -125,14 +125,14 @@ impl Exact {
     /// The result of a walk that ended, or its first error. A walk that stopped without one is an internal error.
     pub fn ended<T>(
         &mut self,
-        walked: Result<T, Stop>,
+        parsed: Result<T, Stop>,
         direction: Direction,
         format: &'static str,
     ) -> Result<T, Error> {
-        match (self.faults.drain(..).next(), walked) {
+        match (self.errors.drain(..).next(), parsed) {
             (None, Ok(value)) => Ok(value),
             (None, Err(Stop)) => Err(no_reason(format)),
-            (Some(fault), _) => Err(Error::Headers(direction, Box::new(Located { format, row: None, fault }))),
+            (Some(error), _) => Err(Error::Headers(direction, Box::new(Located { format, row: None, error }))),
         }
     }
 
@@ -140,7 +140,7 @@ impl Exact {
     pub fn refuse_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {
             (OnLoss::Raise, Some(loss)) => {
-                let located = Located { format, row: None, fault: loss.clone().into() };
+                let located = Located { format, row: None, error: loss.clone().into() };
                 Err(Error::Headers(Direction::Convert, Box::new(located)))
             }
             _ => Ok(()),
@@ -149,14 +149,14 @@ impl Exact {
 
     fn note(&mut self, code: Code, byte: Option<usize>, message: String) {
         let (header, key) = (self.header, self.key.clone());
-        self.push(Fault { code, message, byte: self.place.or(byte), header, key, column: None });
+        self.push(ErrorDetail { code, message, byte: self.place.or(byte), header, key, column: None });
     }
 
-    fn push(&mut self, mut fault: Fault) {
+    fn push(&mut self, mut error: ErrorDetail) {
         if let Some(number) = self.messages.checked_sub(1) {
-            fault.message = format!("message {number}: {}", fault.message);
+            error.message = format!("message {number}: {}", error.message);
         }
-        self.faults.push(fault);
+        self.errors.push(error);
     }
 }
 
@@ -166,26 +166,26 @@ pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
 }
 
-impl Mode for Exact {
+impl Report for Exact {
     #[cold]
-    fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
+    fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
         self.note(code, byte, message());
         self.broken = true;
         Stop
     }
 
     #[cold]
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
+    fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
         self.note(code, byte, message());
         Ok(())
     }
 
     #[cold]
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result {
-        let mut fault = fault();
+    fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result {
+        let mut error = error();
         // A column may miss a header, which has no place.
-        fault.byte = fault.byte.map(|byte| self.place.unwrap_or(byte));
-        self.push(fault);
+        error.byte = error.byte.map(|byte| self.place.unwrap_or(byte));
+        self.push(error);
         Ok(())
     }
 
@@ -230,17 +230,17 @@ pub struct Labelled {
     pub labels: Vec<Label>,
 }
 
-impl Mode for Labelled {
-    fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
-        self.exact.hard(code, byte, message)
+impl Report for Labelled {
+    fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
+        self.exact.fatal(code, byte, message)
     }
 
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
-        self.exact.soft(code, byte, message)
+    fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
+        self.exact.error(code, byte, message)
     }
 
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result {
-        self.exact.column(fault)
+    fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result {
+        self.exact.column_error(error)
     }
 
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result {

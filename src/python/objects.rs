@@ -12,9 +12,9 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 use super::recent::{Of, Origin, Recent};
 use crate::format::Info;
 use crate::header::{Header, Key, WantedKey};
-use crate::kind::Kind;
+use crate::traits::{FieldValue, Role};
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{FieldValue, Role};
+use crate::value_type::ValueType;
 
 /// `letterhead.Headers` of headers that were read, or None where the message has none.
 pub fn headers_object<'py>(
@@ -92,7 +92,7 @@ impl<'py> Maker<'py> {
         let Key::Text(key) = &header.key else { return new_header(*py, self.pair(header)?) };
         let key = key.as_bytes();
         let (value, of) = match header.value {
-            Some(value) => (value, Of::Value(header.kind.map(|kind| (kind, *order)))),
+            Some(value) => (value, Of::Value(header.value_type.map(|value_type| (value_type, *order)))),
             None => (&[][..], Of::Null),
         };
         recent.get(*py, Origin { key, value, of }, |recent| {
@@ -114,7 +114,7 @@ impl<'py> Maker<'py> {
             Key::Int(number) => number.into_bound_py_any(self.py),
             Key::Typed(typed) => match typed.text() {
                 Some(text) => text_object(self.py, &mut self.recent, text.as_bytes()),
-                None => typed_object(self.py, typed.kind, &typed.bits()),
+                None => typed_object(self.py, typed.value_type, &typed.bits()),
             },
         }
     }
@@ -160,17 +160,17 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
 /// The value of a header: None, bytes, or a `letterhead.Value`.
 #[inline]
 pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder) -> PyResult<Bound<'py, PyAny>> {
-    match (header.value, header.kind) {
+    match (header.value, header.value_type) {
         (None, _) => Ok(py.None().into_bound(py)),
         (Some(value), None) => Ok(PyBytes::new(py, value).into_any()),
-        (Some(value), Some(kind)) => typed_object(py, kind, &bits_of(kind, value, order)),
+        (Some(value), Some(value_type)) => typed_object(py, value_type, &bits_of(value_type, value, order)),
     }
 }
 
 /// A `letterhead.Value` of bits that came in a message.
-fn typed_object<'py>(py: Python<'py>, kind: Kind, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    MAKE.import(py, "letterhead.values", "of_message")?.call1((kind.name(), PyBytes::new(py, bits)))
+    MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), PyBytes::new(py, bits)))
 }
 
 /// The same for a key that was asked for.
@@ -178,6 +178,6 @@ pub fn wanted_object<'py>(py: Python<'py>, key: &WantedKey) -> PyResult<Bound<'p
     match key {
         WantedKey::Text(text) => text.into_bound_py_any(py),
         WantedKey::Int(number) => number.into_bound_py_any(py),
-        WantedKey::Typed(kind, bits) => (kind.name(), PyBytes::new(py, bits)).into_bound_py_any(py),
+        WantedKey::Typed(value_type, bits) => (value_type.name(), PyBytes::new(py, bits)).into_bound_py_any(py),
     }
 }

@@ -67,14 +67,14 @@ scalars! {
 
 impl Scalar {
     /// Scalars that a format may tag a value with; the others are only ways to read one.
-    pub const fn is_kind(self) -> bool {
+    pub const fn is_wire_type(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
     }
 }
 
 /// The type tag that a typed format puts beside a value. A code without a name passes through as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ValueType {
     Named(Scalar),
     Unnamed(u8),
 }
@@ -84,12 +84,12 @@ const UNNAMED: &str = "type-";
 /// The last code that has a name, in the format where codes without one pass.
 const LAST_NAMED: u8 = 15;
 
-impl Kind {
+impl ValueType {
     /// `int32`, or `type-200` for a code without a name.
     pub fn name(self) -> Cow<'static, str> {
         match self {
-            Kind::Named(scalar) => Cow::Borrowed(scalar.name()),
-            Kind::Unnamed(code) => Cow::Owned(format!("{UNNAMED}{code}")),
+            ValueType::Named(scalar) => Cow::Borrowed(scalar.name()),
+            ValueType::Unnamed(code) => Cow::Owned(format!("{UNNAMED}{code}")),
         }
     }
 
@@ -97,8 +97,8 @@ impl Kind {
     #[inline]
     pub fn padded_name(self) -> ([u8; MAX_NAME_LEN], usize) {
         match self {
-            Kind::Named(scalar) => PADDED[scalar as usize],
-            Kind::Unnamed(_) => padded(&self.name()),
+            ValueType::Named(scalar) => PADDED[scalar as usize],
+            ValueType::Unnamed(_) => padded(&self.name()),
         }
     }
 
@@ -106,34 +106,34 @@ impl Kind {
     #[inline]
     pub fn width(self) -> Option<usize> {
         match self {
-            Kind::Named(scalar) => scalar.width(),
-            Kind::Unnamed(_) => None,
+            ValueType::Named(scalar) => scalar.width(),
+            ValueType::Unnamed(_) => None,
         }
     }
 
     /// The kind that `name` gives back.
-    pub fn parse(name: &str) -> Option<Kind> {
-        Kind::of_padded(padded(name).0, name.len()).or_else(|| Kind::parse_unnamed(name))
+    pub fn parse(name: &str) -> Option<ValueType> {
+        ValueType::of_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
     /// The kind whose name some bytes begin with, unless it is a number.
     #[inline(always)]
-    pub fn of_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<Kind> {
+    pub fn of_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
         if !(1..=MAX_NAME_LEN).contains(&name_len) {
             return None;
         }
         let word = u64::from_le_bytes(bytes) & u64::MAX >> (8 * (MAX_NAME_LEN - name_len));
         let scalar = BY_NAME[place_of(word)]?;
         let (bytes, len) = PADDED[scalar as usize];
-        (u64::from_le_bytes(bytes) == word && len == name_len).then_some(Kind::Named(scalar))
+        (u64::from_le_bytes(bytes) == word && len == name_len).then_some(ValueType::Named(scalar))
     }
 
     #[cold]
-    fn parse_unnamed(name: &str) -> Option<Kind> {
+    fn parse_unnamed(name: &str) -> Option<ValueType> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
-            let kind = Kind::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
+            let value_type = ValueType::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
             // One spelling a kind: neither `type-016` nor a number for what has a name.
-            return (kind.name() == name).then_some(kind);
+            return (value_type.name() == name).then_some(value_type);
         }
         None
     }
@@ -174,7 +174,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
     let mut place = 0;
     while place < Scalar::ALL.len() {
         let scalar = Scalar::ALL[place];
-        if scalar.is_kind() {
+        if scalar.is_wire_type() {
             let (bytes, _) = PADDED[place];
             let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
             assert!(slot.is_none(), "two types have the same place");
@@ -187,7 +187,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
 
 /// How the values of a format are tagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kinds {
+pub enum TypeCodes {
     /// They are not.
     None,
     /// By the ten type codes of the typed KIP-82 draft.
@@ -198,32 +198,33 @@ pub enum Kinds {
     IggyNamed,
 }
 
-impl Kinds {
-    pub const fn are_carried(self) -> bool {
-        !matches!(self, Kinds::None)
+impl TypeCodes {
+    pub const fn is_typed(self) -> bool {
+        !matches!(self, TypeCodes::None)
     }
 
     /// The code of a kind; `None` when the format has none for it.
     #[inline]
-    pub fn code(self, kind: Kind) -> Option<u8> {
-        match (self, kind) {
-            (Kinds::Kip82, Kind::Named(scalar)) => scalar.kip82(),
-            (Kinds::Iggy | Kinds::IggyNamed, Kind::Named(scalar)) => scalar.iggy(),
-            (Kinds::Iggy, Kind::Unnamed(code)) => Some(code),
+    pub fn code(self, value_type: ValueType) -> Option<u8> {
+        match (self, value_type) {
+            (TypeCodes::Kip82, ValueType::Named(scalar)) => scalar.kip82(),
+            (TypeCodes::Iggy | TypeCodes::IggyNamed, ValueType::Named(scalar)) => scalar.iggy(),
+            (TypeCodes::Iggy, ValueType::Unnamed(code)) => Some(code),
             _ => None,
         }
     }
 
     /// The kind of a code; `None` when the format does not define it.
     #[inline]
-    pub fn kind(self, code: u8) -> Option<Kind> {
-        let named = |table: &[Option<Scalar>; CODES]| table.get(usize::from(code)).copied().flatten().map(Kind::Named);
+    pub fn value_type(self, code: u8) -> Option<ValueType> {
+        let named =
+            |table: &[Option<Scalar>; CODES]| table.get(usize::from(code)).copied().flatten().map(ValueType::Named);
         match self {
-            Kinds::None => None,
-            Kinds::Kip82 => named(&KIP82),
-            Kinds::IggyNamed => named(&IGGY),
-            Kinds::Iggy if code > LAST_NAMED => Some(Kind::Unnamed(code)),
-            Kinds::Iggy => named(&IGGY),
+            TypeCodes::None => None,
+            TypeCodes::Kip82 => named(&KIP82),
+            TypeCodes::IggyNamed => named(&IGGY),
+            TypeCodes::Iggy if code > LAST_NAMED => Some(ValueType::Unnamed(code)),
+            TypeCodes::Iggy => named(&IGGY),
         }
     }
 }

@@ -5,19 +5,19 @@
 //!   (a format's bytes, or a list column)      (a list, columns, bytes, a count)
 //! ```
 //!
-//! A walk is written once and runs in the modes of [`crate::mode`].
+//! A walk is written once and runs in the modes of [`crate::report`].
 
 use std::cmp::Ordering;
 
-use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Frame;
-use crate::kind::Kinds;
 use crate::limits::Limits;
-use crate::mode::{Exact, Labelled, Mode, OnLoss, Result};
+use crate::report::{Exact, Labelled, OnLoss, Report, Result};
+use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
+use crate::value_type::TypeCodes;
 
 /// The options of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,7 +37,7 @@ pub struct ReadOptions {
 pub struct WriteOptions {
     pub on_loss: OnLoss,
     /// How values get or lose their types.
-    pub kinds: Asked,
+    pub types: TypeOption,
     /// Refuse a null list of headers instead of writing it as none.
     pub refuse_null_headers: bool,
     /// Write headers in the one order that the format has for them.
@@ -46,7 +46,7 @@ pub struct WriteOptions {
 
 /// A receiver of the headers of a message.
 pub trait Sink<'a> {
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result;
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result;
 
     /// The other fields of the message, in the order of the format's table; called before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
@@ -57,7 +57,7 @@ pub struct Discard;
 
 impl<'a> Sink<'a> for Discard {
     #[inline]
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result {
+    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
         Ok(())
     }
 }
@@ -98,7 +98,7 @@ impl Carries {
 }
 
 /// The bytes of all headers of one message.
-pub trait Block: 'static {
+pub trait HeadersFormat: 'static {
     const NAME: &'static str;
     /// Where the layout is specified.
     const SOURCE: &'static str;
@@ -106,7 +106,7 @@ pub trait Block: 'static {
     const LAYOUT: &'static str;
     const KEYS: KeyForm;
     /// How values are tagged.
-    const KINDS: Kinds;
+    const TYPES: TypeCodes;
     /// The order of the bytes of a number that has a kind.
     const ORDER: ByteOrder;
     const CARRIES: Carries;
@@ -119,16 +119,21 @@ pub trait Block: 'static {
     type Frame: Frame;
 
     /// The most bytes that the headers of a message may take for the kernels to write them.
-    const MOST_WRITTEN: usize = i32::MAX as usize;
+    const MAX_WRITTEN: usize = i32::MAX as usize;
 
     /// Hands every header between the cursor and its end to the sink.
-    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result;
+    fn parse<'a, R: Report, S: Sink<'a>>(
+        cursor: Cursor<'a>,
+        options: ReadOptions,
+        report: &mut R,
+        sink: &mut S,
+    ) -> Result;
 
-    /// The length of these headers when written; refuses a total that `walk` would reject.
+    /// The length of these headers when written; refuses a total that `parse` would reject.
     ///
     /// Headers to write are those that [`crate::op::write::Writer`] let through: keys in the form of this block, values
     /// within `CARRIES`, a value that has a kind as its bits, most significant byte first.
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize>;
+    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
@@ -218,12 +223,12 @@ impl FieldValue<'_> {
 /// An opened message: where its headers are, and its other fields in the order of the table.
 pub struct Opened<'a, F> {
     /// `None`: the message has no headers field.
-    pub block: Option<Cursor<'a>>,
+    pub headers: Option<Cursor<'a>>,
     pub fields: F,
 }
 
 /// The result of opening a message.
-pub type Open<'a, E> = Result<Opened<'a, <E as Envelope>::Fields<'a>>>;
+pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 
 /// What a message is written from: its fields in the order of the table, without the headers, and the headers.
 #[derive(Clone, Copy)]
@@ -241,9 +246,9 @@ pub enum Sealed {
 }
 
 /// A message format: headers and the fields around them. A format of headers alone is one without other fields.
-pub trait Envelope: Sized + 'static {
+pub trait MessageFormat: Sized + 'static {
     const NAME: &'static str;
-    const IS: Is = Is::Envelope;
+    const CLASS: Class = Class::Message;
     /// Where the layout is specified; of messages of a batch, that of the batch is.
     const SOURCE: &'static str = "";
     /// The layout in one line.
@@ -251,46 +256,46 @@ pub trait Envelope: Sized + 'static {
     /// The fields as a user meets them, the headers among them.
     const FIELDS: &'static [Field];
 
-    type Block: Block;
+    type Headers: HeadersFormat;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
     /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has none.
-    fn open<'a, M: Mode>(_: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
-        Err(mode.hard(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
+    fn open<'a, R: Report>(_: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
+        Err(report.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
 
     /// Writes fields around a block. Nothing is written when it fails.
-    fn seal<M: Mode>(_: Contents<'_>, mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed> {
-        Err(mode.hard(Code::NullField, None, || "messages of this format are read, not written".into()))
+    fn seal<R: Report>(_: Contents<'_>, report: &mut R, _: &mut Vec<u8>) -> Result<Sealed> {
+        Err(report.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
     }
 }
 
 /// A mode that remembers errors, so that they can be taken from it.
-pub trait Noting: Mode {
-    fn noted(&mut self) -> &mut Exact;
+pub trait Collecting: Report {
+    fn collected(&mut self) -> &mut Exact;
 
     /// Assigns errors to the next message of a batch from here on.
     fn begin_message(&mut self) {
-        self.noted().messages += 1;
+        self.collected().messages += 1;
     }
 }
 
-impl Noting for Exact {
-    fn noted(&mut self) -> &mut Exact {
+impl Collecting for Exact {
+    fn collected(&mut self) -> &mut Exact {
         self
     }
 }
 
-impl Noting for Labelled {
-    fn noted(&mut self) -> &mut Exact {
+impl Collecting for Labelled {
+    fn collected(&mut self) -> &mut Exact {
         &mut self.exact
     }
 }
 
 /// The bytes of a message that count against the limits: those of its fields and of its headers.
 #[inline(always)]
-pub fn message_len(fields: &[FieldValue<'_>], block: Option<Cursor<'_>>) -> usize {
-    fields.iter().map(FieldValue::byte_len).sum::<usize>() + block.map_or(0, |block| block.remaining())
+pub fn message_len(fields: &[FieldValue<'_>], headers: Option<Cursor<'_>>) -> usize {
+    fields.iter().map(FieldValue::byte_len).sum::<usize>() + headers.map_or(0, |headers| headers.remaining())
 }
 
 /// A receiver of the messages of a batch. The mode holds the errors of a message's frame when the message is handed over.
@@ -298,94 +303,103 @@ pub trait Messages<'a> {
     /// The same, of messages that live for another time.
     type Within<'b>: Messages<'b>;
 
-    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result;
+    fn message<R: Collecting>(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        headers: Option<Cursor<'a>>,
+        report: &mut R,
+    ) -> Result;
 
     /// A message that broke, in a frame that goes on after it: what is wrong is with the mode.
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result;
+    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result;
 
     /// Has messages handed over that lie in bytes of their own, which are gone when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
 }
 
 /// The bytes of many messages.
-pub trait Batch {
+pub trait BatchFormat {
     const NAME: &'static str;
     /// Where the layout is specified.
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;
     /// What one message is like: its fields and its block.
-    type Message: Envelope;
+    type Message: MessageFormat;
 
     /// Hands over every message of a batch, in order; a hard error ends the batch.
-    fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: Cursor<'a>,
+    fn messages<'a, R: Collecting, V: Messages<'a>>(
+        data: Cursor<'a>,
         options: ReadOptions,
-        mode: &mut M,
+        report: &mut R,
         each: &mut V,
     ) -> Result;
 }
 
 /// What a format is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Is {
-    Block,
-    Envelope,
+pub enum Class {
+    Headers,
+    Message,
     Batch,
 }
 
-impl Is {
+impl Class {
     pub fn name(self) -> &'static str {
         match self {
-            Is::Block => "block",
-            Is::Envelope => "message",
-            Is::Batch => "batch",
+            Class::Headers => "block",
+            Class::Message => "message",
+            Class::Batch => "batch",
         }
     }
 }
 
 /// Opens one message, unless it is too large.
 #[inline]
-pub fn open_cell<'a, E: Envelope, M: Mode>(cell: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, E> {
-    options.limits.check_cell(cell.remaining(), mode)?;
-    E::open(cell, options, mode)
+pub fn open_checked<'a, E: MessageFormat, R: Report>(
+    data: Cursor<'a>,
+    options: ReadOptions,
+    report: &mut R,
+) -> Open<'a, E> {
+    options.limits.check_message_bytes(data.remaining(), report)?;
+    E::open(data, options, report)
 }
 
 /// Opens one message and walks its headers.
 #[inline]
-pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
-    cell: Cursor<'a>,
+pub fn parse_message<'a, E: MessageFormat, R: Report, S: Sink<'a>>(
+    data: Cursor<'a>,
     options: ReadOptions,
-    mode: &mut M,
+    report: &mut R,
     sink: &mut S,
 ) -> Result<Presence> {
-    let opened = open_cell::<E, M>(cell, options, mode)?;
+    let opened = open_checked::<E, R>(data, options, report)?;
     sink.fields(opened.fields.as_ref());
-    match opened.block {
+    match opened.headers {
         None => Ok(Presence::Absent),
         Some(cursor) => {
-            E::Block::walk(cursor, options, mode, sink)?;
+            E::Headers::parse(cursor, options, report, sink)?;
             Ok(Presence::Whole)
         }
     }
 }
 
 /// Hands over every message of one batch.
-pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
-    cell: Cursor<'a>,
+pub fn parse_batch<'a, B: BatchFormat, R: Collecting, V: Messages<'a>>(
+    data: Cursor<'a>,
     options: ReadOptions,
-    mode: &mut M,
+    report: &mut R,
     each: &mut V,
 ) -> Result {
-    if cell.remaining() > options.limits.message_bytes {
+    if data.remaining() > options.limits.message_bytes {
         // What is wrong with a cell is wrong with its first message.
-        mode.begin_message();
+        report.begin_message();
     }
-    options.limits.check_cell(cell.remaining(), mode)?;
-    let walked = B::messages(cell, options, mode, each);
-    if walked.is_err() && !mode.noted().over_limit {
+    options.limits.check_message_bytes(data.remaining(), report)?;
+    let parsed = B::messages(data, options, report, each);
+    if parsed.is_err() && !report.collected().over_limit {
         // A frame that breaks ends the walk without a call of `each`, and is a row like the messages before it.
-        options.limits.check_message(0, mode.noted())?;
+        options.limits.check_message(0, report.collected())?;
     }
-    walked
+    parsed
 }
