@@ -97,12 +97,7 @@ def formats() -> str:
     return table(
         ["format", "class", "source", "bytes"],
         [
-            [
-                f"[`{row['name']}`]({pages[row['name']]})",
-                {"block": "headers"}.get(row["is_"], row["is_"]),
-                row["source"],
-                row["layout"],
-            ]
+            [f"[`{row['name']}`]({pages[row['name']]})", row["is_"], row["source"], row["layout"]]
             for row in _native.formats()
         ],
     )

@@ -347,7 +347,7 @@ pub enum Class {
 impl Class {
     pub fn name(self) -> &'static str {
         match self {
-            Class::Headers => "block",
+            Class::Headers => "headers",
             Class::Message => "message",
             Class::Batch => "batch",
         }

@@ -188,7 +188,7 @@ def batch(
     native = _native()
     row = _format(native, format)
     if row["is_"] != "batch":
-        what = "headers format" if row["is_"] == "block" else "message format"
+        what = "headers format" if row["is_"] == "headers" else "message format"
         raise ValueError(f"{format} is not a batch format but a {what}: write it with encode")
     field_types = dict(row["fields"])
     if not isinstance(messages, Iterable):
@@ -378,7 +378,7 @@ def encode(
     native = _loaded or _native()
     is_ = _format(native, format)["is_"]
     given: Any
-    if is_ == "block":
+    if is_ == "headers":
         if type(headers) is dict:
             given = headers  # read by the core without a copy
         elif isinstance(headers, Message):

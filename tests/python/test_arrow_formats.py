@@ -81,7 +81,7 @@ def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
     verb: Any = "messages" if format in BATCHES else "decode"
     of = pa.field(_native.schema(verb, format)).type
     fields = FORMATS[format].fields
-    if FORMATS[format].is_ == "block":
+    if FORMATS[format].is_ == "headers":
         assert spelled(of) == fields[0][1]
         return
     row = [("row", "int64")] if format in BATCHES else []
@@ -107,7 +107,7 @@ def test_what_is_decoded_has_the_type_that_was_told(format: str, errors: Any) ->
 def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
     verb: Any = "messages" if format in BATCHES else "decode"
     of = pa.field(_native.schema(verb, format, text_keys=True)).type
-    headers = of if FORMATS[format].is_ == "block" else of.field("headers").type
+    headers = of if FORMATS[format].is_ == "headers" else of.field("headers").type
     assert str(headers) == "list<element: struct<key: string, type: string, value: binary>>"
 
 

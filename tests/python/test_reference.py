@@ -508,7 +508,7 @@ def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -
         walk=lines_walk, write=lambda headers: b"\n".join(header.key + b"=" + header.value for header in headers)
     )
     fields = FORMATS["streams"].fields
-    row = Format("lines", "block", "none", "key=value, one a line", fields[:1], file, None)
+    row = Format("lines", "headers", "none", "key=value, one a line", fields[:1], file, None)
     monkeypatch.setitem(FORMATS, "lines", row)
     monkeypatch.setitem(FORMATS, "streams-of-lines", row._replace(
         name="streams-of-lines", is_="message", fields=fields, envelope=FORMATS["streams"].envelope
@@ -527,7 +527,7 @@ def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -
 def test_every_row_of_the_table_is_whole(format: str) -> None:
     row = FORMATS[format]
     assert row.name == format
-    assert row.is_ == ("batch" if row.batch else "message" if row.envelope else "block")
+    assert row.is_ == ("batch" if row.batch else "message" if row.envelope else "headers")
     assert [name for name, _ in row.fields].count("headers") == 1
 
 

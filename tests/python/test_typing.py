@@ -19,12 +19,12 @@ def test_the_values_are_of_the_types_that_are_said(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_", "said"), [("block", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)]
+    ("is_", "said"), [("headers", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)]
 )
 def test_the_names_in_the_types_are_those_of_the_table(is_: str, said: object) -> None:
     assert list(get_args(said)) == [row["name"] for row in _native.formats() if row["is_"] == is_]
 
 
 def test_a_block_has_bytes_whatever_its_headers() -> None:
-    targets = [row["name"] for row in _native.formats() if row["is_"] == "block" and row["is_target"]]
+    targets = [row["name"] for row in _native.formats() if row["is_"] == "headers" and row["is_target"]]
     assert [_native.encode(None, name) for name in targets] == [b""] * len(targets)

@@ -102,7 +102,7 @@ FORMATS: dict[str, Format] = {
     for row in (
         Format(
             name="kafka",
-            is_="block",
+            is_="headers",
             source="KIP-82 as shipped (record format 2), KIP-1271 headers_bytes",
             layout="varint count, then varint key_len, key UTF-8, varint value_len or -1, value; zig-zag varints",
             fields=(HEADERS,),
@@ -110,7 +110,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-typed",
-            is_="block",
+            is_="headers",
             source="KIP-82 draft, typed string keys",
             layout="int32 key_len, key UTF-8, int32 value_len (0: null), type byte, value; big-endian, "
             "repeated to the end",
@@ -120,7 +120,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-int",
-            is_="block",
+            is_="headers",
             source="KIP-82 draft, integer keys",
             layout="int32 key, int32 value_len or -1, value; big-endian, repeated to the end",
             fields=(INT_HEADERS,),
@@ -129,7 +129,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="iggy",
-            is_="block",
+            is_="headers",
             source="Apache Iggy 0.8.2 and later: typed keys and values",
             layout="u8 key_type, u32 key_len, key, u8 type, u32 value_len, value; little-endian, repeated to the end",
             fields=(IGGY_HEADERS,),
@@ -139,7 +139,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="iggy-2023",
-            is_="block",
+            is_="headers",
             source="Apache Iggy 0.0.30 to 0.8.1: message headers",
             layout="u32 key_len, key UTF-8, u8 type, u32 value_len, value; little-endian, repeated to the end",
             fields=(TYPED_HEADERS,),
@@ -149,7 +149,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="iggy-auto",
-            is_="block",
+            is_="headers",
             source="Apache Iggy, either layout",
             layout="iggy or iggy-2023, told apart by the second byte",
             fields=(IGGY_HEADERS,),

@@ -17,7 +17,6 @@ from letterhead.limits import Limits
 COMMON = ("kafka", "streams-timestamped", "iggy", "record-batch", "iggy-message")
 """The formats that help texts name; `letterhead formats` lists all."""
 
-_CLASSES = {"block": "headers", "message": "message", "batch": "batch"}
 _SYSTEMS = {"kip82": "KIP-82 draft", "iggy": "Iggy", "streams": "Kafka Streams"}
 
 
@@ -59,7 +58,7 @@ def run_formats(*, json: bool) -> int:
     rows = [
         {
             "name": row["name"],
-            "class": _CLASSES[row["is_"]],
+            "class": row["is_"],
             "system": _SYSTEMS.get(row["name"].partition("-")[0], "Kafka"),
             "description": re.sub("^(KIP-82 draft|KIP-82 alternative|Apache Iggy),? ", "", row["source"]),
             "layout": row["layout"],
