@@ -7,8 +7,8 @@
 //!     long, uuid, timestamp, …            string, symbol, binary              true, uint 0, null, …
 //! ```
 //!
-//! The code says the type and how the value is written; numbers are big-endian. A `long` of 7 is `55 07` or
-//! `81 00 00 00 00 00 00 00 07`. Described types, lists, maps, arrays and decimals are refused by their names.
+//! The code specifies the type and the encoding of the value; numbers are big-endian. A `long` of 7 is `55 07` or
+//! `81 00 00 00 00 00 00 00 07`. Described types, lists, maps, arrays and decimals are rejected by name.
 //!
 //! Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 
@@ -18,12 +18,12 @@ use crate::error::{Code, counted};
 use crate::value::{ByteOrder, InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
 
-/// What stands behind a code.
+/// The bytes after a code.
 #[derive(Clone, Copy)]
 enum Body {
-    /// So many bytes, which are none where the code is the value.
+    /// This many bytes; none if the code is the value.
     Fixed(usize),
-    /// A length of so many bytes, and then as many as it says.
+    /// A length of this many bytes, and the payload.
     Sized(usize),
 }
 
@@ -113,12 +113,12 @@ pub fn has(scalar: Scalar) -> bool {
 /// A primitive whose code and end are right.
 pub enum Opened<'a> {
     Null,
-    /// Its code, how many bytes stand before the payload, and the payload.
+    /// The code, the bytes before the payload, and the payload.
     Value(u8, usize, &'a [u8]),
 }
 
-/// Opens a primitive that is to be of this type; `None` where it is another, or ends elsewhere than it says.
-#[inline(always)] // Into loops over cells, where the type is known.
+/// Opens a primitive of the expected type; `None` for another type, or if the length does not match the bytes.
+#[inline(always)] // Into loops over rows, where the type is known.
 pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
     let made = CONSTRUCTORS[usize::from(code)].as_ref()?;

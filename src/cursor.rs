@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         Cursor { buffer: message, start: 0, at: 0, end: message.len() }
     }
 
-    /// A cursor over a message that lies in a buffer with others.
+    /// A cursor over a message in a buffer with others.
     #[inline]
     pub fn within(buffer: &'a [u8], message: Range<usize>) -> Self {
         let end = message.end.min(buffer.len());
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
         self.buffer.get(self.at..self.end).unwrap_or_default()
     }
 
-    /// What is left, for the kernels; `None` if too few bytes lie behind it in the buffer.
+    /// The remaining bytes, for the kernels; `None` if too few bytes follow them in the buffer.
     #[inline(always)]
     pub fn span(&self) -> Option<Span<'a>> {
         Span::new(self.buffer, self.at, self.end)
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
         rest
     }
 
-    /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
+    /// A zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
     #[inline(always)]
     pub fn varint<R: Report>(&mut self, field: &'static str, lenient: bool, report: &mut R) -> Result<i32> {
         let start = self.at();
@@ -122,8 +122,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint of any length, and how many bytes it takes. The cursor is a copy: one whose address were given away would
-    /// be kept in memory through the whole walk.
+    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in memory
+    /// for the whole parse.
     #[cold]
     #[inline(never)]
     fn long_varint<R: Report>(self, field: &'static str, lenient: bool, report: &mut R) -> Result<(i32, usize)> {
@@ -194,7 +194,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// As `number`, where what follows can be read without it: `None` and a noted error if it is missing.
+    /// As `number`, if what follows can be read without it: `None` and a reported error if it is missing.
     pub fn number_or_error<N: Number, R: Report>(
         &mut self,
         field: &'static str,
@@ -224,7 +224,7 @@ impl<'a> Cursor<'a> {
         self.bytes(len, field, report).map(Some)
     }
 
-    /// Four bytes, big-endian, that say how many bytes follow.
+    /// A big-endian length of four bytes.
     #[inline]
     pub fn length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<usize> {
         let start = self.at();
@@ -232,7 +232,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).map_err(|_| negative(value, start, field, report))
     }
 
-    /// Four bytes, big-endian, that say how many bytes follow, or -1 for null.
+    /// A big-endian length of four bytes, or -1 for null.
     #[inline]
     pub fn nullable_length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<Option<usize>> {
         let start = self.at();
@@ -257,7 +257,7 @@ impl<'a> Cursor<'a> {
 pub trait Number: Copy + Display {
     const WIDTH: usize;
 
-    /// Reads just as many bytes as it takes.
+    /// Reads exactly `WIDTH` bytes.
     fn from_bytes(bytes: &[u8], order: ByteOrder) -> Self;
 }
 

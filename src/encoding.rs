@@ -1,4 +1,4 @@
-//! How a value is spelled where there are no kinds: as its bits in either order, or as text.
+//! How a value is encoded in formats without types: as its bits in either order, or as text.
 //!
 //! ```text
 //!   int32       ┌──┬──┬──┬──┐  most significant byte first or last
@@ -104,7 +104,7 @@ fn uuid_from_text(text: &str) -> Option<String> {
     (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
 }
 
-/// The bits of a value of the given kind that is spelled without kinds: what [`untyped`] undoes.
+/// The bits of a value of the type from its encoding without types: the inverse of [`untyped`].
 pub fn typed(value_type: ValueType, bytes: &[u8], encoding: Encoding) -> Result<Cow<'_, [u8]>, Box<InvalidValue>> {
     let ValueType::Named(scalar) = value_type else { return Ok(Cow::Borrowed(bytes)) };
     match encoding {
@@ -149,9 +149,9 @@ fn does_not_fit(scalar: Scalar) -> Box<InvalidValue> {
     invalid(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
 }
 
-/// The bytes of a typed value for a format without kinds. `bits` are big-endian.
+/// The bytes of a typed value for a format without types. `bits` are big-endian.
 ///
-/// A misfit when the bits are not a value of the kind.
+/// Returns an error if the bits are not a value of the type.
 pub fn untyped<'a>(
     value_type: ValueType,
     bits: &'a [u8],
@@ -195,7 +195,7 @@ fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
     })
 }
 
-/// Whether bits are a NaN that its text does not give back. `bits` are big-endian.
+/// Whether bits are a NaN that its text does not preserve. `bits` are big-endian.
 pub fn is_other_nan(value_type: ValueType, bits: &[u8]) -> bool {
     match value_type {
         ValueType::Named(Scalar::Float32) => {

@@ -1,10 +1,10 @@
-//! What can be wrong with headers: a closed list of codes, and a fault that says what, where and in which header.
+//! Errors of messages: a closed list of codes, and [`ErrorDetail`] with the reason, the byte and the header.
 
 use std::fmt;
 
 macro_rules! codes {
     ($($variant:ident $name:literal $meaning:literal)*) => {
-        /// The kind of a fault. The list is closed: documentation and tests are derived from it.
+        /// The code of an error. The list is closed: documentation and tests are derived from it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($variant),* }
 
@@ -12,7 +12,7 @@ macro_rules! codes {
             /// Every code, in the order of the documentation.
             pub const ALL: &'static [Code] = &[$(Code::$variant),*];
 
-            /// The name a user meets.
+            /// The public name.
             pub fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name),* }
             }
@@ -63,13 +63,13 @@ codes! {
     FieldNotCarried "field_not_carried" "the target has no place for a field"
 }
 
-/// One thing wrong with one cell. Format and row are added by whoever knows them.
+/// One error of one message. The caller adds format and row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDetail {
     pub code: Code,
     /// Lower case, no full stop, never a user's bytes.
     pub message: String,
-    /// Byte in the cell, 0-based.
+    /// Byte in the message, 0-based.
     pub byte: Option<usize>,
     /// Header in the message, 0-based.
     pub header: Option<usize>,
@@ -79,7 +79,7 @@ pub struct ErrorDetail {
 }
 
 impl ErrorDetail {
-    /// A fault of a whole message: no byte and no header to point at.
+    /// An error of a whole message, without byte and header.
     pub fn of_message(code: Code, message: impl Into<String>) -> ErrorDetail {
         ErrorDetail { code, message: message.into(), byte: None, header: None, key: None, column: None }
     }
@@ -94,7 +94,7 @@ pub struct Loss {
     /// Header in the message, 0-based; `None` for a field.
     pub header: Option<usize>,
     pub key: Option<String>,
-    /// What gives the value its kind again, as a user names it.
+    /// The type option that restores the type of the value.
     pub value_type: Option<String>,
     /// What was written instead; `None` when it was left out.
     pub written: Option<&'static str>,
@@ -114,7 +114,7 @@ impl From<Loss> for ErrorDetail {
     }
 }
 
-/// A fault with its format and row: what an exception shows.
+/// An error with its format and row, as an exception shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {
     pub format: &'static str,
@@ -153,7 +153,7 @@ pub enum Direction {
 /// Why a whole call failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
-    /// A cell is bad and the caller asked for bad cells to be raised.
+    /// A message is invalid and the caller requested exceptions.
     Headers(Direction, Box<Located>),
     /// The caller's arguments do not fit: a wrong Arrow type, a misspelt name.
     Type(String),
@@ -163,7 +163,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same, of one of several messages that were given together.
+    /// The same error, in a row of several messages.
     pub fn in_row(mut self, row: usize) -> Error {
         if let Error::Headers(_, located) = &mut self {
             located.row = Some(row);
@@ -199,7 +199,7 @@ pub fn bad_length(part: &str, len: usize, most: usize) -> (Code, String) {
     }
 }
 
-/// The nearest name to a misspelt one, if any is near enough to be meant. Capitals are no distance.
+/// The nearest of the names to a misspelt one, if one is near enough. Case does not count.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
     names

@@ -1,7 +1,7 @@
 //! The table of formats: the one dispatch from a name to a type.
 //!
 //! A new format is its file and one row here. Nothing else in the crate matches on a format: an operation is a
-//! [`Visitor`] and is handed the type.
+//! [`Visitor`] that gets the type.
 
 use crate::error::{Error, unknown_name};
 use crate::formats::batch::iggy_batch::IggyBatch;
@@ -26,7 +26,7 @@ use crate::traits::{BatchFormat, Carries, Class, Field, HeadersFormat, MessageFo
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
 
-/// An operation that needs to know the type of a format.
+/// An operation that is generic over the format.
 pub trait Visitor {
     type Out;
 
@@ -35,7 +35,7 @@ pub trait Visitor {
     fn visit_batch<B: BatchFormat>(self) -> Self::Out;
 }
 
-/// What the table says of a format.
+/// The row of a format in the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     pub name: &'static str,

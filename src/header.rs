@@ -1,4 +1,4 @@
-//! One header as a walk hands it over.
+//! One parsed [`Header`], and keys in the forms of all formats.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Key<'a> {
     Typed(TypedKey<'a>),
 }
 
-/// A key with a kind, its bytes as they lie. Where keys are typed, text and integers stand for strings and int32.
+/// A key with a type, and its bytes in the format's order. As a typed key, text is a string and an integer an int32.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedKey<'a> {
     pub value_type: ValueType,
@@ -35,19 +35,19 @@ impl<'a> TypedKey<'a> {
         bits_of(self.value_type, self.bytes, self.order)
     }
 
-    /// Whether the bytes may stand under their kind.
+    /// Whether the bytes are allowed for their type.
     #[inline]
     pub fn check(self, checks: Checks) -> Result<(), Box<InvalidValue>> {
         checks.check(self.value_type, self.bytes)
     }
 
-    /// The bytes of a key of kind string, which need not be UTF-8.
+    /// The bytes of a string key, which need not be UTF-8.
     #[inline]
     pub fn string(self) -> Option<&'a [u8]> {
         (self.value_type == ValueType::Named(Scalar::String)).then_some(self.bytes)
     }
 
-    /// The text of a key of kind string that is text.
+    /// The text of a string key that is UTF-8.
     pub fn text(self) -> Option<&'a str> {
         self.string().and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
@@ -109,7 +109,7 @@ impl<'a> Text<'a> {
         Ok(Text(Cow::Borrowed(bytes)))
     }
 
-    /// Bytes that were looked at elsewhere, or will be before anyone sees what is made of them.
+    /// Bytes that are validated elsewhere before they are used as text.
     #[inline(always)]
     pub fn trusted(bytes: &'a [u8]) -> Self {
         Text(Cow::Borrowed(bytes))
@@ -152,13 +152,13 @@ impl KeyForm {
     }
 }
 
-/// A key that a user asks for.
+/// A key that the user requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedKey {
     /// Text, or a typed string.
     Text(String),
     Int(i32),
-    /// Of any kind but a UTF-8 string, which is `Text`.
+    /// Of any type but a UTF-8 string, which is `Text`.
     Typed(ValueType, Vec<u8>),
 }
 
@@ -176,7 +176,7 @@ impl From<&Key<'_>> for WantedKey {
 }
 
 impl WantedKey {
-    /// Whether a key is the one asked for.
+    /// Whether a key is the requested one.
     #[inline]
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
@@ -213,8 +213,8 @@ impl fmt::Display for WantedKey {
     }
 }
 
-/// One header as a walk hands it over: its place among its fellows, and where its value begins in the cell, for faults
-/// that a sink finds.
+/// One parsed header: its index in the message, and the position of its value in the data, for errors
+/// found by a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header<'a> {
     pub index: usize,

@@ -27,8 +27,8 @@ macro_rules! limits {
 }
 
 limits! {
-    /// Bytes of a cell, before anything in it is looked at.
-    // What one cell of an Arrow column with 32-bit offsets can hold.
+    /// Bytes of a message, checked before it is parsed.
+    // The maximum of a value in an Arrow column with 32-bit offsets.
     message_bytes MESSAGE_BYTES "LETTERHEAD_MAX_MESSAGE_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
     // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
@@ -48,7 +48,7 @@ impl Default for Limits {
     }
 }
 
-/// A limit as a user meets it: its name, the variable that sets it for a process, and what it counts.
+/// A limit: its public name, the variable that sets it for a process, and its unit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
     pub name: &'static str,
@@ -74,8 +74,8 @@ impl Limit {
 }
 
 impl Limits {
-    /// Refuses a cell for its size.
-    #[inline(always)] // Once a row: a compare beside the walk of its headers.
+    /// Rejects a message for its size.
+    #[inline(always)] // Once per row: one comparison beside parsing its headers.
     pub fn check_message_bytes<R: Report>(&self, len: usize, report: &mut R) -> Result {
         if len <= self.message_bytes {
             return Ok(());
@@ -85,7 +85,7 @@ impl Limits {
         }))
     }
 
-    /// The same for who has no walk to end.
+    /// The same check without a parse.
     pub fn message_too_large(&self, len: usize) -> Option<ErrorDetail> {
         let mut report = Exact::default();
         self.check_message_bytes(len, &mut report).err()?;
@@ -103,8 +103,8 @@ impl Limits {
         }))
     }
 
-    /// Refuses the header of this number where a block does not announce how many it has.
-    #[inline(always)] // Once a header: the number is at hand.
+    /// Rejects the header with this index where the number of headers is not announced.
+    #[inline(always)] // Once per header: the index is known.
     pub fn check_header<R: Report>(&self, index: usize, at: usize, report: &mut R) -> Result {
         if index < self.headers {
             return Ok(());
@@ -112,9 +112,9 @@ impl Limits {
         Err(too_many(report, at, HEADERS, self.headers, || "the block has more headers than".into()))
     }
 
-    /// Refuses a message of a batch, of so many bytes, if the value has too many records, or they take too many bytes.
+    /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.
     ///
-    /// The error names no byte: what is too large is the value as a whole, which may be compressed.
+    /// The error has no byte: the data as a whole, which may be compressed, is too large.
     #[inline] // Once a record.
     pub fn check_message(&self, bytes: usize, exact: &mut Exact) -> Result {
         exact.output_bytes = exact.output_bytes.saturating_add(bytes);

@@ -1,17 +1,16 @@
-//! How much a walk reports. Each walk is written once and runs in one of three modes.
+//! What parsing reports. Each parser is written once and runs with one of three implementations of [`Report`].
 //!
-//! [`Fast`] reports only whether a row is valid. A row that is not is rolled back in the sink and walked again by [`Exact`],
+//! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by [`Exact`],
 //! which alone makes errors: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three
 //! are monomorphised, so that the fast one does no work for the others.
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Located, Loss};
 use crate::header::Key;
 
-/// A walk has to end here. The mode holds the reason.
+/// Parsing has to end here. The report holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
-/// The result of a step of a walk.
 pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
 
 /// What a writer does with data that its format cannot carry.
@@ -23,21 +22,21 @@ pub enum OnLoss {
     Report,
 }
 
-/// How much a walk reports. Formats and sinks report through it, and a message is built only where it is read.
+/// The errors and losses of a parse. A message is built only where it is used.
 pub trait Report {
-    /// Notes an error after which the rest cannot be found, and ends the walk.
+    /// Reports an error after which the rest cannot be found, and ends the parse.
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
-    /// Notes an error that leaves the rest readable; the fast mode ends the walk.
+    /// Reports an error that leaves the rest readable; [`Fast`] ends the parse.
     fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
-    /// As `soft`, for an error that belongs to an output column rather than to the place of the walk.
+    /// As `error`, for an output column instead of a position in the message.
     fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result;
 
-    /// Notes data that the target cannot carry. Where the caller agreed to lose it, it is only reported.
+    /// Reports data that the target cannot carry. Where the caller agreed to lose it, it is only recorded.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
-    /// The mode as one of the two that work on columns, where a walk is not monomorphised.
+    /// This report as one of the two for columns, where parsing is not monomorphised.
     fn either(&mut self) -> Either<'_>;
 
     /// Sets the header that errors belong to from here on; `None` after the last.
@@ -50,7 +49,6 @@ pub trait Report {
     fn label(&mut self, _start: usize, _end: usize, _field: &'static str, _text: impl FnOnce() -> String) {}
 }
 
-/// The mode of a walk that is chosen at run time.
 pub enum Either<'m> {
     Fast(&'m mut Fast),
     Exact(&'m mut Exact),
@@ -105,13 +103,13 @@ pub struct Exact {
     pub losses: Vec<Loss>,
     /// The structure broke: what comes after the break was not read.
     pub broken: bool,
-    /// Of a batch: how many messages were begun, the one at hand among them.
+    /// Of a batch: messages begun, including the current one.
     pub messages: usize,
     /// Of a batch: bytes of the messages so far, as [`crate::limits::Limits::check_message`] counts them.
     pub output_bytes: usize,
-    /// Of a batch: a limit on one of the two ended the walk.
+    /// Of a batch: one of the two limits ended the parse.
     pub over_limit: bool,
-    /// The place of all errors, where the bytes that are read lie in the message in another form.
+    /// The position of all errors, if the parsed bytes are in the message in another form.
     pub place: Option<usize>,
     header: Option<usize>,
     key: Option<String>,
@@ -122,7 +120,7 @@ impl Exact {
         Exact { on_loss, ..Exact::default() }
     }
 
-    /// The result of a walk that ended, or its first error. A walk that stopped without one is an internal error.
+    /// The result of a parse, or its first error. A parse that stopped without one is an internal error.
     pub fn ended<T>(
         &mut self,
         parsed: Result<T, Stop>,
@@ -160,7 +158,7 @@ impl Exact {
     }
 }
 
-/// The error of a walk that stopped and noted no error.
+/// The error of a parse that stopped and reported no error.
 #[cold]
 pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))

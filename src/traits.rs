@@ -1,11 +1,11 @@
-//! Formats and sinks: a format walks the headers of a message into a sink, and an operation is a sink.
+//! The traits of formats and sinks: a format parses the headers of a message into a sink, and an operation is a sink.
 //!
 //! ```text
-//!   rows  ──walk──▶  header, header, …  ──▶  sink
+//!   rows  ─parse─▶  header, header, …  ──▶  sink
 //!   (a format's bytes, or a list column)      (a list, columns, bytes, a count)
 //! ```
 //!
-//! A walk is written once and runs in the modes of [`crate::report`].
+//! A parser is written once and runs with the reports of [`crate::report`].
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ use crate::value_type::TypeCodes;
 pub struct ReadOptions {
     /// Read what Kafka's Java deserializers read, even where that loses data.
     pub lenient: bool,
-    /// Refuse type codes that have no name where the format lets them pass.
+    /// Refuse type codes without a name where the format allows them.
     pub strict_types: bool,
     /// Refuse keys that are no text where the format has typed ones.
     pub text_keys: bool,
@@ -52,7 +52,7 @@ pub trait Sink<'a> {
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
 
-/// Takes headers and keeps nothing: for walks that only check.
+/// Discards headers: for parses that only validate.
 pub struct Discard;
 
 impl<'a> Sink<'a> for Discard {
@@ -65,24 +65,24 @@ impl<'a> Sink<'a> for Discard {
 /// What became of the headers of a row that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// All of them were handed over, be it none.
+    /// All of them, possibly none, were passed to the sink.
     Whole,
     /// The message has no headers field.
     Absent,
-    /// At least one could not be read and was left out; the walk reached the end.
+    /// At least one could not be read and was dropped; the parse reached the end.
     Damaged,
     /// They could not be read to the end.
     Broken,
 }
 
-/// What a block can hold of a header; what it cannot is a loss.
+/// What a headers format can carry; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carries {
     /// A null value.
     pub nulls: bool,
     /// The fewest and the most bytes of a key, and of a value.
     pub part_len: (usize, usize),
-    /// What its reader wants of the value of a kind.
+    /// What its reader checks in typed values.
     pub checks: Checks,
 }
 
@@ -107,12 +107,12 @@ pub trait HeadersFormat: 'static {
     const KEYS: KeyForm;
     /// How values are tagged.
     const TYPES: TypeCodes;
-    /// The order of the bytes of a number that has a kind.
+    /// The byte order of typed numbers.
     const ORDER: ByteOrder;
     const CARRIES: Carries;
-    /// It can be written: of a reader of several layouts, none is the one to write.
+    /// It can be written: a reader of several layouts cannot.
     const IS_TARGET: bool = true;
-    /// How two headers stand to each other in the one order that the format has for them.
+    /// The order of headers, if the format defines one.
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
     /// How the kernels find its headers; [`crate::kernel::frame::Exact`] if there are none for it.
@@ -131,8 +131,8 @@ pub trait HeadersFormat: 'static {
 
     /// The length of these headers when written; refuses a total that `parse` would reject.
     ///
-    /// Headers to write are those that [`crate::op::write::Writer`] let through: keys in the form of this block, values
-    /// within `CARRIES`, a value that has a kind as its bits, most significant byte first.
+    /// The headers are those that [`crate::op::write::Writer`] let through: keys in the form of this format, values
+    /// within `CARRIES`, a typed value as its bits, most significant byte first.
     fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
@@ -253,7 +253,7 @@ pub trait MessageFormat: Sized + 'static {
     const SOURCE: &'static str = "";
     /// The layout in one line.
     const LAYOUT: &'static str = "";
-    /// The fields as a user meets them, the headers among them.
+    /// The public fields, including the headers.
     const FIELDS: &'static [Field];
 
     type Headers: HeadersFormat;
@@ -264,7 +264,7 @@ pub trait MessageFormat: Sized + 'static {
         Err(report.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
 
-    /// Writes fields around a block. Nothing is written when it fails.
+    /// Writes fields and headers. Nothing is written on failure.
     fn seal<R: Report>(_: Contents<'_>, report: &mut R, _: &mut Vec<u8>) -> Result<Sealed> {
         Err(report.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
     }
@@ -298,9 +298,9 @@ pub fn message_len(fields: &[FieldValue<'_>], headers: Option<Cursor<'_>>) -> us
     fields.iter().map(FieldValue::byte_len).sum::<usize>() + headers.map_or(0, |headers| headers.remaining())
 }
 
-/// A receiver of the messages of a batch. The mode holds the errors of a message's frame when the message is handed over.
+/// A receiver of the messages of a batch. The report holds the errors of a message's frame when the message is passed on.
 pub trait Messages<'a> {
-    /// The same, of messages that live for another time.
+    /// The same for messages of another lifetime.
     type Within<'b>: Messages<'b>;
 
     fn message<R: Collecting>(
@@ -310,10 +310,10 @@ pub trait Messages<'a> {
         report: &mut R,
     ) -> Result;
 
-    /// A message that broke, in a frame that goes on after it: what is wrong is with the mode.
+    /// A message that broke, in a frame that continues after it: the report holds its errors.
     fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result;
 
-    /// Has messages handed over that lie in bytes of their own, which are gone when it returns.
+    /// Passes on messages in temporary bytes, which are dropped when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
 }
 
@@ -324,7 +324,7 @@ pub trait BatchFormat {
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;
-    /// What one message is like: its fields and its block.
+    /// The class of a format.
     type Message: MessageFormat;
 
     /// Hands over every message of a batch, in order; a hard error ends the batch.
@@ -365,7 +365,7 @@ pub fn open_checked<'a, E: MessageFormat, R: Report>(
     E::open(data, options, report)
 }
 
-/// Opens one message and walks its headers.
+/// Opens one message and parses its headers.
 #[inline]
 pub fn parse_message<'a, E: MessageFormat, R: Report, S: Sink<'a>>(
     data: Cursor<'a>,
@@ -392,13 +392,13 @@ pub fn parse_batch<'a, B: BatchFormat, R: Collecting, V: Messages<'a>>(
     each: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
-        // What is wrong with a cell is wrong with its first message.
+        // Errors of the data belong to its first message.
         report.begin_message();
     }
     options.limits.check_message_bytes(data.remaining(), report)?;
     let parsed = B::messages(data, options, report, each);
     if parsed.is_err() && !report.collected().over_limit {
-        // A frame that breaks ends the walk without a call of `each`, and is a row like the messages before it.
+        // A broken frame ends the parse without a call of `each`, and is a row like the messages before it.
         options.limits.check_message(0, report.collected())?;
     }
     parsed

@@ -80,12 +80,12 @@ impl TypeOption {
         }
     }
 
-    /// The type for the next header with a key, which is compared as it was read and as it will be written.
+    /// The type for the next header with a key; the key as read and as written are both compared.
     pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(entries) = self else { return None };
         seen.resize(entries.len(), 0);
         let is = |wanted: &WantedKey| match wanted {
-            // The reports of losses show keys as text, and can be handed back.
+            // The reports of losses contain keys as text, which can be passed back.
             WantedKey::Text(text) => keys.iter().any(|key| match key {
                 Key::Text(key) => key.as_bytes() == text.as_bytes(),
                 key => key.to_string() == *text,

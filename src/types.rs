@@ -5,7 +5,7 @@
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
-//!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which says how it is written: see [`amqp`]
+//!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
 //! ```
 
 use crate::amqp;
@@ -14,7 +14,7 @@ use crate::error::{Error, unknown_name};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// How a value is to be read: in a spelling, or as an AMQP primitive, which says its own.
+/// How a value is read: in an encoding, or as an AMQP primitive, which specifies its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     Plain(Encoding),
@@ -55,7 +55,7 @@ impl Type {
         }
     }
 
-    /// Whether a value of this kind may be read as this type.
+    /// Whether a value of this type may be read as `self`.
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
             (_, ValueType::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,
@@ -66,11 +66,11 @@ impl Type {
         }
     }
 
-    /// The type that a value of a kind it accepts is read as; the bits of one that has a width lie in the given order.
+    /// The type that an accepted value is read as; `order` is the byte order of typed numbers.
     #[inline]
     pub fn under(self, value_type: ValueType, order: ByteOrder) -> Type {
         match value_type {
-            // Bytes are what whoever asks says they are.
+            // The requested type applies to bytes.
             ValueType::Named(Scalar::Binary) => self,
             _ => Type { scalar: self.scalar, coding: Coding::Plain(Encoding::Bytes(order)) },
         }

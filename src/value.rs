@@ -1,4 +1,4 @@
-//! What the bytes of one value are: the value, its kind's bits, and what is wrong with bytes that are none.
+//! Values read from bytes: [`read_bytes`], the bits of a type, and the error for bytes that are not a value.
 //!
 //! ```text
 //!   int32    ┌──┬──┬──┬──┐  a kind's bits: most significant byte first, in whichever order a format has them
@@ -40,7 +40,7 @@ pub struct InvalidValue {
 }
 
 impl InvalidValue {
-    /// The same, where so many bytes of the value come before those that were read.
+    /// The same error, for a value that begins after this many bytes.
     pub fn behind(mut self: Box<Self>, bytes: usize) -> Box<Self> {
         self.within += bytes;
         self
@@ -52,7 +52,7 @@ pub fn invalid(code: Code, message: impl FnOnce() -> String) -> Box<InvalidValue
     Box::new(InvalidValue { code, within: 0, message: message() })
 }
 
-/// As many bytes as the width of a type says, most significant first.
+/// The bytes of a type with this width, most significant first.
 pub fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<InvalidValue>> {
     let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
     if order == ByteOrder::Little {
@@ -101,7 +101,7 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         Scalar::Uint32 => int!(u32),
         Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(sized(scalar, order, bytes)?).into())),
         Scalar::Uint128 => {
-            // Past i128 there are more than 38 digits anyway, which is the same fault.
+            // Above i128 there are more than 38 digits anyway, which is the same error.
             let number = u128::from_be_bytes(sized(scalar, order, bytes)?);
             Ok(Value::Wide(i128::try_from(number).unwrap_or(i128::MAX)))
         }
@@ -130,7 +130,7 @@ pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
         }
         table
     };
-    /// Where the digits of each byte stand.
+    /// The positions of the digits of each byte.
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; UUID_LEN];
     for (place, byte) in PLACES.into_iter().zip(bytes) {
@@ -139,19 +139,19 @@ pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
     text
 }
 
-/// How closely a format looks at the bytes of a value that has a kind.
+/// How strictly a format validates typed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checks {
     /// Any bytes will do.
     Nothing,
-    /// A kind of fixed width has just as many bytes.
+    /// A type of fixed width has exactly that many bytes.
     Size,
     /// And a boolean is 0 or 1, and a string UTF-8.
     Value,
 }
 
 impl Checks {
-    /// Whether the bytes, in whatever order, may stand under this kind.
+    /// Whether the bytes, in either order, are allowed for this type.
     #[inline]
     pub fn check(self, value_type: ValueType, bytes: &[u8]) -> Result<(), Box<InvalidValue>> {
         let ValueType::Named(scalar) = value_type else { return Ok(()) };
@@ -170,7 +170,7 @@ impl Checks {
     }
 }
 
-/// The bits of a value that lies in the given order: most significant byte first.
+/// The bits of a value in the given order: most significant byte first.
 #[inline]
 pub fn bits_of(value_type: ValueType, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
     match order {

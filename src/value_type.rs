@@ -24,15 +24,15 @@ macro_rules! scalars {
                 match self { $(Scalar::$variant => $kip82),* }
             }
 
-            /// The kind code of Apache Iggy.
+            /// The `HeaderKind` code of Apache Iggy.
             pub const fn iggy(self) -> Option<u8> {
                 match self { $(Scalar::$variant => $iggy),* }
             }
 
-            /// Bytes of a value; `None` when any number will do.
+            /// Bytes of a value; `None` for any number.
             #[inline]
             pub const fn width(self) -> Option<usize> {
-                // Asked for every header of a format with kinds: a small table is quicker than a jump.
+                // Used for every header of a typed format: a small table is faster than a jump.
                 const WIDTHS: &[u8] = &[$(match $width { Some(width) => width, None => 0 }),*];
                 match WIDTHS[self as usize] {
                     0 => None,
@@ -72,7 +72,7 @@ impl Scalar {
     }
 }
 
-/// The type tag that a typed format puts beside a value. A code without a name passes through as it is.
+/// The type tag of a value in a typed format. A code without a name is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueType {
     Named(Scalar),
@@ -102,7 +102,7 @@ impl ValueType {
         }
     }
 
-    /// Bytes of a value; `None` when any number will do.
+    /// Bytes of a value; `None` for any number.
     #[inline]
     pub fn width(self) -> Option<usize> {
         match self {
@@ -111,12 +111,12 @@ impl ValueType {
         }
     }
 
-    /// The kind that `name` gives back.
+    /// The inverse of `name`.
     pub fn parse(name: &str) -> Option<ValueType> {
         ValueType::of_padded(padded(name).0, name.len()).or_else(|| ValueType::parse_unnamed(name))
     }
 
-    /// The kind whose name some bytes begin with, unless it is a number.
+    /// The type whose name the bytes begin with, unless it is a number.
     #[inline(always)]
     pub fn of_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<ValueType> {
         if !(1..=MAX_NAME_LEN).contains(&name_len) {
@@ -132,14 +132,14 @@ impl ValueType {
     fn parse_unnamed(name: &str) -> Option<ValueType> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
             let value_type = ValueType::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
-            // One spelling a kind: neither `type-016` nor a number for what has a name.
+            // Only one notation per type: neither `type-016` nor a number for a type with a name.
             return (value_type.name() == name).then_some(value_type);
         }
         None
     }
 }
 
-/// The longest name of a kind: `type-200`.
+/// The longest name of a type: `type-200`.
 pub const MAX_NAME_LEN: usize = 8;
 
 const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
@@ -152,7 +152,7 @@ const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
     table
 };
 
-/// A name that is cut where it is longer than any kind's.
+/// A name, truncated if it is longer than that of any type.
 const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     let bytes = name.as_bytes();
     let mut out = [0; MAX_NAME_LEN];
@@ -164,7 +164,7 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     (out, len)
 }
 
-/// Where a name stands in the table: found by trial, so that no two kinds have the same place.
+/// The position of a name in the table: the factor was found by trial, so that no two types collide.
 const fn place_of(word: u64) -> usize {
     (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
 }
@@ -185,16 +185,16 @@ const BY_NAME: [Option<Scalar>; 32] = {
     table
 };
 
-/// How the values of a format are tagged.
+/// The type codes of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeCodes {
-    /// They are not.
+    /// Values have no types.
     None,
-    /// By the ten type codes of the typed KIP-82 draft.
+    /// The ten type codes of the typed KIP-82 draft.
     Kip82,
-    /// By the fifteen kind codes of Apache Iggy; later codes pass through.
+    /// The fifteen `HeaderKind` codes of Apache Iggy; later codes pass through.
     Iggy,
-    /// By the fifteen, and by no other.
+    /// The fifteen, and no other.
     IggyNamed,
 }
 
@@ -203,7 +203,7 @@ impl TypeCodes {
         !matches!(self, TypeCodes::None)
     }
 
-    /// The code of a kind; `None` when the format has none for it.
+    /// The code of a type; `None` if the format has none for it.
     #[inline]
     pub fn code(self, value_type: ValueType) -> Option<u8> {
         match (self, value_type) {
@@ -214,7 +214,7 @@ impl TypeCodes {
         }
     }
 
-    /// The kind of a code; `None` when the format does not define it.
+    /// The type of a code; `None` if the format does not define it.
     #[inline]
     pub fn value_type(self, code: u8) -> Option<ValueType> {
         let named =

@@ -17,7 +17,7 @@ pub const MAX_LEN: usize = 5;
 /// The longest varint of 64 bits.
 pub const MAX_LEN_64: usize = 10;
 
-/// What stands at the front of some bytes.
+/// The varint at the beginning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Varint<T> {
     Read { bits: T, len: usize, lost: bool },

@@ -55,10 +55,10 @@ impl ReadAmqp {
             let given = schema::type_name(input.column.data_type());
             Error::Type(format!("the column is {given}, and {NAME} is read from binary or string"))
         })?;
-        // The sink goes on to the last row by itself.
+        // The sink continues to the last row by itself.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
         let rows = primitives.row_count() - input.from;
-        // Payloads are shorter than their cells; what is spelt out is longer.
+        // Payloads are shorter than primitives; a UUID becomes longer text.
         let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { primitives.total_len() };
         let make = || {
             let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
@@ -133,7 +133,7 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 }
 
-/// A typed column as it grows.
+/// A growing typed column.
 struct ValueSink<'a> {
     of: Type,
     dialect: Dialect,
@@ -141,7 +141,7 @@ struct ValueSink<'a> {
     primitives: Bytes<'a>,
     primitive: Option<&'a [u8]>,
     column: Column,
-    /// Values before the row at hand.
+    /// Values before the current row.
     mark: usize,
 }
 
@@ -219,7 +219,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                 runs.push(payload);
                 Some(())
             }),
-            // No view is asked of this operation; the rows are read one by one.
+            // This operation never produces views; the rows are read one by one.
             Data::TextViews(_) | Data::ByteViews(_) => 0,
         }
     }
@@ -271,7 +271,7 @@ struct FastPath<'a, 'c> {
 }
 
 impl<'a> FastPath<'a, '_> {
-    /// Values of fixed size: `read` is given the code and the payload.
+    /// Values of fixed size: `read` gets the code and the payload.
     #[inline(always)]
     fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
         self.primitives(|opened| {
@@ -284,7 +284,7 @@ impl<'a> FastPath<'a, '_> {
         })
     }
 
-    /// Values behind offsets, which stay within the largest one: `push` is given the payload.
+    /// Values with offsets, which stay within the largest one: `push` gets the payload.
     #[inline(always)]
     fn runs(&mut self, most: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
         self.primitives(|opened| match opened {

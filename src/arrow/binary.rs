@@ -92,7 +92,7 @@ impl ViewInput {
         let (views, buffers) = self.finish(views);
         debug_assert!(StringViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
         // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the bytes
-        // behind them; the text is the caller's contract.
+        // after them; the caller guarantees the text.
         Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
     }
 

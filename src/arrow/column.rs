@@ -96,7 +96,7 @@ impl Column {
         Column { of, data, valid: Validity::default(), input: input.clone() }
     }
 
-    /// Makes room for so many values, and so many bytes behind offsets.
+    /// Reserves memory for more values, and for their bytes if the column has offsets.
     pub fn reserve(&mut self, values: usize, bytes: usize) {
         match_data! { &mut self.data,
             numbers => numbers.reserve_exact(values),
@@ -111,7 +111,7 @@ impl Column {
         self.valid.count()
     }
 
-    /// Bytes behind offsets; 0 where there are no offsets.
+    /// Bytes of all values; 0 for columns without offsets.
     #[inline]
     pub fn byte_len(&self) -> usize {
         match &self.data {
@@ -121,7 +121,7 @@ impl Column {
         }
     }
 
-    /// The values and which of them are valid, for whoever appends many of one type.
+    /// The values and their validity, for appending many values of one type.
     pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
         (&mut self.data, &mut self.valid)
     }
@@ -151,7 +151,7 @@ impl Column {
         }
     }
 
-    /// Whether the bytes of a value of this type are those of this column, if there are as many as it takes.
+    /// Whether the bytes of a value of this type can be copied into this column, given the right size.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(
             (scalar, &self.data),
@@ -300,7 +300,7 @@ impl Column {
             (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
             (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
             (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
-            // SAFETY: `push` takes text, `push_found` checks it, and `extend` appends what they have taken.
+            // SAFETY: `push` gets text, `push_found` validates it, and `extend` appends what these two have appended.
             (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
             (Data::Bytes(runs), _) => binary::binary(runs, nulls),
             // SAFETY: as above.
@@ -375,7 +375,7 @@ mod tests {
                         );
                         let value = read.read(&bytes, dialect);
                         let padded = [&bytes[..], &[0; COPY]].concat();
-                        // SAFETY: `COPY` bytes lie behind the value.
+                        // SAFETY: `COPY` bytes follow the value.
                         let found = unsafe { Found::new(padded.as_ptr(), bytes.len(), false) };
                         let pushed = by_bytes.push_found(&[found], order, Seen { bytes: 1, all: 1 });
                         assert_eq!(pushed == 1, value.is_ok(), "{scalar:?} {bytes:?}");

@@ -38,7 +38,7 @@ impl Keys {
         }
     }
 
-    /// Bytes of kinds and of keys.
+    /// Bytes of types and of keys.
     fn byte_len(&self) -> (usize, usize) {
         match self {
             Keys::Text(runs) => (0, runs.byte_len()),
@@ -120,7 +120,6 @@ impl ValueColumn {
         }
     }
 
-    /// Bytes behind offsets.
     #[inline]
     fn byte_len(&self) -> usize {
         match self {
@@ -146,13 +145,13 @@ fn text(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
 /// The list column of all headers and the columns of the other fields, as they grow.
 pub struct ListSink<E> {
     keys: Keys,
-    /// Of formats with kinds: their names, null beside a null value.
+    /// Names of the types, if the format has types; null for a null value.
     types: Option<Runs>,
     values: ValueColumn,
     has_value: Validity,
     lists: Vec<i32>,
     has_list: Validity,
-    /// Whether headers are kept, and not only looked at.
+    /// Whether headers are kept, and not only validated.
     with_headers: bool,
     /// Columns of the other fields, with their places among them.
     fields: Vec<(usize, Column)>,
@@ -162,7 +161,7 @@ pub struct ListSink<E> {
     format: PhantomData<fn() -> E>,
 }
 
-/// How long everything was before the row at hand.
+/// The lengths before the current row.
 #[derive(Default)]
 struct Mark {
     rows: usize,
@@ -202,7 +201,7 @@ impl<E: MessageFormat> ListSink<E> {
         }
     }
 
-    /// Keeps these fields and no others, before any row. Headers that are not kept are walked all the same.
+    /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
     pub fn keep(mut self, asked: impl Fn(&Field) -> bool) -> Self {
         self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && asked(field));
         let others: Vec<_> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
@@ -236,7 +235,7 @@ impl<E: MessageFormat> ListSink<E> {
         }
     }
 
-    /// Appends the headers of rows of a block, up to the first that the exact routine has to take; returns how many.
+    /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
     pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, most: usize, seen: Seen) -> usize {
         let (key_types, keys) = match &mut self.keys {
             Keys::Text(keys) => (None, keys),
@@ -267,7 +266,7 @@ impl<E: MessageFormat> ListSink<E> {
         self.has_message.push_all(messages);
     }
 
-    /// Takes the key; false when it is refused, which was noted.
+    /// Appends the key; returns false if it is rejected, which was reported.
     #[inline]
     fn push_key<R: Report>(&mut self, header: &Header<'_>, report: &mut R) -> Result<bool, Stop> {
         match (&mut self.keys, &header.key) {
@@ -303,7 +302,7 @@ impl<E: MessageFormat> ListSink<E> {
 
     fn end_list(&mut self, valid: bool, has_message: bool) {
         for (_, column) in &mut self.fields {
-            // An envelope that could not be opened handed over no fields.
+            // A message that could not be opened has no fields.
             if column.count() == self.mark.rows {
                 column.push(None);
             }
@@ -422,7 +421,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
         let rows = self.has_list.count();
         let done = self.decode::<F>(block, most, seen);
-        // Those of all rows of the block were opened.
+        // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
     }

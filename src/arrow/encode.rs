@@ -26,7 +26,7 @@ pub struct EncodeSink<'a, E> {
     valid: Validity,
     /// How many rows there were before this one.
     mark: usize,
-    /// What the kernel does with each header; `None` where the options ask for more than it knows.
+    /// How the kernel writes headers; `None` if the options need the exact routine.
     rules: Option<Rules>,
     scratch: Scratch,
 }

@@ -19,7 +19,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Appends rows without errors and losses to the columns that are wanted.
+    /// Appends rows without errors and losses to the requested columns.
     pub fn push_whole(&mut self, rows: usize, errors: bool, losses: bool) {
         if errors {
             self.errors.push_whole(rows);
@@ -35,7 +35,7 @@ impl Findings {
         self.errors.would_pass(errors, max_offset) || self.losses.rows.text_len + losses > max_offset
     }
 
-    /// Appends what another run found in rows behind these.
+    /// Appends the findings of another run over the rows after these.
     pub fn extend(&mut self, other: Findings) {
         self.errors.extend(other.errors);
         self.losses.extend(other.losses);
@@ -72,7 +72,7 @@ impl ListEnds {
         self.valid.append_n(rows, false);
     }
 
-    /// Appends the ends of other lists, behind so many elements.
+    /// Appends the ends of other lists, after this many elements.
     fn extend(&mut self, other: &ListEnds, elements: usize) {
         self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements as i32));
         self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
@@ -157,7 +157,7 @@ impl ErrorColumn {
     }
 }
 
-/// `list<struct<code, message, header, key, kind, written>>`
+/// `list<struct<code, message, header, key, type, written>>`
 #[derive(Default)]
 pub struct LossColumn {
     rows: ListEnds,
@@ -219,7 +219,7 @@ fn index(header: Option<usize>) -> Option<i32> {
     header.and_then(|header| i32::try_from(header).ok())
 }
 
-/// An upper bound of what a fault adds to any one text column.
+/// An upper bound of the bytes that an error adds to any one text column.
 fn error_text_len(error: &ErrorDetail) -> usize {
     longest([Some(&error.message), error.key.as_ref(), error.column.as_ref()])
 }

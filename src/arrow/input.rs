@@ -57,7 +57,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// A cursor over a value that is not null.
-    #[inline(always)] // Once a row of every block.
+    #[inline(always)] // Once per row of every block.
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
             Bytes::Small(array) => {
@@ -78,7 +78,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The buffers that values lie in.
+    /// The buffers of the values.
     pub fn buffers(self) -> &'a [Buffer] {
         match self {
             Bytes::Small(array) => slice::from_ref(array.values()),
@@ -87,7 +87,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// How many bytes lie before a row; of views, how many rows.
+    /// Bytes before a row; of views, rows.
     #[inline]
     pub fn before(self, row: usize) -> usize {
         match self {
@@ -107,7 +107,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Where the run of a row lies.
+/// The range of a row's bytes.
 #[inline(always)]
 fn run<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
@@ -189,7 +189,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// Has a block take some of these rows, at most 64, and returns how many it took.
+    /// Fills a block with at most 64 of these rows, and returns how many were added.
     pub fn fill(self, rows: Range<usize>, block: &mut kernel::lists::Lists<'_>) -> usize {
         let rows = rows.start..rows.end.min(rows.start + ROWS);
         let is_null =

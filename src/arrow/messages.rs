@@ -50,7 +50,7 @@ impl Messages {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|asked| asked == name))
     }
 
-    /// The columns that the sinks make, the row first, and the places of the wanted columns among them.
+    /// The columns of the sinks, the row first, and the positions of the requested columns among them.
     fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
@@ -134,7 +134,7 @@ impl Operation for Messages {
             whole = each.rows.len();
         }
         let mut columns = each.finish(&places, self.on_error);
-        // Messages of a cell that did not fit as a whole come with the next chunk.
+        // Messages of a batch that did not fit completely come with the next chunk.
         columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
         Ok(Output { column: struct_of(fields, columns, None, whole), until })
     }
@@ -211,7 +211,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         self.rows.push(self.row as i64);
     }
 
-    /// Keeps a message of so many bytes for the kernels; false if the exact routine has to take it.
+    /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
     #[inline(always)]
     fn keep(
         &mut self,
@@ -305,7 +305,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
             let ended = parse_headers::<B, _>(kept, block, options, exact, both);
-            // A block that breaks leaves the frame, and so the messages after this one, as they were.
+            // Headers that break leave the frame, and so the messages after this one, readable.
             let broken = std::mem::replace(&mut exact.broken, framed);
             errors = std::mem::take(&mut exact.errors);
             match on_error {
@@ -351,7 +351,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 struct Both<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
-    /// Reads headers that are neither kept nor selected from.
+    /// Parses headers that are neither kept nor selected from.
     nothing: Nothing,
 }
 
@@ -371,7 +371,7 @@ impl<'a, E: MessageFormat> Both<'a, E> {
         }
     }
 
-    /// The same columns for messages that lie in other bytes.
+    /// The same columns for messages in other bytes.
     fn rebind<'b>(self) -> Both<'b, E> {
         Both { list: self.list, select: self.select.rebind(), nothing: self.nothing }
     }
@@ -452,7 +452,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Both<'a, E> {
 impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
-    // Inlined where the fields are made: what kind of value each of them is does not have to be asked for there.
+    // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
     fn message<R: Collecting>(
         &mut self,

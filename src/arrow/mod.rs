@@ -173,7 +173,7 @@ impl Operation for Decode {
             }
             (OnError::Column, _) => {
                 columns.push(findings.errors.finish());
-                // A row that failed is a row all the same: its faults stand in it.
+                // A row that failed is never null: it has errors.
                 let nulls = nulls_without_errors(has_message, &columns);
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
@@ -240,7 +240,7 @@ impl Operation for Convert {
     }
 }
 
-/// The half of convert that knows its target.
+/// The part of convert that is generic over the target.
 struct ConvertInto<'a> {
     operation: &'a Convert,
     messages: Bytes<'a>,
@@ -269,7 +269,7 @@ impl Visitor for ConvertInto<'_> {
     }
 }
 
-/// The output type of writing: a binary column, and beside it, if wanted, columns of losses and of errors.
+/// The output type of writing: a binary column, and if requested, columns of losses and of errors.
 fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     let mut fields = vec![schema::nullable("data", DataType::Binary)];
     if on_loss == OnLoss::Report {

@@ -1,4 +1,4 @@
-//! Rows that can be walked: serialized messages of a format, lists of headers, and messages as structs.
+//! The inputs of operations as rows: serialized messages, lists of headers, and messages as structs. See [`Rows`].
 
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -38,7 +38,7 @@ use crate::value_type::ValueType;
 
 /// Rows of a column, each a message's headers and fields. Several threads may read them.
 pub trait Rows<'a>: Sync {
-    /// The memory for a block and for a row, kept from one to the next.
+    /// Memory for a block and for a row, reused for the next.
     type Block;
 
     fn block(&self) -> Self::Block;
@@ -48,8 +48,8 @@ pub trait Rows<'a>: Sync {
     /// There is no message in this row.
     fn is_null(&self, row: usize) -> bool;
 
-    /// Has the sink append some of these rows at once. Returns how many it was given and how many it appended; the first row
-    /// that it did not append has to be walked.
+    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the first row
+    /// that it did not append has to be parsed.
     fn append<S: RowSink<'a>>(
         &self,
         _block: &mut Self::Block,
@@ -61,7 +61,7 @@ pub trait Rows<'a>: Sync {
         (0, 0)
     }
 
-    /// How much of the input lies before a row, in any unit.
+    /// How much of the input precedes a row, in any unit.
     fn before(&self, row: usize) -> usize {
         row
     }
@@ -219,7 +219,7 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
         ConvertedRows { messages, options, source, target, frame: PhantomData }
     }
 
-    /// Has the sink append a block of rows in a layout.
+    /// Lets the sink append a block of rows of a layout.
     fn convert<L: Frame, S: RowSink<'a>>(
         &self,
         block: &kernel::RowBlock<'a>,
@@ -370,13 +370,13 @@ pub struct ListRows<'a, F> {
     keys: Keys<'a>,
     types: Option<Texts<'a>>,
     values: Bytes<'a>,
-    /// All headers, where they lie as the kernels read them.
+    /// All headers, if their columns have the types that the kernels read.
     columns: Option<Columns<'a>>,
     frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ListRows<'a, F> {
-    /// Finds keys, kinds and values by their names; `wanted` is the type that the error names.
+    /// Finds keys, types and values by their names; `wanted` is the type that the error names.
     pub fn new(array: &'a dyn Array, keys: KeyForm, wanted: &DataType) -> Result<Self, Error> {
         let mismatch = || schema::mismatch(wanted, array.data_type());
         let lists = Lists::of(array).ok_or_else(mismatch)?;
@@ -395,7 +395,7 @@ impl<'a, F: Frame> ListRows<'a, F> {
         Ok(ListRows { lists, elements, keys, types, values, columns, frame: PhantomData })
     }
 
-    /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.
+    /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
     #[inline(always)]
     fn parse_keys<K: Copy, R: Report, S: Sink<'a>>(
         &self,

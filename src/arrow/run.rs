@@ -1,4 +1,4 @@
-//! One run over rows: blocks through the kernels, other rows one by one, error policy, cutting at 2 GiB, threads.
+//! [`run`] appends rows to a sink: kernels for blocks, row by row otherwise; error policy, limit of 2 GiB, threads.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ pub struct Ran<S> {
     pub until: usize,
 }
 
-/// Runs from row `from` on into new sinks: blocks of rows through the kernels, and the rows between them one by one.
+/// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
 pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
@@ -72,17 +72,17 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     Ok(whole.ran)
 }
 
-/// A run over a range of rows, as far as it got.
+/// A run over a range of rows, up to `ran.until`.
 struct Run<'r, 'a, R: Rows<'a>, S> {
     rows: &'r R,
     plan: &'r Plan,
     /// The first row.
     from: usize,
-    /// How much of the input lies before the first row, and in all rows of the range.
+    /// How much of the input precedes the first row, and is in all rows of the range.
     before: usize,
     all: usize,
     block: R::Block,
-    /// Rows of the next block: fewer behind one that a kernel could not read, so that many of these cost little.
+    /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
     step: usize,
     ran: Ran<S>,
 }

@@ -1,6 +1,6 @@
 //! The Arrow types of the outputs of operations, derived from the table of formats.
 //!
-//! They are what Spark takes without a cast: everything nullable, list children named `element`, 32-bit offsets.
+//! Spark takes them without a cast: everything nullable, list children named `element`, 32-bit offsets.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn list_of(of: DataType) -> DataType {
     DataType::List(nullable("element", of))
 }
 
-/// The fields of one header, with typed keys as text if wanted.
+/// The fields of one header; `text_keys`: typed keys as text.
 pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
     let mut fields = Vec::new();
     match B::KEYS {

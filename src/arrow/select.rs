@@ -26,7 +26,7 @@ use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
 
-/// How many bytes a byte of input can become: a UUID of 16 bytes is spelled as 36.
+/// Output bytes per input byte at most: a UUID of 16 bytes becomes text of 36.
 const MAX_GROWTH: usize = 3;
 
 /// Which of several headers with one key is selected.
@@ -66,7 +66,7 @@ impl Want {
     }
 }
 
-/// What a row holds for a wanted header so far.
+/// A header of the current row with a requested key.
 #[derive(Clone, Copy)]
 struct Found<'a> {
     index: usize,
@@ -75,7 +75,7 @@ struct Found<'a> {
     at: Option<usize>,
 }
 
-/// What a row holds for a wanted header so far: for most one header, which takes no list.
+/// The headers of the current row with a requested key: mostly one, which needs no list.
 #[derive(Default)]
 struct Finds<'a> {
     first: Option<Found<'a>>,
@@ -110,16 +110,16 @@ impl<'a> Finds<'a> {
     }
 }
 
-/// A wanted header, what the row at hand has of it, and its column.
+/// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
     want: Want,
     found: Finds<'a>,
-    /// The byte order of values that the column takes as they are, where no other rule applies to them.
+    /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
-    /// Of those: how many values there were before the row at hand.
+    /// For `repeat="all"`: values before the current row.
     values: usize,
 }
 
@@ -130,7 +130,7 @@ pub struct SelectSink<'a> {
     keys: Option<Keys>,
     hits: Hits<'a>,
     scratch: Scratch,
-    /// How many rows there were before the row at hand.
+    /// Rows before the current one.
     rows: usize,
     dialect: Dialect,
     /// The byte order of values that carry a type.
@@ -215,7 +215,7 @@ impl<'a> SelectSink<'a> {
         self.slots.first().map_or(0, Slot::rows)
     }
 
-    /// Appends what a kernel found in so many rows, up to the first row whose values are not all of their types; returns how
+    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types; returns how
     /// many rows were appended.
     fn append_hits(&mut self, rows: usize, seen: Seen, is_null: impl Fn(usize) -> bool) -> usize {
         self.rows = self.row_count();
@@ -283,7 +283,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        // A value that is appended is part of the input; some are spelled longer than they lie there.
+        // A value that is appended is part of the input; its text may be longer.
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
@@ -359,7 +359,7 @@ impl<'a> Slot<'a> {
             Repeat::Last => self.found.first = Some(found),
             Repeat::All => self.found.push(found),
             Repeat::First if self.found.first.is_some() => {}
-            // The second one is kept to say where it stands; those after it add nothing.
+            // The second one is kept for its position; those after it add nothing.
             Repeat::Error if self.found.count() > 1 => {}
             Repeat::First | Repeat::Error => self.found.push(found),
         }
@@ -434,7 +434,7 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    /// Reads a value; `None` when it is a misfit that was noted.
+    /// Reads a value; `None` if it is invalid, which was reported.
     #[inline]
     fn read<R: Report>(
         &self,

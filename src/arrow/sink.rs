@@ -22,15 +22,15 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     fn null_row(&mut self);
 
     /// How many input bytes of a layout can be appended by kernels before an output passes an offset; `None` if this sink
-    /// takes no blocks of it.
+    /// takes no blocks of this layout.
     fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
         None
     }
 
-    /// The fields of a row that goes into the next block; `None` where there is no message.
+    /// The fields of a row that is added to the next block; `None` if there is no message.
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
-    /// Appends rows of a block up to the first that the exact routine has to take, and returns how many. Rows have at most
+    /// Appends rows of a block up to the first that needs the exact routine, and returns how many. Rows have at most
     /// `most` headers.
     fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _most: usize, _seen: Seen) -> usize {
         0
@@ -46,7 +46,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
         0
     }
 
-    /// Appends rows on its own account, if it knows where they are, and returns how many.
+    /// Appends rows from the sink's own input, if it has one, and returns how many.
     fn append_from(&mut self, _row: usize) -> usize {
         0
     }

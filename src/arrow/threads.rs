@@ -4,8 +4,8 @@
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
 //!              first      other     first  other
 //!
-//!   first thread   appends rows to the output, up to those of a part; appends the part; goes on behind it
-//!   other threads  make parts of the rows that lie somewhat ahead of it
+//!   first thread   appends rows to the output, up to those of a part; appends the part; continues after it
+//!   other threads  produce parts from rows somewhat ahead of it
 //! ```
 //!
 //! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or that does
@@ -29,7 +29,7 @@ const PARTS: usize = 16;
 const STEPS: usize = 4;
 
 /// Calls `append` with all rows, range by range in their order, until it returns false or an error. Where another thread has
-/// worked on a range, `append` is given what `make` returned for it.
+/// worked on a range, `append` gets the result of `make` for it.
 pub fn share<P: Send>(
     rows: Range<usize>,
     threads: usize,
@@ -68,7 +68,7 @@ struct Shared<P> {
 struct State<P> {
     /// The first row that the first thread has not begun to append.
     front: usize,
-    /// The first row behind all claims.
+    /// The first row after all claims.
     claimed: usize,
     /// Parts that are made or were not yet appended, in the order of their rows.
     claims: VecDeque<Claim<P>>,
@@ -115,7 +115,7 @@ impl<P> Shared<P> {
     /// The work of any other thread.
     fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> Option<P> + Sync)) {
         while let Some(rows) = self.claim() {
-            // The first thread meets the same panic when it repeats the rows.
+            // The first thread gets the same panic when it repeats the rows.
             let made = catch_unwind(AssertUnwindSafe(|| make(rows.clone()))).unwrap_or_default();
             let mut state = self.lock();
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {

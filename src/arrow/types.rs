@@ -47,7 +47,7 @@ impl Scalar {
 }
 
 impl Type {
-    /// Reads the bytes of a value; `None` is a null of AMQP. The message of a misfit is built only when there is one.
+    /// Reads the bytes of a value; `None` is a null of AMQP. The message of an error is built only when there is one.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         let value = match self.coding {
@@ -108,7 +108,7 @@ pub fn ddl(of: &DataType) -> String {
     }
 }
 
-/// A name as Spark's DDL takes it, whatever it is made of.
+/// A name as Spark's DDL takes it, quoted if necessary.
 pub fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {

@@ -4,7 +4,7 @@
 //! header   ┌─────────────┬───────┬──────┬──────────────────────────┬───────┐
 //!          │ 04 22 4d 18 │ flags │ size │ u64 content_len, or none │ check │
 //!          └─────────────┴───────┴──────┴──────────────────────────┴───────┘
-//!            flags  bits 7–6 version 1 · 5 blocks stand alone · 4 block checksums · 3 content_len · 2 content checksum ·
+//!            flags  bits 7–6 version 1 · 5 blocks are independent · 4 block checksums · 3 content_len · 2 content checksum ·
 //!                   1 reserved · 0 dictionary
 //!            size   bits 6–4 the most content of a block: 4 64 KiB · 5 256 KiB · 6 1 MiB · 7 4 MiB; others reserved
 //!            check  the second byte of the xxHash32 of flags to content_len
@@ -16,13 +16,13 @@
 //!          └─────────────┴───────────────────────┘
 //! ```
 //!
-//! Kafka's message format 0 is written with a `check` over the magic too; `legacy` takes that one and the right one.
+//! Kafka's message format 0 is written with a `check` over the magic too; `legacy` accepts both.
 //!
-//! The library decompresses the blocks. The frame around them is read here: the library's own reader takes a frame that
-//! is cut between two blocks for a whole one, and reserves whatever the header names.
+//! The library decompresses the blocks. The frame around them is read here: the library's own reader accepts a frame that
+//! is cut between two blocks, and reserves whatever size the header names.
 //!
-//! Differences from the reference implementation: Kafka looks at neither checksum of the content nor at its length,
-//! ignores bytes after the frame and the `check` of message format 0, and refuses blocks that refer to earlier ones.
+//! Differences from the reference implementation: Kafka verifies neither checksum of the content nor its length,
+//! ignores bytes after the frame and the `check` of message format 0, and rejects blocks that refer to earlier ones.
 
 use std::io::Write;
 
@@ -48,7 +48,7 @@ const STORED: u32 = 1 << 31;
 /// How far back a block may refer.
 const WINDOW_LEN: usize = 64 * 1024;
 
-/// More content than a byte of a block can stand for: a byte of a long length adds 255.
+/// Content bytes per block byte at most: a byte of a long length adds 255.
 const MAX_RATIO: usize = 255;
 
 pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Result<(), CodecError> {
@@ -59,7 +59,7 @@ pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Res
     if rest.is_empty() { Ok(()) } else { Err(Codec::Lz4.corrupt(TRAILING)) }
 }
 
-/// Writes a frame as Kafka does: blocks of 64 KiB that stand alone, no checksums.
+/// Writes a frame as Kafka does: independent blocks of 64 KiB, no checksums.
 pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     let frame = FrameInfo::new().block_size(BlockSize::Max64KB).block_mode(BlockMode::Independent);
     let mut encoder = FrameEncoder::with_frame_info(frame, Vec::new());
@@ -74,7 +74,7 @@ pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// What a frame says in its header.
+/// The header of a frame.
 struct Frame {
     flags: u8,
     max_block_len: usize,

@@ -1,7 +1,7 @@
 //! The codecs in which messages are compressed: bytes in, bytes out, never more of them than the caller allows.
 //!
-//! What comes out is data of a stranger, so no size in it is believed: room is made as content appears, bounded by what
-//! the bytes at hand could hold. Data that end too early, go on after their end or fail their checksum are refused.
+//! Compressed data is untrusted: no size in it causes an allocation. Memory is reserved as content appears, bounded by
+//! what the input could hold. Data that end too early, continue after their end or fail their checksum are rejected.
 
 mod gzip;
 mod lz4;
@@ -73,7 +73,6 @@ impl Codec {
         Codec::ALL.get(usize::from(bits)).copied()
     }
 
-    /// The name a user meets.
     pub fn name(self) -> &'static str {
         match self {
             Codec::None => "none",
@@ -89,7 +88,7 @@ impl Codec {
         CodecError::Corrupt(format!("the {} data is corrupt: {what}", self.name()))
     }
 
-    /// An encoder failed, which writing to memory gives it no reason for.
+    /// An encoder failed; writing to memory gives it no reason.
     #[cold]
     fn unwritten(self) -> CodecError {
         CodecError::Corrupt(format!("the {} data could not be written", self.name()))
@@ -110,10 +109,10 @@ impl std::error::Error for CodecError {}
 const TRUNCATED: &str = "it ends too early";
 const TRAILING: &str = "bytes are left after its end";
 
-/// How much a decoder hands over at a time.
+/// Bytes per read of a decoder.
 const CHUNK_LEN: usize = 16 * 1024;
 
-/// Content that grows as it appears and never passes its limit, nor does the room made for it.
+/// Content that grows as it is decompressed and never exceeds its limit, nor does its capacity.
 struct Output {
     content: Vec<u8>,
     limit: usize,
@@ -143,7 +142,7 @@ impl Output {
         Ok(())
     }
 
-    /// Lets `write` see the content so far and put up to `len` bytes after it; it says how many.
+    /// Lets `write` read the content so far and put up to `len` bytes after it; it returns how many.
     fn fill(
         &mut self,
         len: usize,
@@ -158,7 +157,7 @@ impl Output {
         Ok(())
     }
 
-    /// Takes all that a decoder has, which is asked once more when the limit is reached: its end is checked too.
+    /// Reads a decoder to its end, also when the limit is reached exactly: its end is verified too.
     fn drain(
         &mut self,
         decoder: &mut impl Read,
@@ -174,7 +173,7 @@ impl Output {
         }
     }
 
-    /// Makes room for `more` bytes: twice as much as before, unless that is too little or past the limit.
+    /// Reserves memory for `more` bytes: twice as much as before, unless that is too little or past the limit.
     fn reserve(&mut self, more: usize) -> Result<(), CodecError> {
         if more > self.room() {
             return Err(self.too_large());

@@ -10,7 +10,7 @@
 //!          └─────────────────────────┴─────────────┴────────────────┴────────────────────────────┘  blocks to the end
 //! ```
 //!
-//! Neither has a checksum, and xerial's framing has no end mark: cut between two blocks, it is a shorter one.
+//! Neither has a checksum, and xerial's framing has no end mark: truncation between two blocks is not detected.
 //!
 //! Differences from the reference implementation: framed streams written one after the other are refused.
 
@@ -22,10 +22,10 @@ const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 /// What `snappy-java` writes as its version and as the oldest version that can read it.
 const VERSION: i32 = 1;
 
-/// As much content as `snappy-java` puts into a block.
+/// The content of a block that `snappy-java` writes.
 const BLOCK_LEN: usize = 32 * 1024;
 
-/// More content than a byte of a block can stand for: the best element makes 64 bytes out of 3.
+/// Content bytes per block byte at most: the best element turns 3 bytes into 64.
 const MAX_RATIO: usize = 22;
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
@@ -36,7 +36,7 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecE
     if version < VERSION {
         return Err(Codec::Snappy.corrupt(format_args!("version {version} of its framing is unknown")));
     }
-    // Not looked at by `snappy-java`, and written by others in either byte order.
+    // Ignored by `snappy-java`, and written by others in either byte order.
     let _compatible = number(&mut rest)?;
     while !rest.is_empty() {
         let len = number(&mut rest)?;

@@ -14,7 +14,7 @@ use ::zstd::stream::read::Decoder;
 use super::{Codec, CodecError, Output, TRUNCATED};
 
 /// The largest window that is read, 128 MiB: what the library and Kafka read, and what the highest levels write.
-/// The library reserves it and touches no more of it than there is content; where it cannot, that is a fault.
+/// The library reserves it and touches no more of it than there is content; if it cannot, that is an error.
 const MAX_WINDOW_LOG: u32 = 27;
 
 pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {

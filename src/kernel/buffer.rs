@@ -1,11 +1,11 @@
-//! Growing buffers that kernels append to: byte runs behind offsets, and validity bitmaps.
+//! Growing buffers that kernels append to: byte runs with offsets, and validity bitmaps.
 
 use std::slice;
 
 use super::frame::write_reversed;
 use super::{COPY, copy, copy_long};
 
-/// Byte strings one behind the other, with their ends: what a binary or text column is made of.
+/// Consecutive byte strings and their ends: the data of a binary or text column.
 pub struct Runs {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
@@ -91,7 +91,7 @@ impl Seen {
         }
     }
 
-    /// Makes room for `more` elements, and for the estimated rest where memory moves anyway.
+    /// Reserves memory for `more` elements, and for the estimated rest where memory moves anyway.
     #[inline(always)]
     pub fn reserve<T>(self, out: &mut Vec<T>, more: usize) {
         if out.capacity() - out.len() < more {
@@ -147,7 +147,6 @@ impl Runs {
         self.bytes.len()
     }
 
-    /// Makes room for so many runs more, of so many bytes.
     pub fn reserve(&mut self, runs: usize, bytes: usize) {
         self.offsets.reserve_exact(runs);
         self.bytes.reserve_exact(bytes + COPY);
@@ -161,7 +160,7 @@ impl Runs {
         extend_ends(&mut self.offsets, &other.offsets, base, seen);
     }
 
-    /// Whether each run from there on is UTF-8, given that those before it are.
+    /// The first run from `from` on that is not UTF-8, given that those before it are.
     pub fn first_not_text(&self, from: usize) -> Option<usize> {
         let start = self.offsets[from] as usize;
         let bytes = &self.bytes[start..];
@@ -226,7 +225,7 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     let (lanes, tail) = rest.as_chunks::<16>();
     to.extend_from_slice(head);
     let place = to.spare_capacity_mut().as_mut_ptr().cast::<__m128i>();
-    // SAFETY: room for all bytes was reserved, so that there is room for the lanes behind the head, where the place is
+    // SAFETY: memory for all bytes was reserved, so that the lanes fit after the head, where the place is
     // aligned to 16 bytes if there are any lanes. All of them are written before the length counts them.
     unsafe {
         for (number, lane) in lanes.iter().enumerate() {
@@ -244,7 +243,7 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend_from_slice(bytes);
 }
 
-/// Appends the ends of other runs, all but the first, behind `base` bytes or elements.
+/// Appends the ends of other runs, all but the first, after `base` bytes or elements.
 pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
     seen.reserve(ends, others.len());
     // An end that wraps is rolled back, as in `Runs::end_run`.
@@ -347,7 +346,7 @@ impl ValueWriter for Writer<'_> {
 
     #[inline(always)]
     unsafe fn push_long(&mut self, from: *const u8, len: usize) {
-        // SAFETY: the caller's contract; `COPY` bytes are writable behind those of the run.
+        // SAFETY: the caller's contract; `COPY` bytes are writable after those of the run.
         unsafe {
             copy_long(from, self.place(), len);
             self.end_run(len);
@@ -368,7 +367,7 @@ impl ValueWriter for Writer<'_> {
 impl Drop for Writer<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many offsets and bytes were written: `end_run` counts them, and `roll_back` only lowers the counts.
+        // SAFETY: this many offsets and bytes were written: `end_run` counts them, and `roll_back` only lowers the counts.
         unsafe {
             self.runs.offsets.set_len(self.count);
             self.runs.bytes.set_len(self.len);
@@ -398,7 +397,7 @@ impl<'b> Tail<'b> {
         unsafe { self.start.add(self.len) }
     }
 
-    /// Keeps so many bytes that were written to `place`.
+    /// Keeps this many bytes that were written to `place`.
     ///
     /// # Safety
     ///
@@ -412,7 +411,7 @@ impl<'b> Tail<'b> {
     /// What was appended since there were `from` bytes.
     pub fn since(&self, from: usize) -> &[u8] {
         assert!(from <= self.len);
-        // SAFETY: so many bytes were written.
+        // SAFETY: this many bytes were written.
         unsafe { slice::from_raw_parts(self.start.add(from), self.len - from) }
     }
 }
@@ -420,14 +419,14 @@ impl<'b> Tail<'b> {
 impl Drop for Tail<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many bytes were written.
+        // SAFETY: this many bytes were written.
         unsafe { self.bytes.set_len(self.len) };
     }
 }
 
 /// Which places of a growing column hold a value: a bit for each, the first in the lowest bit of the first word.
 ///
-/// Bits behind the last place are ones, so that appending values costs nothing but counting them.
+/// Bits after the last place are ones, so that appending valid places only increments the count.
 #[derive(Default)]
 pub struct Validity {
     words: Vec<u64>,
@@ -440,7 +439,6 @@ impl Validity {
         self.count
     }
 
-    /// Makes room for so many places more.
     #[inline(always)]
     pub fn reserve(&mut self, more: usize) {
         let words = (self.count + more).div_ceil(64);
@@ -464,7 +462,7 @@ impl Validity {
         }
     }
 
-    /// Appends so many places that hold a value.
+    /// Appends valid places.
     #[inline]
     pub fn push_all(&mut self, more: usize) {
         self.reserve(more);
@@ -503,14 +501,14 @@ impl Validity {
         self.words[place / 64] &= !(1 << (place % 64));
     }
 
-    /// So many places: those that are new were made room for, and some of them may have been cleared before.
+    /// This many places: those that are new were made room for, and some of them may have been cleared before.
     #[inline]
     pub fn set_count(&mut self, count: usize) {
         debug_assert!(count <= self.words.len() * 64);
         self.count = count;
     }
 
-    /// Back to an earlier count, or forgets what was cleared behind the last place.
+    /// Truncates to an earlier count, or forgets what was cleared after the last place.
     pub fn truncate(&mut self, count: usize) {
         self.count = self.count.min(count);
         let whole = self.count / 64;

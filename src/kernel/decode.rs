@@ -1,4 +1,4 @@
-//! decode: the headers of a block of rows, appended to the columns of a list.
+//! [`decode`] appends the headers of a block of rows to the columns of a list.
 
 use std::marker::PhantomData;
 
@@ -20,7 +20,7 @@ pub struct Lists<'o, V = Runs> {
     pub ends: &'o mut Vec<i32>,
 }
 
-/// The largest number of bytes that decoding so many input bytes appends to one column.
+/// The maximum number of bytes that decoding this many input bytes appends to one column.
 pub fn max_bytes<F: Frame>(input: usize) -> usize {
     if F::TYPED { input.max(input / F::MIN_LEN * MAX_NAME_LEN) } else { input }
 }
@@ -55,7 +55,7 @@ fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Se
         for (place, row) in block.rows().iter().enumerate() {
             if let Some(row) = row {
                 let before = to.mark();
-                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts lie in it, so that the writers
+                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the writers
                 // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
                 if !unsafe { decode_row::<F, _>(*row, most, &mut to) } {
                     to.roll_back(before);
@@ -73,7 +73,7 @@ fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Se
     if !F::TYPED_KEYS
         && let Some(key) = out.keys.first_not_text(first_key)
     {
-        // The first row that ends behind this key; rows before it are whole.
+        // The first row that ends after this key; rows before it are complete.
         done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
         out.truncate(first_row + done);
     }
@@ -140,7 +140,7 @@ impl<F, W: ValueWriter> Output<'_, F, W> {
 unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &mut Output<'_, F, W>) -> bool {
     let (start, len) = (row.start(), row.len());
     let before = to.values.count();
-    // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
+    // SAFETY: `Span` has `SLACK` bytes after the row, `at` is inside the row, and the parts that a frame finds are too.
     unsafe {
         let Some((mut at, count)) = F::begin(start, len) else { return false };
         loop {
@@ -172,7 +172,7 @@ impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
         value_len: usize,
         is_null: bool,
     ) -> bool {
-        // SAFETY: `SLACK` bytes lie behind the row; the writers were made for its headers.
+        // SAFETY: `SLACK` bytes follow the row; the writers were made for its headers.
         unsafe {
             copy(key, self.keys.place());
             if is_null {
@@ -188,7 +188,7 @@ impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
 
     #[inline(always)]
     unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
-        // SAFETY: as above: copies may read and write up to 63 bytes behind a part, for which there is room.
+        // SAFETY: as above: copies may read and write up to 63 bytes after a part, which are reserved.
         unsafe {
             for (names, of) in [(&mut self.key_types, parts.key_type), (&mut self.types, parts.value_type)] {
                 if let (Some(names), Some(of)) = (names, of) {
@@ -209,7 +209,7 @@ impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
 ///
 /// # Safety
 ///
-/// The writer was made for it; it is readable, with `COPY` bytes behind it.
+/// The writer was made for it; it is readable, with `COPY` bytes after it.
 #[inline(always)]
 unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<ValueType>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.

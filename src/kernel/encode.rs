@@ -1,4 +1,4 @@
-//! encode and convert: the headers of a block of rows, written in a layout and appended to a column of bytes.
+//! [`encode`] and [`convert`] write the headers of a block of rows in a layout and append them to a binary column.
 
 use std::marker::PhantomData;
 
@@ -25,7 +25,7 @@ fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut
     lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, most, seen), rules))
 }
 
-/// The largest number of bytes that converting a block of layout `S` to layout `F` appends.
+/// The maximum number of bytes that converting a block of layout `S` to layout `F` appends.
 pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
     let bytes = block.byte_len();
     bytes + bytes / S::MIN_LEN * F::MAX_FRAMING + block.rows().len() * F::MAX_COUNT
@@ -96,7 +96,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
     fn begin(&mut self, headers: Option<usize>) {
         self.row = self.to.place();
         self.headers = 0;
-        // SAFETY: the writer was made for a count of each row. One that is not known takes one byte, as that of one header.
+        // SAFETY: the writer was made for a count of each row. An unknown count is written as 1, which takes one byte.
         self.at = unsafe { self.row.add(F::write_count(self.row, headers.unwrap_or(1))) };
     }
 
@@ -109,7 +109,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
         // `COPY` bytes more; the caller's contract.
         match unsafe { F::write(self.at, &header, self.rules) } {
             Some(len) => {
-                // SAFETY: so many bytes were written.
+                // SAFETY: this many bytes were written.
                 self.at = unsafe { self.at.add(len) };
                 true
             }
@@ -122,7 +122,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
         if !COUNTED && F::MAX_COUNT > 0 {
             match self.headers {
                 0 => self.at = self.row,
-                // SAFETY: as in `begin`; so many headers have a count of one byte.
+                // SAFETY: as in `begin`; this many headers have a count of one byte.
                 headers @ 1..=MAX_IN_BYTE => _ = unsafe { F::write_count(self.row, headers) },
                 _ => return false,
             }
@@ -131,7 +131,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
         if len > self.rules.max_bytes {
             return false;
         }
-        // SAFETY: so many bytes of the row were written.
+        // SAFETY: this many bytes of the row were written.
         unsafe { self.to.end_run(len) };
         true
     }

@@ -1,4 +1,4 @@
-//! Where the parts of a header lie: one implementation of [`Frame`] for each layout that has kernels.
+//! The positions of the parts of a header: one implementation of [`Frame`] for each layout that has kernels.
 //!
 //! ```text
 //!   Varint   ┌────────┬─────┬────────┬───────┐   zig-zag varints; a value length of -1 is null
@@ -14,7 +14,7 @@ use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 use crate::varint::{self, Varint as Read};
 
-/// Where the parts of one header lie, counted from the start of the row.
+/// The parts of one header, counted from the start of the row.
 #[derive(Clone, Copy)]
 pub struct Parts {
     pub key: usize,
@@ -64,14 +64,14 @@ pub struct Rules {
 
 /// What a kernel does with a header. Where it returns false, the row is left to the exact routine.
 ///
-/// A frame calls it in each of its branches: what a branch knows is then never packed into a value and looked at again.
+/// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
 pub trait HeaderVisitor {
-    /// A header without types, of a key and a value of at most 63 bytes each, so that one copy takes either. A null has no
+    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null has no
     /// bytes.
     ///
     /// # Safety
     ///
-    /// Key and value lie in a row, with `SLACK` bytes behind it.
+    /// Key and value are in a row, with `SLACK` bytes after it.
     unsafe fn short(
         &mut self,
         key: *const u8,
@@ -94,7 +94,7 @@ pub trait HeaderVisitor {
 /// # Safety
 ///
 /// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that
-/// they return, key and value lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at
+/// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at
 /// most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its
 /// header.
 ///
@@ -118,7 +118,7 @@ pub unsafe trait Frame: 'static {
     ///
     /// # Safety
     ///
-    /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes behind it.
+    /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes after it.
     #[inline(always)]
     unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
         None
@@ -141,7 +141,7 @@ pub unsafe trait Frame: 'static {
         None
     }
 
-    /// Writes what comes in front of so many headers, and returns how many bytes it wrote.
+    /// Writes the count of headers, and returns how many bytes it wrote.
     ///
     /// # Safety
     ///
@@ -252,7 +252,7 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
 }
 
 // SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends where the
-// length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts out of the row's slice.
+// length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's slice.
 unsafe impl Frame for Varint {
     const READS: bool = true;
     const WRITES: bool = true;
@@ -265,19 +265,19 @@ unsafe impl Frame for Varint {
         if len == 0 {
             return Some((0, Some(0)));
         }
-        // SAFETY: the row and the bytes behind it are readable.
+        // SAFETY: the row and the bytes after it are readable.
         let first = unsafe { *start };
         match first & LONG_OR_NEGATIVE {
             0 => Some((1, Some(usize::from(first >> 1)))),
-            // SAFETY: as above. A count that reaches behind the row is found out by the place where it ends.
+            // SAFETY: as above. A count that extends beyond the row is detected by where the headers end.
             _ => unsafe { two_byte_length(start) }.filter(|_| len >= 2).map(|count| (2, Some(count))),
         }
     }
 
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
-        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length behind it, at most 65 bytes further on,
-        // which is inside `SLACK`; a longer one is compared with the end of the row before the length behind it is read.
+        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length after it, at most 65 bytes further on,
+        // which is inside `SLACK`; a longer one is compared with the end of the row before the length after it is read.
         unsafe {
             let first = *start.add(at);
             if first & LONG_OR_NEGATIVE == 0 {
@@ -411,7 +411,7 @@ pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Hands a header to `take` if it lies in the row.
+/// Passes a header to `visitor` if it is inside the row.
 ///
 /// # Safety
 ///
@@ -428,7 +428,7 @@ fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bo
     Parts { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
 }
 
-/// A length of any spelling, and where it ends: `None` inside for -1. What it counts lies inside the row.
+/// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
 fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
     let rest = row.get(at..)?;
     let Read::Read { bits, len, lost: false } = varint::read(rest) else { return None };
@@ -491,7 +491,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
 
     #[inline(always)]
     unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
-        // SAFETY: `at` is in the row, and what is read before the end is compared lies at most `SLACK` bytes behind it: two
+        // SAFETY: `at` is in the row, and what is read before the end is compared is at most `SLACK` bytes after it: two
         // heads of five bytes and a key of at most 255.
         let (key_type, key, key_len, value_type, value, value_len) = unsafe {
             let (key_type, place) = match T::TYPED_KEYS {
@@ -503,7 +503,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
             let (value_type, value_len) = Self::head(start.add(key + key_len))?;
             (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
         };
-        // Where a value of another size than its type is allowed, the exact routine takes it.
+        // The exact routine takes values of another size than their type, where they are allowed.
         let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
         let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
         if !is_regular {

@@ -6,7 +6,7 @@ use crate::value_type::{Scalar, ValueType};
 /// Bytes that are compared at once.
 const WORD: usize = 16;
 
-/// What happens with a header whose key is wanted.
+/// Which headers with a requested key are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// The last value of a row goes to a lane.
@@ -17,21 +17,21 @@ pub enum Keep {
     All,
 }
 
-/// A key that is wanted.
+/// A requested key.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// As it lies in the input.
+    /// As in the input.
     pub key: Vec<u8>,
     /// Of layouts with types of keys.
     pub key_type: Option<ValueType>,
     pub keep: Keep,
-    /// Of layouts with types of values: the only one that a lane takes.
+    /// For layouts with types of values: the only one that a lane accepts.
     pub value_type: Option<ValueType>,
-    /// What the caller calls it.
+    /// The caller's number of the key.
     pub place: usize,
 }
 
-/// All keys that are wanted.
+/// All requested keys.
 pub struct Keys {
     /// By hash: the entry to begin with, counted from 1.
     table: [u16; 256],
@@ -39,7 +39,7 @@ pub struct Keys {
 }
 
 pub(super) struct Entry {
-    /// The first bytes, zeros behind them.
+    /// The first bytes, padded with zeros.
     head: u128,
     wanted: Wanted,
     /// The next entry with this hash, counted from 1.

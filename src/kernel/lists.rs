@@ -1,4 +1,4 @@
-//! Headers that are columns already: keys and values behind offsets of 32 bits, and the names of their types.
+//! Headers that are columns already: keys and values with 32-bit offsets, and the names of their types.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::scan::{Hits, Nothing, RowVisitor, Select};
 use super::{BYTES, COPY, ROWS};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
-/// Byte strings behind offsets.
+/// Byte strings with offsets.
 #[derive(Debug, Clone, Copy)]
 pub struct Strings<'a> {
     pub offsets: &'a [i32],
@@ -24,7 +24,7 @@ pub struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Whether it has a bit for each of so many places.
+    /// Whether it has a bit for each of this many places.
     fn covers(self, places: usize) -> bool {
         self.offset.checked_add(places).is_some_and(|bits| bits.div_ceil(8) <= self.bytes.len())
     }
@@ -78,7 +78,7 @@ impl<'a> Columns<'a> {
     }
 
     /// How many bytes the keys and values at some places have, if kernels can read them: the places are among those of these
-    /// columns, offsets are not negative and never decrease, and `COPY` bytes lie behind the last key and the last value.
+    /// columns, offsets are not negative and never decrease, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.places.0 || last > self.places.1 {
             return None;
@@ -108,7 +108,7 @@ impl Strings<'_> {
     #[inline(always)]
     unsafe fn get(self, place: usize) -> (*const u8, usize) {
         // SAFETY: `byte_len` saw that the offsets are there, are not negative and never decrease, and that the last of them
-        // lies in the bytes.
+        // is in the bytes.
         unsafe {
             let (start, end) = (*self.offsets.get_unchecked(place), *self.offsets.get_unchecked(place + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
@@ -116,7 +116,7 @@ impl Strings<'_> {
     }
 }
 
-/// The rows of a list column that a kernel is given at once, and the columns that they lie in.
+/// The rows of a list column in one call of a kernel, and their columns.
 pub struct Lists<'a> {
     columns: Columns<'a>,
     /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the places
@@ -133,7 +133,7 @@ impl<'a> Lists<'a> {
         Lists { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
     }
 
-    /// Takes rows, of which there are fewer than the offsets: as many from the first on as make a block that kernels can
+    /// Takes rows, one fewer than the offsets: as many from the first on as make a block that kernels can
     /// read. Returns how many.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, place: impl Fn(O) -> usize) -> usize {
@@ -181,7 +181,7 @@ impl<'a> Lists<'a> {
     }
 
     /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
-    /// that `visit` refuses. `F` says whether keys and values may have types.
+    /// that `visit` rejects. `F` specifies whether keys and values may have types.
     #[inline(always)]
     pub(super) fn each<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
@@ -220,7 +220,7 @@ impl Columns<'_> {
     #[inline(always)]
     unsafe fn header<F: Frame>(self, at: usize) -> Option<Header> {
         let Columns { key_types, keys, types, values, has_value, .. } = self;
-        // SAFETY: the caller's contract; `COPY` bytes lie behind the last of the row, and behind those before it.
+        // SAFETY: the caller's contract; `COPY` bytes follow the last of the row, and after those before it.
         unsafe {
             let ((key, key_len), (value, value_len)) = (keys.get(at), values.get(at));
             let is_null = has_value.is_some_and(|bits| !bits.get(at));
@@ -258,7 +258,7 @@ pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
     }
 }
 
-/// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
+/// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
 pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
     lists.each::<F, _>(&mut Select::<F>::new(keys, hits))
 }

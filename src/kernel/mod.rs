@@ -14,8 +14,8 @@
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
-//!        next block               exact routine (walk::Block::walk), which alone makes errors;
-//!                                 the next block begins behind that row
+//!        next block               exact routine (HeadersFormat::parse), which alone makes errors;
+//!                                 the next block begins after that row
 //! ```
 //!
 //! Decoded values go to a growing column of bytes, or of views of the input ([`views`]): the same loop, two writers.
@@ -53,12 +53,12 @@ pub const BYTES: usize = 64 << 10;
 /// Bytes that are copied at once.
 pub const COPY: usize = 64;
 
-/// Bytes that are readable behind each row of a block: what a header that begins in the row can reach before its end is
+/// Bytes that are readable after each row of a block: what a header that begins in the row can reach before its end is
 /// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255 bytes
 /// and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
-/// The bytes of a row's headers inside a buffer that has `SLACK` more bytes behind them.
+/// The bytes of a row's headers inside a buffer that has `SLACK` more bytes after them.
 #[derive(Clone, Copy)]
 pub struct Span<'a> {
     start: NonNull<u8>,
@@ -73,7 +73,7 @@ impl<'a> Span<'a> {
         if start > end || end.checked_add(SLACK)? > buffer.len() {
             return None;
         }
-        // SAFETY: `start` lies in the buffer.
+        // SAFETY: `start` is in the buffer.
         let start_at = unsafe { NonNull::from(buffer).cast().add(start) };
         Some(Span { start: start_at, len: end - start, bytes: PhantomData })
     }
@@ -90,7 +90,7 @@ impl<'a> Span<'a> {
         self.len
     }
 
-    /// The bytes of the row, without those behind it.
+    /// The bytes of the row, without those after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         // SAFETY: `new` took them from a slice that lives for `'a`.
@@ -111,18 +111,18 @@ impl Padded {
         Padded { bytes, len }
     }
 
-    /// The bytes, and those behind them.
+    /// The bytes, and those after them.
     pub fn buffer(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where the bytes lie in the buffer.
+    /// Where the bytes are in the buffer.
     pub fn range(&self) -> Range<usize> {
         0..self.len
     }
 }
 
-/// The rows that a kernel is given at once; `None` where there is no message.
+/// The rows in one call of a kernel; `None` if there is no message.
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
@@ -140,13 +140,13 @@ impl<'a> RowBlock<'a> {
         (self.len, self.bytes) = (0, 0);
     }
 
-    /// Whether a row of so many bytes still belongs to this block, of which there may be `rows` rows.
+    /// Whether a row of this many bytes still fits this block, which may have `rows` rows.
     #[inline(always)]
     pub fn has_room(&self, rows: usize, bytes: usize) -> bool {
         self.len < rows.min(ROWS) && (self.len == 0 || self.bytes + bytes <= BYTES)
     }
 
-    /// Appends a row whose message has so many bytes.
+    /// Appends a row whose message has this many bytes.
     #[inline(always)]
     pub fn push(&mut self, row: Option<Span<'a>>, bytes: usize) {
         self.rows[self.len] = row;
@@ -164,7 +164,7 @@ impl<'a> RowBlock<'a> {
         self.len = len.min(ROWS);
     }
 
-    /// Forgets so many rows from the first on.
+    /// Removes rows from the front.
     pub fn skip(&mut self, rows: usize) {
         self.rows.copy_within(rows..self.len, 0);
         self.len -= rows;

@@ -1,4 +1,4 @@
-//! Scans: what validate and select do with the headers of a block of rows, without copying them.
+//! [`validate`] and [`select`] scan the headers of a block of rows without copying them.
 
 use std::marker::PhantomData;
 
@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
     /// The bytes; `None` of a null, or where there is no header.
     #[inline(always)]
     pub fn bytes(self) -> Option<&'a [u8]> {
-        // SAFETY: `new` was given bytes that live so long.
+        // SAFETY: the caller of `new` guarantees that the bytes live for `'a`.
         usize::try_from(self.len).ok().map(|len| unsafe { std::slice::from_raw_parts(self.start, len) })
     }
 
@@ -57,7 +57,7 @@ impl<'a> Value<'a> {
     ///
     /// # Safety
     ///
-    /// They are not null, and so many bytes rounded up to `COPY`, and at least `COPY`, are writable there.
+    /// They are not null, and this many bytes rounded up to `COPY`, and at least `COPY`, are writable there.
     #[inline(always)]
     pub(super) unsafe fn copy_to(self, to: *mut u8) -> usize {
         let len = self.len as usize;
@@ -80,24 +80,24 @@ pub fn append(values: &[Value<'_>], seen: Seen, out: &mut Runs) -> u64 {
             len = unsafe { value.copy_to(writer.place()) };
             valid |= 1 << place;
         }
-        // SAFETY: so many bytes were written.
+        // SAFETY: this many bytes were written.
         unsafe { writer.end_run(len) };
     }
     valid
 }
 
-/// A value of a key of which every value is wanted.
+/// A value of a key of which every value is requested.
 #[derive(Clone, Copy)]
 pub struct Hit<'a> {
     /// The row in the block.
     pub row: usize,
-    /// What the caller calls the key.
+    /// The caller's number of the key.
     pub place: usize,
     pub value: Value<'a>,
     pub value_type: Option<ValueType>,
 }
 
-/// What a select found in the rows of a block.
+/// The results of a select over a block.
 #[derive(Default)]
 pub struct Hits<'a> {
     /// A lane of `ROWS` values for each place.
@@ -107,7 +107,7 @@ pub struct Hits<'a> {
 }
 
 impl<'a> Hits<'a> {
-    /// Lanes for so many places, in which nothing was found yet.
+    /// Empties the lanes of this many places.
     pub fn clear(&mut self, places: usize) {
         self.lanes.clear();
         self.lanes.resize(places * ROWS, Value::MISSING);
@@ -137,7 +137,7 @@ pub(super) trait RowVisitor<'a> {
         true
     }
 
-    /// A row begins. It has so many headers, unless only its end tells.
+    /// A row begins. It has this many headers, unless only its end tells.
     fn begin(&mut self, _headers: Option<usize>) {}
 
     /// The next header of the row at a place in the block.
@@ -207,7 +207,7 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Keys that may not be text, each with a byte behind it that no character goes on with.
+/// Keys that may not be UTF-8, each followed by a byte that does not continue a character.
 #[derive(Default)]
 pub struct Scratch(Vec<u8>);
 
@@ -222,7 +222,7 @@ fn validate_block<F: Frame>(block: &RowBlock<'_>, most: usize, scratch: &mut Scr
 }
 
 dispatch! {
-    /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
+    /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
     pub fn select<'a, F: Frame>(
         block: &RowBlock<'a>,
         most: usize,
@@ -244,7 +244,7 @@ fn select_block<'a, F: Frame>(
 }
 
 /// Hands the headers of rows to `visit`, up to the first row that is not readable or that `visit` refuses; returns how many
-/// rows there are before it. Of those after it, some may have been handed over where a key is not text.
+/// rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
 #[inline(always)]
 pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
@@ -258,7 +258,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     let mut done = block.rows().len();
     for (place, row) in block.rows().iter().enumerate() {
         let is_whole = match row {
-            // SAFETY: the keys of the block, and the lengths behind them, have fewer bytes than the block.
+            // SAFETY: the keys of the block, and the lengths after them, have fewer bytes than the block.
             Some(row) => unsafe { scan_row::<F, V>(place, *row, most, &mut odd_keys, visit) },
             None => visit.null(),
         };
@@ -276,7 +276,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
 
 /// # Safety
 ///
-/// `odd_keys` has room for the keys of the row and a byte behind each.
+/// `odd_keys` has room for the keys of the row and a byte after each.
 #[inline(always)]
 unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     place: usize,
@@ -286,7 +286,7 @@ unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     visit: &mut V,
 ) -> bool {
     let (start, len) = (row.start(), row.len());
-    // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
+    // SAFETY: `Span` has `SLACK` bytes after the row, `at` is inside the row, and the parts that a frame finds are too.
     unsafe {
         let Some((mut at, count)) = F::begin(start, len) else { return false };
         visit.begin(count);
@@ -352,7 +352,7 @@ impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     }
 }
 
-/// Keeps a key of at most 63 bytes if it may not be text, with the length behind it, which is below 0x80.
+/// Keeps a key of at most 63 bytes if it may not be UTF-8, with the length after it, which is below 0x80.
 ///
 /// # Safety
 ///
@@ -373,13 +373,13 @@ unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
 ///
 /// # Safety
 ///
-/// As for [`scan_row`]; the parts lie in the row that begins at `start`.
+/// As for [`scan_row`]; the parts are in the row that begins at `start`.
 #[inline(always)]
 unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail<'_>) {
     if F::TYPED_KEYS {
         return;
     }
-    // SAFETY: there is room for the key and the byte behind it, and up to 63 bytes more.
+    // SAFETY: there is room for the key and the byte after it, and up to 63 bytes more.
     unsafe {
         copy_long(start.add(parts.key), odd_keys.place(), parts.key_len);
         odd_keys.place().add(parts.key_len).write(0);
@@ -393,7 +393,7 @@ unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail
 fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
     let mut scratch = Scratch::default();
     let mut odd_keys = Tail::new(&mut scratch.0, row.len());
-    // SAFETY: the keys of the row, and the lengths behind them, have fewer bytes than the row.
+    // SAFETY: the keys of the row, and the lengths after them, have fewer bytes than the row.
     unsafe { scan_row::<F, _>(0, row, usize::MAX, &mut odd_keys, &mut Nothing) };
     std::str::from_utf8(odd_keys.since(0)).is_ok()
 }
@@ -406,7 +406,7 @@ fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
 #[inline(always)]
 unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    /// The high bits of as many bytes as are read, and zeros behind them.
+    /// The high bits of as many bytes as are read, and zeros after them.
     const MASK: [u64; 2 * COPY / 8] = {
         let mut mask = [0; 2 * COPY / 8];
         let mut word = 0;

@@ -41,7 +41,7 @@ impl Window {
         windows.into()
     }
 
-    /// Where bytes lie in the buffer, if all of them do.
+    /// The offset of bytes in the buffer, if all of them are inside.
     #[inline(always)]
     fn offset(self, start: usize, len: usize) -> Option<usize> {
         let offset = start.wrapping_sub(self.start);
@@ -52,7 +52,7 @@ impl Window {
 /// A growing column of views.
 pub struct Views {
     views: Vec<u128>,
-    /// Longer values that do not lie in a window. Views call this buffer by the number after the last window.
+    /// Longer values outside the windows. Views refer to this buffer by the number after the last window.
     own: Vec<u8>,
     windows: Arc<[Window]>,
     /// The window that the last value lay in.
@@ -60,7 +60,7 @@ pub struct Views {
     refers: bool,
 }
 
-/// The columns of views and of bytes that do not lie in the input.
+/// The columns of views and of bytes outside the input.
 pub struct Parts {
     pub views: Vec<u128>,
     pub own: Vec<u8>,
@@ -70,7 +70,7 @@ pub struct Parts {
 }
 
 impl Views {
-    /// An empty column, of values that mostly lie in these windows.
+    /// An empty column of values that are mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
         Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false }
     }
@@ -95,7 +95,7 @@ impl Views {
     pub fn extend(&mut self, other: &Views, seen: Seen) {
         assert!(Arc::ptr_eq(&self.windows, &other.windows), "views of another input");
         let own = self.windows.len() as u32;
-        // What is added to the offset of a value that does not lie in a window.
+        // Added to the offset of a value outside the windows.
         let base = (self.own.len() as u128) << 96;
         let moved = |view: &u128| {
             let is_own = *view as u32 as usize > INLINE && (*view >> 64) as u32 == own;
@@ -107,7 +107,7 @@ impl Views {
         self.refers |= other.refers;
     }
 
-    /// Bytes that do not lie in the input.
+    /// Bytes outside the input.
     pub fn byte_len(&self) -> usize {
         self.own.len()
     }
@@ -263,7 +263,7 @@ impl ValueWriter for ViewWriter<'_> {
 impl Drop for ViewWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so many views were written: `push` counts them, and `roll_back` only lowers the count.
+        // SAFETY: this many views were written: `push` counts them, and `roll_back` only lowers the count.
         unsafe { self.views.views.set_len(self.count) };
     }
 }

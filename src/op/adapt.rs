@@ -1,4 +1,4 @@
-//! What a target can carry of a header: computed from what its block says of itself and the header at hand, never from a
+//! Adapts headers to what a target can carry: computed from the constants of its format and the header, never from a
 //! pair of formats.
 
 use std::borrow::Cow;
@@ -43,7 +43,7 @@ pub fn key_for<'a, R: Report>(
     // The key that is written, and the message about what is lost: the type of the key, and what follows it.
     let (key, loss) = match (form, &header.key) {
         (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
-        // Text, too, is what stands for a kind that the target has not.
+        // Text also replaces a type that the target does not have.
         (KeyForm::Text | KeyForm::Typed, Key::Typed(typed)) => match text_of(typed.value_type, &typed.bits()) {
             Some(text) => (Some(Key::from(text)), typed.string().is_none().then(|| is(typed.value_type))),
             None => (None, Some((Some(typed.value_type), " and has no text form"))),
@@ -92,7 +92,7 @@ fn is_integer(value_type: ValueType) -> bool {
     )
 }
 
-/// Whether a key or value (`part`) of this length is one that the target takes.
+/// Whether the target accepts a key or value (`part`) of this length.
 #[inline]
 pub fn part_fits<R: Report>(
     carries: Carries,
@@ -111,7 +111,7 @@ pub fn part_fits<R: Report>(
     Ok(false)
 }
 
-/// How a target writes a value of a kind that it does not have: the kind it has instead, the bits and the spelling of the
+/// How a target writes a value of a type that it does not have: the type it has instead, the bits and the encoding of the
 /// value in them. `bits` are big-endian; `None` if they cannot be written.
 pub fn carrier(value_type: ValueType, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Encoding)> {
     match value_type {

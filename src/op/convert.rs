@@ -1,5 +1,5 @@
-//! convert: a message of one format into another. What is read does not know what will be written: headers and fields
-//! are gathered, fields find their counterparts by what they mean, and the writer's gate names what cannot be carried.
+//! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and fields
+//! are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
 use std::any::TypeId;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ pub trait Reader: Send + Sync {
 
     fn fields(&self) -> &'static [Field];
 
-    /// The order of the bytes of values that have a kind.
+    /// The byte order of typed values.
     fn order(&self) -> ByteOrder;
 
     fn keys(&self) -> KeyForm;
@@ -107,7 +107,7 @@ pub fn no_target(format: &str) -> Error {
     Error::Value(format!("{format} is a batch and no target"))
 }
 
-/// Fields of two blocks: there is nothing but headers.
+/// Fields of two headers formats: only headers.
 const BLOCKS: usize = 2;
 
 /// Hands a gathered message to a writer: its headers, then its fields as the target has them.
@@ -173,7 +173,7 @@ fn none_of<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
 fn same_meaning(source: Role, target: Role) -> bool {
     let time = |role| matches!(role, Role::Millis | Role::Micros);
     match (source, target) {
-        // A message without a value deletes its key where that has to be said, too. Nothing sets what follows from that.
+        // A message without a value deletes its key, also where that is a field. Nothing sets a derived field.
         (Role::Deletes, Role::Tombstone) => true,
         (_, Role::Deletes) => false,
         _ => source == target || (time(source) && time(target)),
@@ -184,7 +184,7 @@ fn not_carried(field: &Field) -> Loss {
     Loss::of_message(Code::FieldNotCarried, format!("{} is not carried", field.name))
 }
 
-/// A value as its counterpart takes it; null when it was left out.
+/// A value in the type of its target field; null if it was dropped.
 fn carried<'a, R: Report>(
     field: &Field,
     target: &Field,
@@ -220,7 +220,7 @@ fn carried<'a, R: Report>(
     }
 }
 
-/// One converted message: `None` where the target has no cell for it.
+/// One converted message: `data` is `None` if the target writes no bytes for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
     pub data: Option<Vec<u8>>,
@@ -228,7 +228,6 @@ pub struct Converted {
     pub type_hints: Vec<TypeHint>,
 }
 
-/// Converts one cell.
 pub fn convert_message(
     data: &[u8],
     source: Format,

@@ -1,4 +1,4 @@
-//! inspect: every byte of a cell with the field it belongs to, and what is wrong with it.
+//! [`Inspect`] labels every byte of a message with its field, and lists all errors.
 
 use std::marker::PhantomData;
 
@@ -11,20 +11,19 @@ use crate::traits::{
     parse_batch, parse_message,
 };
 
-/// A cell taken apart. The labels cover it without a gap, in order.
+/// A labelled message. The labels cover it without a gap, in order.
 #[derive(Debug)]
 pub struct Inspection {
     pub labels: Vec<Label>,
     pub errors: Vec<ErrorDetail>,
 }
 
-/// Takes one cell apart.
 pub struct Inspect<'a> {
     pub data: &'a [u8],
     pub options: ReadOptions,
 }
 
-/// The field of bytes that no walk came to.
+/// The field of bytes that were not parsed.
 const NOT_READ: &str = "not read";
 
 impl Visitor for Inspect<'_> {
@@ -32,14 +31,14 @@ impl Visitor for Inspect<'_> {
 
     fn visit<E: MessageFormat>(self) -> Inspection {
         let mut report = Labelled::default();
-        // A walk that stops has said why: the faults are the answer.
+        // The errors are the result.
         let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut report, &mut Discard);
         Inspection { labels: without_gaps(report.labels, self.data.len()), errors: report.exact.errors }
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
         let mut report = Labelled::default();
-        // A walk that stops has said why: the faults are the answer.
+        // The errors are the result.
         let _ = parse_batch::<B, _, _>(
             Cursor::new(self.data),
             self.options,
@@ -50,7 +49,7 @@ impl Visitor for Inspect<'_> {
     }
 }
 
-/// Walks the block of every message, and keeps nothing.
+/// Parses the headers of every message, and keeps nothing.
 pub struct ParseHeaders<B>(ReadOptions, PhantomData<B>);
 
 impl<B> ParseHeaders<B> {
@@ -70,7 +69,7 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     ) -> Result {
         self.0.limits.check_message(message_len(fields, headers), report.collected())?;
         if let Some(cursor) = headers {
-            // A block that breaks does not hide the message after it.
+            // Broken headers do not hide the next message.
             let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, report, &mut Discard);
         }
         report.enter_header(None);

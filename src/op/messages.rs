@@ -13,7 +13,7 @@ use crate::traits::{
     BatchFormat, Collecting, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
 };
 
-/// Takes messages as they are read; what it is given does not outlive the call.
+/// Receives messages as they are read; the arguments do not outlive the call.
 pub trait Take {
     fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
 
@@ -25,7 +25,7 @@ pub trait Take {
     fn take_unparsed(&mut self, _headers: Option<&[u8]>, _fields: &[FieldValue<'_>]) {}
 }
 
-/// Reads a batch up to the first message with a fault; the messages before it were taken.
+/// Reads a batch up to the first message with an error; the messages before it were passed on.
 pub struct ReadMessages<'a, T> {
     pub data: &'a [u8],
     pub options: ReadOptions,

@@ -11,12 +11,12 @@ pub mod write;
 use crate::error::Error;
 use crate::traits::{BatchFormat, MessageFormat};
 
-/// The answer of a verb for one message to a format of many.
+/// The error of an operation on one message for a batch format.
 pub fn batch_needs_messages<B: BatchFormat>() -> Error {
     Error::Value(format!("{} is a batch: read it with messages", B::NAME))
 }
 
-/// The answer of the verb for many messages to a format of one.
+/// The error of an operation on batches for a format of one message.
 pub fn not_a_batch<E: MessageFormat>() -> Error {
     Error::Value(format!("{} is not a batch: read it with decode", E::NAME))
 }

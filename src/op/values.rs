@@ -1,4 +1,4 @@
-//! One message as values: its headers and fields in memory of their own, or handed to whoever asks.
+//! One message as values: decoded into owned memory, or parsed into a sink.
 
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
@@ -16,7 +16,7 @@ pub struct Message<'a> {
     pub fields: Vec<FieldValue<'a>>,
 }
 
-/// Decodes one cell, or says what is wrong with it first.
+/// Decodes one message, or returns its first error.
 pub struct DecodeMessage<'a> {
     pub data: &'a [u8],
     pub options: ReadOptions,
@@ -36,11 +36,11 @@ impl<'a> Visitor for DecodeMessage<'a> {
     }
 }
 
-/// Walks one cell into a sink, or says what is wrong with it first.
+/// Parses one message into a sink, or returns its first error.
 pub struct ReadMessage<'a, F> {
     pub data: &'a [u8],
     pub options: ReadOptions,
-    /// Makes a sink that was handed nothing yet.
+    /// Creates an empty sink.
     pub fresh: F,
 }
 
@@ -66,7 +66,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
     }
 }
 
-/// Opens one cell and leaves its headers unread, or says what is wrong with the frame.
+/// Opens one message without parsing its headers, or returns the first error of its frame.
 pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
     let mut report = Exact::default();
     let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut report);

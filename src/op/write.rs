@@ -1,4 +1,4 @@
-//! What writing has in common for one message and for columns: headers are gathered, gated for what the target cannot
+//! Writing, shared by single messages and columns: headers are gathered, adapted to what the target can
 //! carry, and sealed.
 
 use std::borrow::Cow;
@@ -21,45 +21,45 @@ use crate::value_type::{Scalar, ValueType};
 /// Where the headers of a writer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The order of the bytes of values that have a kind.
+    /// The byte order of typed values.
     pub order: ByteOrder,
     /// The form of their keys.
     pub keys: KeyForm,
-    /// Encode or convert: a value that is none of its kind is the caller's fault in one and a loss in the other.
+    /// Encode or convert: an invalid value is the caller's error in one and a loss in the other.
     pub direction: Direction,
 }
 
 impl Origin {
-    /// Headers that a user gave: typed values are their bits.
+    /// Headers from the user: typed values are their bits.
     pub const GIVEN: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
 }
 
-/// What gives a value its kind again.
+/// The type option that restores the type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeHint {
-    /// The key as it was written.
+    /// The written key.
     pub key: WantedKey,
-    /// As a user names it.
+    /// The value of the option.
     pub value_type: String,
-    /// The kind was lost.
+    /// The type was lost.
     pub lost: bool,
 }
 
-/// The message at hand, on its way into the format `E`.
+/// The current message, to be written in the format `E`.
 pub struct Writer<'a, E> {
     options: WriteOptions,
     origin: Origin,
-    /// The kind of every value that has none.
+    /// The type of untyped values.
     given: Option<ValueType>,
     headers: Vec<Header<'a>>,
-    /// Values that had to be spelled anew, one behind the other, and the places of their headers.
+    /// Values with another encoding, one after the other, and the positions of their headers.
     encoded: Vec<u8>,
     places: Vec<(usize, Range<usize>)>,
     /// Memory for the headers with such values. It holds none between two messages.
     sealed: Vec<Header<'static>>,
-    /// How often each key that something was said of stood so far.
+    /// How often each key of the type option occurred so far.
     seen: Vec<usize>,
-    /// Of a report: what gives the values that were written their kinds again.
+    /// For a report: the type options that restore the types of the written values.
     type_hints: Vec<TypeHint>,
     fields: Vec<FieldValue<'a>>,
     format: PhantomData<fn() -> E>,
@@ -107,7 +107,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         self.fields.clear();
     }
 
-    /// Writes the message behind what `out` holds. Nothing is written when it fails.
+    /// Appends the message to `out`. Nothing is written on failure.
     pub fn seal<R: Report>(&mut self, headers: Presence, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
@@ -130,7 +130,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         sealed
     }
 
-    /// What gives the values their kinds again, in the order of their headers.
+    /// The type options that restore the types, in the order of their headers.
     pub fn into_type_hints(self) -> Vec<TypeHint> {
         self.type_hints
     }
@@ -141,7 +141,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         }
     }
 
-    /// A value whose kind changes, or that has to be spelled anew; `None` when its header is left out.
+    /// A value whose type or encoding changes; `None` if its header is dropped.
     fn retype<R: Report>(
         &mut self,
         header: &mut Header<'a>,
@@ -162,13 +162,13 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                 let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
                 return report.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
             };
-            // A kind that is lost can only be given back to bits that are a value of it.
+            // Only bits that are a value of the type can be restored to it.
             let is_value = Checks::Value.check(value_type, &bits);
             let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
                 Ok(written) => written,
                 Err(invalid) => return self.invalid(index, &key, *invalid, report),
             };
-            // All NaNs are spelled alike: only one of them comes back as it was.
+            // All NaNs have the same text: only one of them is restored exactly.
             let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
             let back = || EncodedType { value_type, encoding }.name();
             report.loss(true, || Loss {
@@ -233,7 +233,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         Ok(Some(bits))
     }
 
-    /// Bits that are no value of their kind.
+    /// Bits that are not a value of their type.
     #[cold]
     fn invalid<T, R: Report>(
         &self,
@@ -250,7 +250,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 }
 
-/// Bits in another spelling, borrowed where they were.
+/// Bits in another encoding; borrowed bits stay borrowed.
 fn reencoded<'a>(
     bits: &Cow<'a, [u8]>,
     spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
@@ -267,7 +267,7 @@ fn without_headers<'b>(mut headers: Vec<Header<'_>>) -> Vec<Header<'b>> {
     headers.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
-/// What is written of a value whose kind is lost.
+/// The description of how a value whose type is lost was written.
 fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
     match (value_type.width(), encoding) {
         (None, _) => "as it is",
@@ -278,7 +278,7 @@ fn encoding_name(value_type: ValueType, encoding: Encoding) -> &'static str {
 }
 
 impl<'a, E: MessageFormat> Writer<'a, E> {
-    /// Whether a header can be written as it is: what nearly all of them are.
+    /// Whether a header can be written as it is: true for nearly all.
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
@@ -292,7 +292,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         let value_fits = match (header.value, header.value_type) {
             (None, None) => carries.nulls,
             (Some(value), None) => !E::Headers::TYPES.is_typed() && fits(value.len()),
-            // Spelled as they are, in whichever way: the kind is lost, as was agreed.
+            // Their bytes are the same in every encoding: only the type is lost, as agreed.
             (Some(value), Some(ValueType::Named(scalar @ (Scalar::String | Scalar::Binary))))
                 if matches!(self.options.types, TypeOption::Untyped(_)) =>
             {
@@ -311,7 +311,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         key_fits && value_fits
     }
 
-    /// A header that the target may not be able to carry as it is.
+    /// Adapts a header that the target may not be able to carry as it is.
     #[inline(never)]
     fn adapt_header<R: Report>(&mut self, mut header: Header<'a>, report: &mut R) -> Result {
         let source = match adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key) {
@@ -393,7 +393,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
     }
 }
 
-/// Encodes one message; `None` where the format has no cell for it.
+/// Encodes one message; `None` if the format writes no bytes for it.
 pub struct EncodeMessage<'a> {
     pub headers: Option<Vec<Header<'a>>>,
     /// In the order of the format's table, the headers left out.

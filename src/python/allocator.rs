@@ -1,22 +1,22 @@
 //! The allocator of the module.
 //!
-//! Columns are large and short-lived. The system's allocator gives their pages back to the kernel after each batch, and the
+//! Columns are large and short-lived. The system's allocator returns their pages to the kernel after each batch, and the
 //! next batch pays for every page again: more than the work itself.
 
 use libmimalloc_sys::{mi_option_set, mi_option_t};
 
-// A sanitizer sees what its own allocator gives: see `tools/sanitize python`.
+// A sanitizer must see its own allocator: see `tools/sanitize python`.
 #[cfg(not(address_sanitizer))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// `mi_option_purge_delay` of mimalloc 3, which the crate does not name: how long pages are kept that nobody uses.
+/// `mi_option_purge_delay` of mimalloc 3, which the crate does not name: how long unused pages are kept.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Longer than the second that mimalloc waits by itself: a query asks for its next batch within it.
+/// Longer than mimalloc's default of a second: a query requests its next batch within it.
 const MILLISECONDS: i64 = 10_000;
 
-/// Keeps pages between two batches. Whoever sets `MIMALLOC_PURGE_DELAY` knows better.
+/// Keeps pages between two batches, unless `MIMALLOC_PURGE_DELAY` is set.
 pub fn keep_pages() {
     if std::env::var_os("MIMALLOC_PURGE_DELAY").is_none() {
         // SAFETY: it stores a number.

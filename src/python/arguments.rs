@@ -1,4 +1,4 @@
-//! What Python hands over, as the core takes it.
+//! Python arguments as the core takes them.
 
 use std::sync::OnceLock;
 
@@ -21,7 +21,7 @@ use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// A key: text, an integer, or `(kind, bits)`.
+/// A key: text, an integer, or `(type, bits)`.
 #[derive(FromPyObject)]
 pub enum KeyArgument {
     Text(PyBackedStr),
@@ -49,16 +49,15 @@ impl KeyArgument {
     }
 }
 
-/// Finds a kind by its name.
 fn type_named(name: &str) -> Result<ValueType, Error> {
     let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
     ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }
 
-/// `(key, kind, value)`
+/// `(key, type, value)`
 type HeaderTuple = (KeyArgument, Option<PyBackedStr>, Option<PyBackedBytes>);
 
-/// Headers as a list of `(key, kind, value)`, or of `(key, value)` as `letterhead.Headers` has them.
+/// Headers as a list of `(key, type, value)`, or of `(key, value)` as in `letterhead.Headers`.
 fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
     let list = headers.cast::<PyList>()?;
     let mut given = Vec::with_capacity(list.len());
@@ -107,7 +106,7 @@ impl<'py> TextHeaders<'py> {
         Ok(Some(TextHeaders(given)))
     }
 
-    /// The headers as the core takes them; `None` if some key has no UTF-8 form.
+    /// The headers for the core; `None` if some key has no UTF-8 form.
     pub fn headers(&self) -> Option<Vec<Header<'_>>> {
         let mut headers = Vec::with_capacity(self.0.len());
         for (index, TextHeader { key, value_type, value }) in self.0.iter().enumerate() {
@@ -140,7 +139,7 @@ impl<'py> TextHeader<'py> {
     }
 }
 
-/// The kind of a class such as `letterhead.Int32`; `None` of any other class.
+/// The type of a class such as `letterhead.Int32`; `None` for any other class.
 fn type_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<ValueType>> {
     static CLASSES: PyOnceLock<Vec<(Py<PyType>, ValueType)>> = PyOnceLock::new();
     let py = class.py();
@@ -157,7 +156,7 @@ fn type_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<ValueType>> {
     Ok(classes.iter().find(|(known, _)| known.is(class)).map(|(_, value_type)| *value_type))
 }
 
-/// A key and a value, either of which says itself what kind it has.
+/// A key and a value; their classes determine their types.
 fn pair_tuple(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> PyResult<HeaderTuple> {
     let (key, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
     let key = if let Ok(text) = key.cast::<PyString>() {
@@ -179,7 +178,7 @@ fn pair_tuple(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> 
     Ok((key, Some(value_type), Some(bits)))
 }
 
-/// The kind and the bits of a `letterhead.Value`.
+/// The type and the bits of a `letterhead.Value`.
 fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
     let py = value.py();
     Ok((value.getattr(intern!(py, "_type"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
@@ -193,14 +192,14 @@ fn half_pair(py: Python<'_>, index: usize, format: &'static str) -> PyErr {
     to_exception(py, Error::Headers(Direction::Encode, Box::new(Located { format, row: None, error })))
 }
 
-/// How values get or lose their kinds: a word, or pairs of a key and the kind of its values.
+/// The option `types`: a word, or pairs of a key and the type of its values.
 #[derive(FromPyObject)]
 pub enum TypesArgument {
     Word(String),
     Each(Vec<(KeyArgument, OccurrencesArgument)>),
 }
 
-/// One kind for all times a key stands, or one for each.
+/// One type for all occurrences of a key, or one for each.
 #[derive(FromPyObject)]
 pub enum OccurrencesArgument {
     All(String),
@@ -291,7 +290,7 @@ pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T
     found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
 
-/// What a reader is told: `limits` is a `letterhead.Limits`, or the limits of the process.
+/// The options of a reader: `limits` is a `letterhead.Limits`, or None for the limits of the process.
 pub fn read_options(
     py: Python<'_>,
     lenient: bool,
@@ -302,9 +301,9 @@ pub fn read_options(
     Ok(ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits)? })
 }
 
-/// Limits as Python has them, each that is not said being that of the process.
+/// The limits; unset ones are those of the process.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
-    // Of a process, not of a call: reading a message costs less than asking for a variable.
+    // Read once: reading a message costs less than reading a variable of the environment.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
     let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
     let of_process = of_process.clone().map_err(|error| to_exception(py, error))?;
@@ -325,7 +324,7 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     })
 }
 
-/// What a writer is told.
+/// The options of a writer.
 pub fn write_options(
     on_loss: &str,
     types: Option<TypesArgument>,
@@ -341,7 +340,7 @@ pub fn write_options(
     })
 }
 
-/// A message as Python handed it over.
+/// A message passed from Python.
 #[derive(Default)]
 pub struct MessageArgument {
     headers: Option<Vec<HeaderTuple>>,
@@ -371,7 +370,7 @@ impl MessageArgument {
         Ok(MessageArgument { headers, fields: Vec::new() })
     }
 
-    /// A dict of an envelope's fields.
+    /// A dict of the fields of a message.
     pub fn from_dict(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
         let given = message.cast::<PyDict>()?;
         let mut made = MessageArgument::default();

@@ -20,7 +20,7 @@ use crate::arrow::{Apply, Input, Operation, Output, TypeOf};
 use crate::error::{Code, Direction, Error, ErrorDetail, Located};
 use crate::format::Format;
 
-/// An Arrow array on its way to any library that takes one.
+/// An Arrow array for any library that imports one.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Column {
     pub array: ArrayRef,
@@ -118,7 +118,7 @@ impl Stream {
     }
 }
 
-/// A type that a verb would give, before any row is read.
+/// The output type of an operation, known before any row is read.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Schema {
     pub of: DataType,
@@ -160,7 +160,7 @@ pub trait Work: Send + Sync {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
 }
 
-/// A verb on a format.
+/// An operation on a format.
 pub struct Of<V>(pub V, pub Format);
 
 impl<V: Operation + Send + Sync> Work for Of<V> {
@@ -233,7 +233,7 @@ struct Chunks {
     field: FieldRef,
     shared: Shared,
     rows_before: usize,
-    /// The chunk at hand and the row to go on with.
+    /// The current chunk and the next row.
     rest: Option<(ArrayRef, usize)>,
     failed: bool,
 }
@@ -310,7 +310,7 @@ pub fn apply<'py>(
         }
         AnyArray::Stream(stream) => {
             let source = stream.into_reader()?;
-            // A type that does not fit is said now, not when the first chunk is pulled.
+            // A wrong type raises now, not when the first chunk is pulled.
             let empty = new_empty_array(source.field().data_type());
             let of = without_gil(py, || {
                 shared.work.apply(Input::new(&empty))?;

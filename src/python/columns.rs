@@ -24,7 +24,7 @@ use crate::format::Format;
 use crate::traits::{ReadOptions, WriteOptions};
 use crate::types::Type;
 
-/// The name of the column of errors, unless another is asked for.
+/// The default name of the column of errors.
 const ERROR_COLUMN: &str = "error";
 
 /// `(output, key, type, repeat, required)`

@@ -39,14 +39,14 @@ fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyRes
     Ok(PyErr::from_value(error))
 }
 
-/// A fault as `(code, message, byte_offset, header, key, column)`.
+/// `(code, message, byte_offset, header, key, column)`
 pub type ErrorTuple = (&'static str, String, Option<usize>, Option<usize>, Option<String>, Option<String>);
 
 pub fn error_tuple(error: ErrorDetail) -> ErrorTuple {
     (error.code.name(), error.message, error.byte, error.header, error.key, error.column)
 }
 
-/// A loss as `(code, message, header, key, kind, written)`.
+/// `(code, message, header, key, type, written)`
 pub type LossTuple = (&'static str, String, Option<usize>, Option<String>, Option<String>, Option<&'static str>);
 
 pub fn loss_tuple(loss: Loss) -> LossTuple {

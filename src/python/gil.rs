@@ -1,4 +1,4 @@
-//! The one gate between Python and the core: the GIL is released, errors become exceptions, panics stay inside.
+//! Calls from Python into the core: the GIL is released, errors become exceptions, panics become errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,7 +12,7 @@ pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Err
     catch_panic(|| py.detach(work))?.map_err(|error| to_exception(py, error))
 }
 
-/// Runs work of the core on so many bytes of one message; for few of them, letting the GIL go would cost more.
+/// Runs work of the core on a message of this many bytes; for few of them, releasing the GIL would cost more.
 pub fn without_gil_if_long<T: Send>(
     py: Python<'_>,
     size: usize,
@@ -22,7 +22,7 @@ pub fn without_gil_if_long<T: Send>(
     if size >= LONG { without_gil(py, work) } else { catch_panic(work)?.map_err(|error| to_exception(py, error)) }
 }
 
-/// Runs work of the core that makes Python objects as it goes.
+/// Runs work of the core that creates Python objects.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| internal_error(panic_text(&panic)))
 }

@@ -1,4 +1,4 @@
-//! Logs of Kafka: where their batches stand, so that a reader can plan before it reads, and batches to put into them.
+//! Logs of Kafka: the positions of their batches, for planning reads, and writing batches.
 
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;

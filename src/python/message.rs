@@ -1,4 +1,4 @@
-//! The verbs on one message as Python calls them.
+//! The operations on one message, as Python calls them.
 
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
@@ -29,7 +29,7 @@ fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
     Format::named(format).map_err(|error| to_exception(py, error))
 }
 
-/// A block to its `letterhead.Headers`, which stay in their bytes until they are asked for; an envelope to its fields.
+/// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 #[pyfunction]
 #[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(
@@ -55,7 +55,7 @@ pub fn decode<'py>(
 }
 
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False` the
-/// headers are the bytes of their block, which are not validated.
+/// headers are their bytes, which are not validated.
 #[pyfunction]
 #[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None, parse_headers=true))]
 pub fn messages<'py>(
@@ -115,7 +115,7 @@ pub fn messages<'py>(
     }
 }
 
-/// Headers, or a dict of an envelope's fields, to bytes; None where the format has no cell for it.
+/// Headers, or a dict of a message's fields, to bytes; None if the format writes no bytes for it.
 #[pyfunction]
 #[pyo3(signature = (message, format, on_loss="raise", types=None, null_headers="empty", canonical=false))]
 pub fn encode<'py>(
@@ -148,8 +148,8 @@ pub fn encode<'py>(
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
-/// A message of one format to bytes of another, what was lost, and what gives values their types again; None where the
-/// target has no cell for it.
+/// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
+/// target writes no bytes for it.
 #[pyfunction]
 #[pyo3(signature = (
     data, format, target, *, on_loss="raise", types=None, null_headers="empty", canonical=false, lenient=false,
@@ -179,7 +179,7 @@ pub fn convert<'py>(
     Ok((made.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
 }
 
-/// What gives a value its kind again: `(key, kind, lost)`.
+/// A type option that restores a type: `(key, type, lost)`.
 type TypeHintTuple<'py> = (Bound<'py, PyAny>, String, bool);
 
 /// `(data, losses, types)`

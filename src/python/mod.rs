@@ -1,4 +1,4 @@
-//! The only place that knows PyO3. One native function a verb: capsule → gate → dispatch → run → capsule.
+//! The Python module `_native`: the only code that uses PyO3. One native function per operation.
 
 mod allocator;
 mod arguments;

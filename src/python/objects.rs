@@ -43,7 +43,6 @@ pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     Ok(made)
 }
 
-/// A dict of the fields of an envelope.
 pub fn fields_dict<'py>(
     py: Python<'py>,
     info: Info,
@@ -145,7 +144,7 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
     // SAFETY: the class is derived from `tuple`, which up to Python 3.13 is a number of items and the items: what
     // `PyType_GenericAlloc` allocates for two items, all null, and `PyTuple_SetItem` fills, is what `tuple.__new__` creates.
     // The allocation is a new reference, or null with an exception set. Nobody else has a reference to it, and 0 and 1 are
-    // below its number of items, as `PyTuple_SetItem` asks; it takes over the reference that `into_ptr` gives up.
+    // below its number of items, as `PyTuple_SetItem` requires; it takes the reference that `into_ptr` releases.
     unsafe {
         let made = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
         for (place, object) in [(0, key), (1, value)] {
@@ -173,7 +172,7 @@ fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyR
     MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), PyBytes::new(py, bits)))
 }
 
-/// The same for a key that was asked for.
+/// A requested key.
 pub fn wanted_object<'py>(py: Python<'py>, key: &WantedKey) -> PyResult<Bound<'py, PyAny>> {
     match key {
         WantedKey::Text(text) => text.into_bound_py_any(py),

@@ -1,4 +1,4 @@
-//! The headers of a block that was read and found whole, left in its bytes until somebody asks for them.
+//! Validated headers that stay in their bytes until they are accessed.
 
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
@@ -16,9 +16,9 @@ use crate::report::{Report, Stop};
 use crate::traits::{ReadOptions, Sink};
 use crate::value::ByteOrder;
 
-/// Headers in their bytes. Each answer walks the block once more, which costs less than the objects of all headers.
+/// Headers in their bytes. Each access parses them again, which costs less than creating the objects of all headers.
 ///
-/// Keys are asked for as str; the headers themselves are the list.
+/// Keys are str; the headers themselves are the list.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Packed {
     data: Py<PyBytes>,
@@ -26,12 +26,12 @@ pub struct Packed {
     order: ByteOrder,
     options: ReadOptions,
     count: usize,
-    /// There is one list: who changes the headers changes what all others see.
+    /// The same list for every access: a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
 }
 
 impl Packed {
-    /// A block that was walked to its end, in just this format and with just these options.
+    /// Headers that were parsed to their end, in this format and with these options.
     pub fn new(data: Bound<'_, PyBytes>, format: Format, options: ReadOptions, count: usize) -> Self {
         let order = format.info().order;
         Packed { data: data.unbind(), format, order, options, count, list: PyOnceLock::new() }
@@ -76,7 +76,7 @@ impl Packed {
         self.found(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
-    /// The last value of a key, or what stands for none.
+    /// The last value of a key, or the default.
     #[pyo3(signature = (key, default, /))]
     fn get<'py>(&'py self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Ok(self.found(key)?.unwrap_or(default))
@@ -114,7 +114,7 @@ impl Packed {
         made.list(py)
     }
 
-    /// The headers: the same list whenever it is asked for.
+    /// The headers: the same list on every access.
     fn list<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         if let Some(list) = self.list.get(py) {
             return Ok(list.bind(py).clone());

@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::traits::{BatchFormat, MessageFormat};
 use crate::value_type::Scalar;
 
-/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its block carries: `keys`,
+/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its headers carry: `keys`,
 /// `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
@@ -47,7 +47,7 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Format::ALL.iter().map(row).collect()
 }
 
-/// Each kind: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
+/// Each type: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
 #[pyfunction]
 pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |scalar: &Scalar| {

@@ -1,4 +1,4 @@
-//! `iggy-batch`: the messages of Apache Iggy 0.11, as a client sends them and as a poll gives them.
+//! `iggy-batch`: the messages of Apache Iggy 0.11, as a client sends them and as a poll returns them.
 //!
 //! ```text
 //!   batch header, 256 bytes
@@ -19,11 +19,11 @@
 //!
 //! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
 //! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one, and
-//! the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A poll gives
+//! the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A poll returns
 //! `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the first batch begins
 //! where a checksum holds, or at least a length and zeros are right.
 //!
-//! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the block.
+//! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the headers.
 
 use std::hash::Hasher;
 
@@ -79,7 +79,7 @@ impl BatchFormat for IggyBatch {
     }
 }
 
-/// Where the first batch begins; 0 where none can be found, so that what is wrong is said of the first bytes.
+/// Where the first batch begins; 0 if none is found, so that errors refer to the first bytes.
 fn prefix_len(data: &[u8]) -> usize {
     if PREFIXES.contains(&data.len()) && data.get(12..16).is_none_or(|count| count == [0; 4]) {
         return data.len(); // A poll that found nothing.
@@ -89,7 +89,7 @@ fn prefix_len(data: &[u8]) -> usize {
     begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
 }
 
-/// The bytes of the batch that these begin with, where a batch could stand.
+/// The bytes of the batch that these begin with, if they may be a batch.
 fn plausible(bytes: &[u8]) -> Option<&[u8]> {
     let len = usize::try_from(number(bytes, LENGTH)?).ok().filter(|len| *len >= HEADER_LEN)?;
     let batch = bytes.get(..len)?;
@@ -109,7 +109,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u64> {
     bytes.get(at..at + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The checksum of a batch whose frames can be told apart.
+/// The checksum of a batch whose frames have valid lengths.
 fn batch_checksum(batch: &[u8]) -> Option<u64> {
     let mut hasher = XxHash3_64::new();
     hasher.write(batch.get(..CHECKSUM)?);
@@ -168,7 +168,7 @@ fn read_batch<'a, R: Collecting, V: Messages<'a>>(cursor: &mut Cursor<'a>, repor
     Ok(())
 }
 
-/// The header of a batch: what its frames count from, how many there are and where that stands, and they.
+/// The header of a batch: the base values of its frames, their count and its position, and the frames.
 fn open_batch<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Base, u32, usize, Cursor<'a>)> {
     let whole = cursor.peek_rest();
     let mut header = cursor.split(HEADER_LEN, "batch header", report)?;

@@ -1,4 +1,4 @@
-//! `iggy-polled-2023`: messages as servers of Apache Iggy 0.0.30 to 0.6 give them to who polls.
+//! `iggy-polled-2023`: messages as servers of Apache Iggy 0.0.30 to 0.6 return them to a poll.
 //!
 //! ```text
 //!   era A  ┌────────────┬───────────────┬─────────┬─────────────────────────────────────────────────────────┐
@@ -10,10 +10,10 @@
 //! ```
 //!
 //! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later) adds
-//! a state and the CRC-32 of the payload. A cell is in the era whose messages, with known states, fill it to its end; of
+//! a state and the CRC-32 of the payload. Data is in the era whose messages, with known states, fill it to its end; of
 //! one that both fill, the checksums decide, of one that neither fills, the first message.
 //!
-//! Differences from the reference implementation (`iggy` 0.6.210): those of the block.
+//! Differences from the reference implementation (`iggy` 0.6.210): those of the headers.
 
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -71,7 +71,7 @@ fn has_state(cursor: Cursor<'_>) -> bool {
     }
 }
 
-/// How far the messages of an era fill a cell.
+/// How far the messages of an era fill the data.
 struct Filled {
     messages: usize,
     to_the_end: bool,

@@ -2,7 +2,7 @@
 //! `message_set` describes them.
 //!
 //! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1, magic 0 and 1): a message that is cut
-//! off at the end is a fault, which `lenient` lets go.
+//! off at the end is an error, which `lenient` ignores.
 
 use std::marker::PhantomData;
 

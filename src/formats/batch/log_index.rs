@@ -1,4 +1,4 @@
-//! record batches: where each of them stands in a log, and what its header says, without a look at its records.
+//! The positions and headers of record batches in a log, without parsing records: [`heads`].
 
 use crate::cursor::Number;
 use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
@@ -20,7 +20,7 @@ pub struct Head {
     pub max_timestamp: i64,
     /// -1 where there is none.
     pub producer_id: i64,
-    /// Records; -1 where only their bytes tell.
+    /// Records; -1 if only parsing them tells.
     pub count: i32,
 }
 
@@ -43,9 +43,9 @@ const OLD_TIMESTAMP: usize = 18;
 /// Checksum, magic, attributes and two lengths; then also a timestamp.
 const OLD_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
-/// Finds the whole batches of a log of `len` bytes from `start` on, until they take `most`. No checksum is looked at.
+/// Finds the whole batches of a log of `len` bytes from `start` on, until they take `most`. No checksum is verified.
 ///
-/// `copy` gives the bytes from a place on that are in the log, as many as are asked for.
+/// `copy` copies bytes of the log from a position on.
 pub fn heads(len: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
     let start = start.min(len);
     let mut found = Heads { heads: Vec::new(), end: start };

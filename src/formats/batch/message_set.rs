@@ -21,7 +21,7 @@ use crate::limits::Limits;
 use crate::report::{Exact, Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{Collecting, FieldValue, Messages, Opened};
 
-/// The messages of a set: how one is opened, and the fields that it is handed over with.
+/// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
     type Handed<'a>: AsRef<[FieldValue<'a>]>;
 
@@ -44,7 +44,7 @@ pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
             0 => each.message(L::handed(opened.fields, None).as_ref(), opened.headers, report),
             codec => {
-                // A set of which not even the length is there is nowhere in the cell, and that was noted.
+                // Without the length of its value, the set has no position; that error was reported.
                 let Some(value_at) = value_at else { return each.unreadable(report) };
                 match decompressed(&opened, codec, limits, attributes_at, value_at, report) {
                     Err(Stop) => each.unreadable(report),
@@ -55,7 +55,7 @@ pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
     }
 }
 
-/// Whether the cell ends inside the next message.
+/// Whether the data ends inside the next message.
 pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
     let mut report = Exact::default();
     open_frame(&mut cursor, &mut report).is_err() && report.errors.iter().all(|error| error.code == Code::Truncated)
@@ -84,7 +84,7 @@ pub fn unknown_codec<R: Report>(codec: u8, at: usize, report: &mut R) -> Stop {
     report.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
 }
 
-/// Notes why bytes that stand there could not be decompressed.
+/// Reports why bytes at a position could not be decompressed.
 pub fn bad_compression<R: Report>(error: CodecError, at: usize, report: &mut R) -> Stop {
     let code = match error {
         CodecError::Corrupt(_) => Code::BadCompression,
@@ -103,12 +103,12 @@ fn expand<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
 ) -> Result {
     report.collected().messages -= 1;
     in_place_of(report, value_at, |inner| {
-        // What is wrong with the outer message is wrong with the first one in it, which takes its number.
+        // Errors of the outer message belong to the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, inner, each)
     })
 }
 
-/// Reads what was compressed: places in it mean nothing to who has the cell, so its faults stand where it does.
+/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed data.
 pub fn in_place_of<R: Collecting>(report: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let outer = report.collected();
     let mut inner = Exact::new(outer.on_loss);
@@ -158,7 +158,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
         each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.headers, report)?;
     }
     if empty && !report.errors.is_empty() {
-        // There is no message to tell of what is wrong with the outer one.
+        // There is no message that the errors of the outer one could belong to.
         report.begin_message();
         each.unreadable(report)?;
     }

@@ -33,7 +33,7 @@ fn timestamp_of(fields: &[FieldValue<'_>]) -> i64 {
     number_or(fields[TIMESTAMP], -1)
 }
 
-/// A set as it is written.
+/// A message set that is being written.
 pub struct MessageSetBuilder<L> {
     codec: Codec,
     common: Common,

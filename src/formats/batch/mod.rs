@@ -13,7 +13,7 @@ use crate::codec::Codec;
 use crate::error::ErrorDetail;
 use crate::traits::{BatchFormat, FieldValue};
 
-/// A batch as it is written, message by message.
+/// A batch that is written message by message.
 pub trait Builder: Sized {
     type Batch: BatchFormat;
     const CODECS: &'static [Codec];

@@ -12,7 +12,7 @@
 //!   │                        │ sequence         │             │
 //!   └────────────────────────┴──────────────────┴─────────────┘
 //!   record  varint length, int8 attributes, varint64 timestamp delta, varint offset delta,
-//!           varint key length or -1, key, varint value length or -1, value, kafka block
+//!           varint key length or -1, key, varint value length or -1, value, kafka headers
 //! ```
 //!
 //! Big-endian; the length counts from the leader epoch, the CRC-32C covers attributes to the end, and the codec all
@@ -21,8 +21,8 @@
 //! Message formats 0 and 1, in which older brokers kept messages, are read too.
 //!
 //! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end is
-//! a fault, which `lenient` lets go; a batch whose checksum does not hold gives no record; records are as strict as the
-//! block, and a header count is never missing.
+//! an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict as the
+//! headers, and a header count is never missing.
 
 use super::message_set::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
 use crate::codec::{Codec, decompress};
@@ -53,7 +53,7 @@ pub const MAGIC: i8 = 2;
 pub const TRANSACTIONAL_BIT: i16 = 0x10;
 pub const CONTROL_BIT: i16 = 0x20;
 
-/// What stands for nobody and nothing: no producer, no epoch, no sequence.
+/// No producer, no epoch, no sequence, no timestamp.
 pub const NONE: i64 = -1;
 
 /// A batch before its records.
@@ -156,7 +156,7 @@ fn read_batch<'a, R: Collecting, V: Messages<'a>>(
     }
 }
 
-/// The header of a batch whose checksum holds, its records, and where its attributes stand.
+/// The header of a batch with a valid checksum, its records, and the position of its attributes.
 fn open_batch<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, report)?;
@@ -165,7 +165,7 @@ fn open_batch<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<(Heade
     let crc: u32 = batch.number("crc", Big, report)?;
     let made = crc32c(batch.peek_rest());
     if made != crc {
-        // Nothing in it can be believed.
+        // Its content is not trusted.
         return Err(report.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
     }
     let attributes_at = batch.at();
@@ -258,7 +258,7 @@ fn open_record<'a, R: Report>(
     mut record: Cursor<'a>,
     report: &mut R,
 ) -> Result<Opened<'a, Fields<'a>>> {
-    // Kafka has given the attributes of a record no meaning yet.
+    // Kafka has not defined any attributes of a record yet.
     let _: i8 = record.number("record attributes", Big, report)?;
     let timestamp_delta = record.varlong("timestamp delta", report)?;
     let offset_delta = record.varint("offset delta", false, report)?;

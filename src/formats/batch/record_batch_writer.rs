@@ -35,7 +35,7 @@ impl Common {
     }
 }
 
-/// A record batch as it is written.
+/// A record batch that is being written.
 pub struct RecordBatchBuilder {
     codec: Codec,
     common: Common,
@@ -131,7 +131,7 @@ impl Builder for RecordBatchBuilder {
         let mut out = Vec::with_capacity(FRAME_LEN + len);
         out.extend_from_slice(&self.base_offset.to_be_bytes());
         out.extend_from_slice(&length.to_be_bytes());
-        // The broker that appends a batch says in which epoch it leads.
+        // The broker that appends a batch sets its leader epoch.
         out.extend_from_slice(&(NONE as i32).to_be_bytes());
         out.extend_from_slice(&MAGIC.to_be_bytes());
         out.extend_from_slice(&crc32c(&covered).to_be_bytes());

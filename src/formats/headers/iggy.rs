@@ -7,7 +7,7 @@
 //!              1–255         1–255               1–255     1–255
 //! ```
 //!
-//! Little-endian, repeated to the end of the block. Kind codes from 16 on have no name yet and pass through.
+//! Little-endian, repeated to the end of the headers. Type codes from 16 on have no name yet and pass through.
 //!
 //! Differences from the reference implementation (`iggy_common` 0.11.1): repeats and the order on the wire are kept.
 //! As there, a value of fixed width has just as many bytes, while a boolean other than 0 and 1 and a string that is not
@@ -30,7 +30,7 @@ use super::{describe_typed, parse_to_end};
 
 pub struct Iggy;
 
-/// Two kinds and two lengths.
+/// Two types and two lengths.
 const FIXED: usize = 10;
 
 /// The most bytes that the headers of a message may take.
@@ -86,7 +86,7 @@ impl HeadersFormat for Iggy {
     }
 }
 
-/// One header; `None` when it could not be read and the walk goes on.
+/// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, R: Report>(
     cursor: &mut Cursor<'a>,
@@ -126,7 +126,7 @@ fn read_header<'a, R: Report>(
     Ok(key.map(|key| Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))
 }
 
-/// The order of the crate's sorted map: kind codes, then bytes as they lie on the wire.
+/// The order of the crate's sorted map: type codes, then bytes on the wire.
 fn by_type_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
     let place = |header: &Header<'_>| {
         let (value_type, bits) = typed_key(&header.key);
@@ -135,12 +135,11 @@ fn by_type_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
     place(left).cmp(&place(right))
 }
 
-/// How many bytes a header takes.
 fn written_len(header: &Header<'_>) -> usize {
     FIXED + header.key.byte_len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// The kind and the bits of a key, whose form may be that of another format.
+/// The type and the bits of a key, which may come from another format.
 fn typed_key<'k>(key: &'k Key<'_>) -> (ValueType, Cow<'k, [u8]>) {
     match key {
         Key::Typed(typed) => (typed.value_type, typed.bits()),

@@ -7,10 +7,10 @@
 //!              1–255                     1–15      1–255
 //! ```
 //!
-//! Little-endian, repeated to the end of the block.
+//! Little-endian, repeated to the end of the headers.
 //!
-//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are faults, repeats are kept
-//! and keys are not lower-cased. As there, a value may have another size than its kind: that shows when it is read as one.
+//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are kept
+//! and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type fails.
 
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -26,7 +26,7 @@ use super::{parse_to_end, read_text_key, text_of_key};
 
 pub struct Iggy2023;
 
-/// Two lengths and a kind.
+/// Two lengths and a type.
 const FIXED: usize = 9;
 
 /// The most bytes that the values of a request may have.
@@ -81,12 +81,11 @@ impl HeadersFormat for Iggy2023 {
     }
 }
 
-/// How many bytes a header takes.
 fn written_len(header: &Header<'_>) -> usize {
     FIXED + text_of_key(header).len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// One header; `None` when it could not be read and the walk goes on.
+/// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
     let (key_len, key_fits) = read_len(cursor, "key", "key length", report)?;

@@ -1,4 +1,4 @@
-//! What both layouts of Iggy's headers have in common: lengths of four bytes, kinds of one, and keys and values of at most
+//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at most
 //! 255 bytes.
 
 use crate::cursor::Cursor;
@@ -13,7 +13,7 @@ use super::{describe, describe_typed, unknown_type};
 pub const MIN_PART: usize = 1;
 pub const MAX_PART: usize = 255;
 
-/// A kind byte of Iggy; `None` and a noted fault when it is not one.
+/// A type byte of Iggy; `None` and a reported error if it is unknown.
 #[inline(always)]
 pub fn read_type<R: Report>(
     cursor: &mut Cursor<'_>,

@@ -12,8 +12,8 @@
 //! All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
 //!
 //! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient` undoes:
-//! a negative count and bytes after the last header are faults instead of being ignored, and a key that is not UTF-8 is
-//! a fault instead of being replaced.
+//! a negative count and bytes after the last header are errors instead of being ignored, and a key that is not UTF-8 is
+//! an error instead of being replaced.
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
@@ -32,7 +32,7 @@ pub struct Kafka;
 /// The length of a value that is null.
 const NULL: u8 = varint::zigzag(-1) as u8;
 
-/// A key length and a value length: the least that a header takes.
+/// A key length and a value length: the minimum of a header.
 const MIN_HEADER_LEN: usize = 2;
 
 impl HeadersFormat for Kafka {
@@ -125,7 +125,7 @@ impl HeadersFormat for Kafka {
     }
 }
 
-/// One header; `None` when its key could not be read and the walk goes on.
+/// One header; `None` if its key could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, R: Report>(
     cursor: &mut Cursor<'a>,
@@ -134,7 +134,7 @@ fn read_header<'a, R: Report>(
     report: &mut R,
 ) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length("key length", lenient, report)?;
-    // What Java makes of a key that is no text, it reads on with.
+    // With `lenient`, keys that are not UTF-8 are replaced as Java does.
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
     let key = read_text_key(cursor, key_len, instead, report)?;
     let value_len = cursor.nullable_length("value length", lenient, report)?;

@@ -6,7 +6,7 @@
 //!            └───────────┴──────────────────────────┴───────┘
 //! ```
 //!
-//! Big-endian, repeated to the end of the block. The order on the wire is kept, and keys repeat.
+//! Big-endian, repeated to the end of the headers. The order on the wire is kept, and keys repeat.
 //!
 //! There is no reference implementation.
 

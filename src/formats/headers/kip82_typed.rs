@@ -7,10 +7,10 @@
 //!                                                           ◀── value_len ────▶
 //! ```
 //!
-//! Big-endian, repeated to the end of the block. A value length of 0 is null, without a kind.
+//! Big-endian, repeated to the end of the headers. A value length of 0 is null, without a type.
 //!
 //! There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is
-//! one byte after its kind, and a char one UTF-16 unit.
+//! one byte after its type, and a char one UTF-16 unit.
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
@@ -78,7 +78,7 @@ impl HeadersFormat for Kip82Typed {
     }
 }
 
-/// One header; `None` when it could not be read and the walk goes on.
+/// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length32("key length", report)?;

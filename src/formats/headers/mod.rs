@@ -1,4 +1,4 @@
-//! One file per block. A block alone is the envelope without fields.
+//! Headers formats, one file each. [`Bare`] is the message format that consists of headers only.
 
 pub mod iggy;
 pub mod iggy_2023;
@@ -21,7 +21,7 @@ use crate::traits::{
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
 
-/// The envelope of a block that stands alone.
+/// The message format of headers alone.
 pub struct Bare<B>(PhantomData<B>);
 
 impl<B: HeadersFormat> MessageFormat for Bare<B> {
@@ -45,7 +45,7 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
     }
 }
 
-/// Hands over the headers up to the cursor's end, of a format that does not say how many there are. `read` returns
+/// Parses the headers up to the cursor's end, for formats without a header count. `read` returns
 /// `None` for a header that cannot be read and hides no other.
 #[inline(always)]
 fn parse_to_end<'a, R: Report, S: Sink<'a>>(
@@ -68,7 +68,7 @@ fn parse_to_end<'a, R: Report, S: Sink<'a>>(
     Ok(())
 }
 
-/// The bytes of a text key. A writer hands over keys of the block's form only.
+/// The bytes of a text key. A writer passes only keys of the format's form.
 fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     match &header.key {
         Key::Text(text) => text.as_bytes(),
@@ -76,7 +76,7 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     }
 }
 
-/// A key of text; `None` when it is none. `instead` says what such a key is taken for, where that is not a fault.
+/// A key of text; `None` if it is not UTF-8. `instead` converts such a key where that is not an error.
 #[inline(always)]
 fn read_text_key<'a, R: Report>(
     cursor: &mut Cursor<'a>,
@@ -103,7 +103,6 @@ fn read_text_key<'a, R: Report>(
     Ok(key)
 }
 
-/// A value of so many bytes, or null.
 #[inline(always)]
 fn read_nullable<'a, R: Report>(
     cursor: &mut Cursor<'a>,
@@ -142,7 +141,7 @@ fn describe(value: &[u8]) -> String {
     }
 }
 
-/// What a value that has a kind looks like, for a person.
+/// A typed value for a person.
 fn describe_typed(value_type: ValueType, value: &[u8], order: ByteOrder) -> String {
     match (value_type.width(), text_of(value_type, &bits_of(value_type, value, order))) {
         (Some(_), Some(text)) => text,

@@ -1,4 +1,4 @@
-//! `iggy-message`: one message of Apache Iggy 0.8.3 to 0.10, and what later releases give as the bytes of a message.
+//! `iggy-message`: one message of Apache Iggy 0.8.3 to 0.10, and what later releases return as the bytes of a message.
 //!
 //! ```text
 //!    0 ┌──────────────┬──────────────────────────────┐
@@ -12,8 +12,8 @@
 //!      └───────────────────────┴────────────┘
 //! ```
 //!
-//! Little-endian, times in microseconds. The checksum is handed on as it is: releases differ in what it covers.
-//! Differences from the reference implementation (`IggyMessage`): those of the block.
+//! Little-endian, times in microseconds. The checksum is not verified: releases differ in what it covers.
+//! Differences from the reference implementation (`IggyMessage`): those of the headers.
 
 use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;

@@ -7,7 +7,7 @@
 //!                                ◀─ headers_len ─▶                   ◀─ …_len ─▶
 //! ```
 //!
-//! Little-endian. Differences from the reference implementation (`iggy` 0.6.210): those of the block.
+//! Little-endian. Differences from the reference implementation (`iggy` 0.6.210): those of the headers.
 
 use super::{id_of, payload_of};
 use crate::cursor::Cursor;
@@ -59,7 +59,7 @@ impl MessageFormat for IggyMessage2023 {
     }
 }
 
-/// The block, the payload after it, and whether the payload was there.
+/// The headers, the payload after them, and whether the payload was complete.
 pub fn open_body<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
     let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, report)? as usize;
     let headers = cursor.split(len, "headers block", report)?;

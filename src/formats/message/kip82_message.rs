@@ -7,9 +7,9 @@
 //!                                ◀──────────────────────────── size ─────────────────────────────────────────────▶
 //! ```
 //!
-//! Big-endian; key and value behind an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
+//! Big-endian; key and value after an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
 //! timestamp, and neither 0 nor 1 has headers. Attribute bits 0–2 are the codec, bit 3 the type of the timestamp. Bit 4
-//! says in the first two layouts that headers follow the key behind an int32 length; in the third, whose value is a
+//! means in the first two layouts that headers follow the key after an int32 length; in the third, whose value is a
 //! `kip82-wrapper`, that the message deletes its key. The drafts exclude each other: each layout has a name of its own.
 //!
 //! There is no reference implementation of magic 2; 0 and 1 are Kafka's.
@@ -83,7 +83,7 @@ const BIT_4: u8 = 0x10;
 
 const CRC_LEN: usize = 4;
 
-/// In the wrapper layout a tombstone is told apart from a null value.
+/// The wrapper layout distinguishes a tombstone from a null value.
 const WRAPPED_FIELDS: &[Field] = &fields(Role::Tombstone);
 const PLAIN_FIELDS: &[Field] = &fields(Role::Deletes);
 
@@ -147,7 +147,7 @@ pub fn open_message<'a, L: Layout, R: Report>(frame: Framed<'a>, report: &mut R)
 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
-/// The block after the key.
+/// The headers after the key.
 fn open_headers<'a, R: Report>(message: &mut Cursor<'a>, report: &mut R) -> Result<Cursor<'a>> {
     let at = message.at();
     let len = message.length32("headers length", report)?;

@@ -47,7 +47,7 @@ impl MessageFormat for Kip82Wrapper {
     }
 }
 
-/// The block and the value of a wrapper that goes to the end of the cursor.
+/// The headers and the value of a wrapper that extends to the end of the cursor.
 pub(super) fn open_wrapper<'a, R: Report>(
     mut cursor: Cursor<'a>,
     report: &mut R,

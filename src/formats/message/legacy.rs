@@ -7,7 +7,7 @@
 //!                                ◀────────────────────────────── size ──────────────────────────────▶
 //! ```
 //!
-//! Big-endian; key and value behind an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
+//! Big-endian; key and value after an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
 //! timestamp. Attribute bits 0–2 are the codec, bit 3 (from magic 1 on) the type of the timestamp.
 
 use super::nullable_bytes;
@@ -46,14 +46,14 @@ pub struct Framed<'a> {
     pub message: Cursor<'a>,
 }
 
-/// Reads the frame at the cursor, and moves the cursor behind the message in it.
+/// Reads the frame at the cursor, and moves the cursor past the message in it.
 pub fn open_frame<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<Framed<'a>> {
     let offset = cursor.number("offset", Big, report)?;
     let size = cursor.length32("message size", report)?;
     Ok(Framed { offset, message: cursor.split(size, "message", report)? })
 }
 
-/// A message, and where its value begins in the cell; `None` if the message ends in the length of the value.
+/// A message, and the position of its value; `None` if the message ends in the length of the value.
 pub struct Message<'a> {
     pub opened: Opened<'a, Fields<'a>>,
     pub value_at: Option<usize>,

@@ -1,4 +1,4 @@
-//! One file per envelope.
+//! Message formats, one file each, and the field conversions that they share.
 
 pub mod iggy_message;
 pub mod iggy_message_2023;
@@ -14,7 +14,7 @@ use crate::report::{Report, Result};
 use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
 
-/// The number in a field, or what stands for null.
+/// The number in a field, or `null`.
 pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
     match field {
         FieldValue::Int64(number) => number,
@@ -72,7 +72,7 @@ pub fn signed<R: Report>(number: u64, field: &'static str, at: usize, report: &m
     }
 }
 
-/// `int32 length or -1, bytes` after the block: `None` and a noted fault when they cannot be read.
+/// `int32 length or -1, bytes` after the headers: `None` and a reported error if they cannot be read.
 fn nullable_bytes<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     length: &'static str,

@@ -7,9 +7,9 @@
 //!                   ◀──── size ───────▶
 //! ```
 //!
-//! No headers are size 0 and no block. A null payload is a tombstone: there is no cell.
+//! No headers are size 0. A null payload is a tombstone, which has no bytes at all.
 //!
-//! Differences from the reference implementation (`AggregationWithHeadersDeserializer`): those of the block.
+//! Differences from the reference implementation (`AggregationWithHeadersDeserializer`): those of the headers.
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss};
@@ -45,7 +45,7 @@ impl MessageFormat for Streams {
     }
 }
 
-/// The size and the block that it delimits.
+/// The headers after their size.
 pub(super) fn open_headers<'a, R: Report>(
     cursor: &mut Cursor<'a>,
     options: ReadOptions,
@@ -60,7 +60,7 @@ pub(super) fn open_payload<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut 
     cursor.bytes(cursor.remaining(), "payload", report).map(FieldValue::Binary)
 }
 
-/// Writes the size and the block, with room for `after` bytes more.
+/// Writes the size and the headers, and reserves `after` bytes more.
 pub(super) fn seal_headers<R: Report>(
     headers: &[Header<'_>],
     after: usize,
@@ -74,7 +74,7 @@ pub(super) fn seal_headers<R: Report>(
     Ok(())
 }
 
-/// A tombstone has no cell, and so no place for headers.
+/// A tombstone has no bytes, and so no place for headers.
 pub(super) fn seal_tombstone<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<Sealed> {
     if !headers.is_empty() {
         report.loss(false, || {

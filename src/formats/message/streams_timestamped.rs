@@ -7,7 +7,7 @@
 //!                   ◀──── size ───────▶  big-endian, ms
 //! ```
 //!
-//! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the block.
+//! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the headers.
 
 use super::streams::{open_headers, open_payload, seal_headers, seal_tombstone};
 use crate::cursor::Cursor;
