@@ -214,7 +214,6 @@ pub fn character(payload: &[u8]) -> Option<char> {
     char::from_u32(u32::from_be_bytes(payload.try_into().ok()?))
 }
 
-/// What is wrong with bytes that do not end where the value does.
 fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
     let truncated = |message: String| invalid(Code::Truncated, || message).behind(1);
     let end = match made.body {

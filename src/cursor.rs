@@ -24,7 +24,6 @@ impl<'a> Cursor<'a> {
         Cursor { buffer: message, start: 0, at: 0, end: message.len() }
     }
 
-    /// A cursor over a message in a buffer with others.
     #[inline]
     pub fn within(buffer: &'a [u8], message: Range<usize>) -> Self {
         let end = message.end.min(buffer.len());
@@ -242,7 +241,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Notes that bytes are left where none should be.
+    /// Reports that bytes are left where none should be.
     pub fn nothing_after<R: Report>(&self, last: &'static str, report: &mut R) -> Result {
         match self.remaining() {
             0 => Ok(()),

@@ -22,7 +22,6 @@ pub enum Encoding {
 /// The five groups of a UUID's text, in digits.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// Reads the text of a value.
 pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
     let value = match scalar {

@@ -60,7 +60,7 @@ macro_rules! formats {
         impl Format {
             pub const ALL: &'static [Format] = &[$(Format::$variant,)* $(Format::$batch),*];
 
-            /// Hands the type of this format to an operation.
+            /// Passes the type of this format to an operation.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Out {
                 match self {
                     $(Format::$variant => visitor.visit::<$of>(),)*

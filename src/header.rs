@@ -47,7 +47,6 @@ impl<'a> TypedKey<'a> {
         (self.value_type == ValueType::Named(Scalar::String)).then_some(self.bytes)
     }
 
-    /// The text of a string key that is UTF-8.
     pub fn text(self) -> Option<&'a str> {
         self.string().and_then(|bytes| std::str::from_utf8(bytes).ok())
     }
@@ -134,7 +133,6 @@ fn is_ascii(bytes: &[u8]) -> bool {
     }
 }
 
-/// Which form the keys of a format have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyForm {
     Text,
@@ -189,7 +187,7 @@ impl WantedKey {
         }
     }
 
-    /// Refuses a key that no header of a format could have.
+    /// Rejects a key that no header of a format could have.
     pub fn check(&self, format: &str, form: KeyForm) -> Result<(), Error> {
         let has = match (self, form) {
             (WantedKey::Text(_), KeyForm::Text | KeyForm::Typed)

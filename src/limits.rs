@@ -92,7 +92,7 @@ impl Limits {
         report.errors.pop()
     }
 
-    /// Refuses a number of headers that is announced at a place.
+    /// Rejects a number of headers that is announced at a place.
     #[inline(always)] // Once a row, as above.
     pub fn check_count<R: Report>(&self, count: usize, at: usize, report: &mut R) -> Result {
         if count <= self.headers {

@@ -19,26 +19,23 @@ use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
 
-/// The options of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     /// Read what Kafka's Java deserializers read, even where that loses data.
     pub lenient: bool,
-    /// Refuse type codes without a name where the format allows them.
+    /// Reject type codes without a name where the format allows them.
     pub strict_types: bool,
-    /// Refuse keys that are no text where the format has typed ones.
+    /// Reject keys that are no text where the format has typed ones.
     pub text_keys: bool,
-    /// The most to read.
     pub limits: Limits,
 }
 
-/// The options of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteOptions {
     pub on_loss: OnLoss,
     /// How values get or lose their types.
     pub types: TypeOption,
-    /// Refuse a null list of headers instead of writing it as none.
+    /// Reject a null list of headers instead of writing it as none.
     pub refuse_null_headers: bool,
     /// Write headers in the one order that the format has for them.
     pub canonical: bool,
@@ -78,7 +75,6 @@ pub enum Presence {
 /// What a headers format can carry; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carries {
-    /// A null value.
     pub nulls: bool,
     /// The fewest and the most bytes of a key, and of a value.
     pub part_len: (usize, usize),
@@ -121,7 +117,7 @@ pub trait HeadersFormat: 'static {
     /// The most bytes that the headers of a message may take for the kernels to write them.
     const MAX_WRITTEN: usize = i32::MAX as usize;
 
-    /// Hands every header between the cursor and its end to the sink.
+    /// Passes every header between the cursor and its end to the sink.
     fn parse<'a, R: Report, S: Sink<'a>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
@@ -129,7 +125,7 @@ pub trait HeadersFormat: 'static {
         sink: &mut S,
     ) -> Result;
 
-    /// The length of these headers when written; refuses a total that `parse` would reject.
+    /// The length of these headers when written; rejects a total that `parse` would reject.
     ///
     /// The headers are those that [`crate::op::write::Writer`] let through: keys in the form of this format, values
     /// within `CARRIES`, a typed value as its bits, most significant byte first.
@@ -227,7 +223,6 @@ pub struct Opened<'a, F> {
     pub fields: F,
 }
 
-/// The result of opening a message.
 pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 
 /// What a message is written from: its fields in the order of the table, without the headers, and the headers.
@@ -270,7 +265,7 @@ pub trait MessageFormat: Sized + 'static {
     }
 }
 
-/// A mode that remembers errors, so that they can be taken from it.
+/// A report that collects errors.
 pub trait Collecting: Report {
     fn collected(&mut self) -> &mut Exact;
 
@@ -324,10 +319,10 @@ pub trait BatchFormat {
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;
-    /// The class of a format.
+    /// One message of the batch: its fields and headers.
     type Message: MessageFormat;
 
-    /// Hands over every message of a batch, in order; a hard error ends the batch.
+    /// Passes on every message of a batch, in order; a fatal error ends the batch.
     fn messages<'a, R: Collecting, V: Messages<'a>>(
         data: Cursor<'a>,
         options: ReadOptions,
@@ -336,7 +331,6 @@ pub trait BatchFormat {
     ) -> Result;
 }
 
-/// What a format is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Headers,
@@ -384,7 +378,6 @@ pub fn parse_message<'a, E: MessageFormat, R: Report, S: Sink<'a>>(
     }
 }
 
-/// Hands over every message of one batch.
 pub fn parse_batch<'a, B: BatchFormat, R: Collecting, V: Messages<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,

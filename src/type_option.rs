@@ -65,7 +65,7 @@ impl EncodedType {
 }
 
 impl TypeOption {
-    /// Refuses options that do not fit a target format.
+    /// Rejects options that do not fit a target format.
     pub fn check(&self, target: &str, types: TypeCodes) -> Result<(), Error> {
         match (self, types.is_typed()) {
             (TypeOption::Untyped(_), true) => Err(Error::Value(format!(

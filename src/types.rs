@@ -55,7 +55,6 @@ impl Type {
         }
     }
 
-    /// Whether a value of this type may be read as `self`.
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
             (_, ValueType::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,

@@ -1,7 +1,7 @@
 //! Values read from bytes: [`read_bytes`], the bits of a type, and the error for bytes that are not a value.
 //!
 //! ```text
-//!   int32    ┌──┬──┬──┬──┐  a kind's bits: most significant byte first, in whichever order a format has them
+//!   int32    ┌──┬──┬──┬──┐  the bits of a type: most significant byte first, in whichever order a format has them
 //!            └──┴──┴──┴──┘
 //! ```
 
@@ -67,7 +67,6 @@ pub fn wrong_size(scalar: Scalar, len: usize) -> Box<InvalidValue> {
     invalid(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
 }
 
-/// Reads the bytes of a value, in an order.
 pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
     macro_rules! int {
         ($of:ty) => {

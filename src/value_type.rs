@@ -185,7 +185,6 @@ const BY_NAME: [Option<Scalar>; 32] = {
     table
 };
 
-/// The type codes of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TypeCodes {
     /// Values have no types.

@@ -99,7 +99,6 @@ pub fn count_len(count: usize) -> usize {
     len(zigzag(count as i32))
 }
 
-/// Writes an unsigned varint.
 #[inline]
 pub fn write(bits: impl Into<u64>, out: &mut Vec<u8>) {
     let mut bits = bits.into();
@@ -113,7 +112,6 @@ pub fn write(bits: impl Into<u64>, out: &mut Vec<u8>) {
     out.push(bits as u8);
 }
 
-/// Writes a length or count as a zig-zag varint.
 #[inline]
 pub fn write_count(count: usize, out: &mut Vec<u8>) {
     write(zigzag(count as i32), out);

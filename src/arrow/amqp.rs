@@ -18,7 +18,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kernel::buffer::{Runs, Seen, Validity};
-use crate::report::{Report, Stop};
+use crate::report::{Report, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
@@ -125,7 +125,7 @@ impl<'a> Rows<'a> for Values<'a> {
         _block: &mut Self::Block,
         _report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         if let Some(primitive) = self.0.get(row) {
             sink.fields(&[FieldValue::Binary(primitive)]);
         }
@@ -146,7 +146,7 @@ struct ValueSink<'a> {
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
-    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
         Ok(())
     }
 
@@ -231,7 +231,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, _headers: Presence, report: &mut R) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, _headers: Presence, report: &mut R) -> Result {
         let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
             Some(Err(invalid)) => {

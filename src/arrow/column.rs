@@ -310,7 +310,6 @@ impl Column {
     }
 }
 
-/// The bytes of a value that is text or bytes.
 fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
     match value {
         Some(Value::Text(text)) => text.as_bytes(),
@@ -319,7 +318,7 @@ fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
     }
 }
 
-/// Appends values up to the first that is refused: a bit for each that is not null, and how many.
+/// Appends values up to the first that is rejected: a bit for each that is not null, and how many.
 fn push_views(found: &[Found<'_>], views: &mut Views, is_taken: impl Fn(&[u8]) -> bool) -> (u64, usize) {
     let mut valid = 0;
     for (place, value) in found.iter().enumerate() {
@@ -333,7 +332,6 @@ fn push_views(found: &[Found<'_>], views: &mut Views, is_taken: impl Fn(&[u8]) -
     (valid, found.len())
 }
 
-/// The value of a field; `None` is null.
 pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
     match field {
         FieldValue::Null => None,
@@ -351,39 +349,5 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::arrow::types::Dialect;
-    use crate::encoding::Encoding;
-    use crate::kernel::COPY;
-    use crate::types::{Coding, Type};
-
-    #[test]
-    fn a_value_is_the_same_by_its_bytes() {
-        for scalar in Scalar::ALL {
-            for dialect in [Dialect::Arrow, Dialect::Spark] {
-                let of = scalar.arrow(dialect);
-                if !Column::new(of.clone(), &ViewInput::default()).takes_bytes_of(*scalar) {
-                    continue;
-                }
-                for order in [ByteOrder::Big, ByteOrder::Little] {
-                    let read = Type { scalar: *scalar, coding: Coding::Plain(Encoding::Bytes(order)) };
-                    for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
-                        let (mut by_bytes, mut by_value) = (
-                            Column::new(of.clone(), &ViewInput::default()),
-                            Column::new(of.clone(), &ViewInput::default()),
-                        );
-                        let value = read.read(&bytes, dialect);
-                        let padded = [&bytes[..], &[0; COPY]].concat();
-                        // SAFETY: `COPY` bytes follow the value.
-                        let found = unsafe { Found::new(padded.as_ptr(), bytes.len(), false) };
-                        let pushed = by_bytes.push_found(&[found], order, Seen { bytes: 1, all: 1 });
-                        assert_eq!(pushed == 1, value.is_ok(), "{scalar:?} {bytes:?}");
-                        value.into_iter().for_each(|value| by_value.push(value));
-                        assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");
-                    }
-                }
-            }
-        }
-    }
-}
+#[path = "../../tests/rust/units/arrow_column.rs"]
+mod tests;

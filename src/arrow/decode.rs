@@ -18,7 +18,7 @@ use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
-use crate::report::{Report, Stop};
+use crate::report::{Report, Result};
 use crate::traits::{Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::{MAX_NAME_LEN, Scalar, ValueType};
@@ -218,7 +218,6 @@ impl<E: MessageFormat> ListSink<E> {
         self.fields.len()
     }
 
-    /// Those of a message's fields that are kept.
     #[inline(always)]
     pub fn kept<'f, 'a>(
         &self,
@@ -227,7 +226,6 @@ impl<E: MessageFormat> ListSink<E> {
         self.fields.iter().map(|(place, _)| fields[*place])
     }
 
-    /// Appends the kept fields of messages, one message after the other.
     pub fn push_kept(&mut self, kept: &[FieldValue<'_>]) {
         let count = self.fields.len();
         for (place, (_, column)) in self.fields.iter_mut().enumerate() {
@@ -258,7 +256,6 @@ impl<E: MessageFormat> ListSink<E> {
         done
     }
 
-    /// Appends messages whose headers are not kept.
     pub fn push_without_headers(&mut self, messages: usize) {
         let end = self.keys.count() as i32;
         self.lists.extend(std::iter::repeat_n(end, messages));
@@ -268,7 +265,7 @@ impl<E: MessageFormat> ListSink<E> {
 
     /// Appends the key; returns false if it is rejected, which was reported.
     #[inline]
-    fn push_key<R: Report>(&mut self, header: &Header<'_>, report: &mut R) -> Result<bool, Stop> {
+    fn push_key<R: Report>(&mut self, header: &Header<'_>, report: &mut R) -> Result<bool> {
         match (&mut self.keys, &header.key) {
             (Keys::Text(runs), Key::Text(text)) => runs.push(text.as_bytes()),
             (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
@@ -348,7 +345,7 @@ impl<E: MessageFormat> ListSink<E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
         if !self.push_key(&header, report)? {
             return Ok(());
         }
@@ -372,13 +369,11 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
     }
 }
 
-/// Appends a message's values to the columns of its fields.
 #[inline]
 fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
     columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
 }
 
-/// The most bytes of a field.
 fn max_field_bytes(columns: &[(usize, Column)]) -> usize {
     columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
 }
@@ -427,7 +422,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, _report: &mut R) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, _report: &mut R) -> Result {
         let whole = headers == Presence::Whole;
         if !whole {
             self.drop_headers();

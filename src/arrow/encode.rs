@@ -14,7 +14,7 @@ use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;
 use crate::kernel::scan::Scratch;
 use crate::op::write::{Origin, Writer};
-use crate::report::{OnLoss, Report, Stop};
+use crate::report::{OnLoss, Report, Result};
 use crate::traits::{Class, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
@@ -32,7 +32,7 @@ pub struct EncodeSink<'a, E> {
 }
 
 impl<E: MessageFormat> EncodeSink<'_, E> {
-    /// Refuses options that make no sense for the format.
+    /// Rejects options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
         let is_simple = E::CLASS == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
@@ -63,7 +63,7 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
         self.writer.header(header, report)
     }
 
@@ -86,7 +86,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
         let sealed = self.writer.seal(headers, report, self.messages.bytes_mut())?;
         self.messages.end_run();
         self.valid.push(sealed == Sealed::Written);

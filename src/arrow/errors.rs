@@ -29,7 +29,6 @@ impl Findings {
         }
     }
 
-    /// Whether these would take a column past an offset.
     pub fn would_pass(&self, errors: &[ErrorDetail], losses: &[Loss], max_offset: usize) -> bool {
         let losses: usize = losses.iter().map(loss_text_len).sum();
         self.errors.would_pass(errors, max_offset) || self.losses.rows.text_len + losses > max_offset
@@ -72,7 +71,6 @@ impl ListEnds {
         self.valid.append_n(rows, false);
     }
 
-    /// Appends the ends of other lists, after this many elements.
     fn extend(&mut self, other: &ListEnds, elements: usize) {
         self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements as i32));
         self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
@@ -101,7 +99,6 @@ pub struct ErrorColumn {
 }
 
 impl ErrorColumn {
-    /// Whether these would take the column past an offset.
     pub fn would_pass(&self, errors: &[ErrorDetail], max_offset: usize) -> bool {
         self.rows.text_len + errors.iter().map(error_text_len).sum::<usize>() > max_offset
     }
@@ -119,7 +116,6 @@ impl ErrorColumn {
         self.rows.end_row(self.codes.len(), !errors.is_empty());
     }
 
-    /// Appends rows without errors.
     pub fn push_whole(&mut self, rows: usize) {
         self.rows.end_whole(self.codes.len(), rows);
     }

@@ -12,7 +12,6 @@ use arrow_schema::DataType;
 use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
 
-/// A column of bytes.
 #[derive(Clone, Copy)]
 pub enum Bytes<'a> {
     Small(&'a BinaryArray),
@@ -78,7 +77,6 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The buffers of the values.
     pub fn buffers(self) -> &'a [Buffer] {
         match self {
             Bytes::Small(array) => slice::from_ref(array.values()),
@@ -107,7 +105,6 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// The range of a row's bytes.
 #[inline(always)]
 fn run<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
@@ -118,7 +115,6 @@ fn span<O: Copy + TryInto<usize>>(offsets: &[O]) -> usize {
     place(offsets.last()) - place(offsets.first())
 }
 
-/// A column of text.
 #[derive(Clone, Copy)]
 pub enum Texts<'a> {
     Small(&'a StringArray),
@@ -146,7 +142,6 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A column of lists.
 #[derive(Clone, Copy)]
 pub enum Lists<'a> {
     Small(&'a ListArray),
@@ -169,7 +164,6 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// The structs of all lists.
     pub fn elements(self) -> Option<&'a StructArray> {
         let values: &'a ArrayRef = match self {
             Lists::Small(array) => array.values(),

@@ -22,7 +22,7 @@ use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, ROWS, RowBlock};
 use crate::op::not_a_batch;
-use crate::report::{Either, Exact, Fast, OnLoss, Report, Stop};
+use crate::report::{Either, Exact, Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{
     self, BatchFormat, Collecting, FieldValue, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
     ReadOptions, Sink, message_len, parse_batch,
@@ -193,7 +193,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
-    fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result<(), Stop> {
+    fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result {
         if self.operation.on_error == OnError::Raise {
             self.failed = errors.into_iter().next();
             return Err(Stop);
@@ -219,7 +219,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         block: Option<Cursor<'a>>,
         len: usize,
         report: &Exact,
-    ) -> Result<bool, Stop> {
+    ) -> Result<bool> {
         let options = &self.operation.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_types && Frame::<B>::TYPED;
@@ -247,7 +247,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
     #[inline(never)]
-    fn flush(&mut self) -> Result<(), Stop> {
+    fn flush(&mut self) -> Result {
         let mut pending = std::mem::take(&mut self.pending);
         let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.max_offset);
         let count = self.both().list.field_count();
@@ -279,24 +279,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
-    fn read_exactly(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        exact: &mut Exact,
-    ) -> Result<(), Stop> {
+    fn read_exactly(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         self.flush()?;
         let kept: Vec<_> = self.both().list.kept(fields).collect();
         self.message_now(&kept, block, exact)
     }
 
-    /// Reads a message by the exact routine, with the fields that are kept.
-    fn message_now(
-        &mut self,
-        kept: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        exact: &mut Exact,
-    ) -> Result<(), Stop> {
+    fn message_now(&mut self, kept: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
         both.begin_row();
@@ -347,7 +336,6 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
-/// Both sinks of a message at once.
 struct Both<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
@@ -421,7 +409,7 @@ impl<'a, E: MessageFormat> Both<'a, E> {
         self.select.begin_row();
     }
 
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
         self.list.end_row(headers, report)?;
         self.select.end_row(headers, report)
     }
@@ -439,7 +427,7 @@ impl<'a, E: MessageFormat> Both<'a, E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for Both<'a, E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
         if self.list.keeps_headers() {
             // Few messages are selected from and kept whole.
             self.select.header(header.clone(), report)?;
@@ -459,7 +447,7 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
         fields: &[FieldValue<'a>],
         block: Option<Cursor<'a>>,
         report: &mut R,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         if self.has_ended() {
             return Err(Stop);
         }
@@ -471,7 +459,7 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
         }
     }
 
-    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result<(), Stop> {
+    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result {
         self.flush()?;
         report.enter_header(None);
         self.operation.options.limits.check_message(0, report.collected())?;
@@ -514,7 +502,7 @@ fn parse_headers<'a, B: BatchFormat, R: Report>(
     options: ReadOptions,
     report: &mut R,
     sink: &mut Both<'a, B::Message>,
-) -> Result<(), Stop> {
+) -> Result {
     sink.list.push_kept(kept);
     let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, report, sink));
     let presence = match (parsed, report.either()) {

@@ -28,7 +28,7 @@ use crate::kernel::{self, ROWS};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::Inspect;
 use crate::op::values::MessageSink;
-use crate::report::{Either, Fast, OnLoss, Report, Stop};
+use crate::report::{Either, Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{
     BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink, open_checked,
     parse_message,
@@ -66,14 +66,13 @@ pub trait Rows<'a>: Sync {
         row
     }
 
-    /// Hands the fields and headers of a row to the sink.
     fn parse<R: Report, S: Sink<'a>>(
         &self,
         row: usize,
         block: &mut Self::Block,
         report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop>;
+    ) -> Result<Presence>;
 }
 
 /// Serialized messages of a format.
@@ -156,13 +155,12 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         _block: &mut Self::Block,
         report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         parse_message::<E, R, S>(data, self.options, report, sink)
     }
 }
 
-/// Batches, which are only validated.
 pub struct BatchRows<'a, B> {
     batches: Bytes<'a>,
     options: ReadOptions,
@@ -198,7 +196,7 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
         _block: &mut Self::Block,
         report: &mut R,
         _sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         let (Some(data), Either::Exact(exact)) = (self.batches.get(row), report.either()) else { return Err(Stop) };
         exact.errors = Inspect { data, options: self.options }.visit_batch::<B>().errors;
         Ok(Presence::Absent)
@@ -295,7 +293,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         (_, message): &mut Self::Block,
         report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         message.clear();
         let presence = self.source.gather(data, self.options, report.either(), message)?;
@@ -402,9 +400,9 @@ impl<'a, F: Frame> ListRows<'a, F> {
         places: Range<usize>,
         report: &mut R,
         sink: &mut S,
-        get: impl Fn(usize, &mut R) -> Result<Option<K>, Stop>,
+        get: impl Fn(usize, &mut R) -> Result<Option<K>>,
         key: impl Fn(K) -> Key<'a>,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         for (index, place) in places.enumerate() {
             report.enter_header(Some(index));
             if self.elements.is_null(place) {
@@ -434,18 +432,17 @@ impl<'a, F: Frame> ListRows<'a, F> {
 }
 
 #[cold]
-fn null_key<R: Report>(report: &mut R) -> Result<(), Stop> {
+fn null_key<R: Report>(report: &mut R) -> Result {
     report.error(Code::NullKey, None, || "the key is null".into())
 }
 
 #[cold]
-fn unknown_type<R: Report>(name: &str, report: &mut R) -> Result<(), Stop> {
+fn unknown_type<R: Report>(name: &str, report: &mut R) -> Result {
     report.error(Code::UnknownType, None, || format!("unknown type '{name}'"))
 }
 
-/// A key, or that there is none.
 #[inline(always)]
-fn or_null<K, R: Report>(key: Option<K>, report: &mut R) -> Result<Option<K>, Stop> {
+fn or_null<K, R: Report>(key: Option<K>, report: &mut R) -> Result<Option<K>> {
     if key.is_none() {
         null_key(report)?;
     }
@@ -491,7 +488,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         _block: &mut Self::Block,
         report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
@@ -550,7 +547,7 @@ impl<'a> FieldColumn<'a> {
         }
     }
 
-    fn get<R: Report>(&self, row: usize, report: &mut R) -> Result<FieldValue<'a>, Stop> {
+    fn get<R: Report>(&self, row: usize, report: &mut R) -> Result<FieldValue<'a>> {
         let value = match self {
             FieldColumn::Bool(array) => array.is_valid(row).then(|| FieldValue::Bool(array.value(row))),
             FieldColumn::Int8(array) => array.is_valid(row).then(|| FieldValue::Int64(array.value(row).into())),
@@ -612,7 +609,7 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         _block: &mut Self::Block,
         report: &mut R,
         sink: &mut S,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, report)?;

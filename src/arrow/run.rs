@@ -76,7 +76,6 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
 struct Run<'r, 'a, R: Rows<'a>, S> {
     rows: &'r R,
     plan: &'r Plan,
-    /// The first row.
     from: usize,
     /// How much of the input precedes the first row, and is in all rows of the range.
     before: usize,

@@ -39,7 +39,6 @@ pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
     fields.into()
 }
 
-/// A column of headers.
 pub fn headers_type<B: HeadersFormat>(text_keys: bool) -> DataType {
     list_of(DataType::Struct(header_fields::<B>(text_keys)))
 }
@@ -63,7 +62,6 @@ pub fn with_views(of: &DataType) -> DataType {
     }
 }
 
-/// The type of a field other than the headers.
 pub fn field_type(of: FieldType) -> Option<DataType> {
     Some(match of {
         FieldType::Headers => return None,
@@ -83,7 +81,6 @@ pub fn message_fields<E: MessageFormat>(text_keys: bool) -> Vec<FieldRef> {
     E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 
-/// The type of a decoded message.
 pub fn decoded_type<E: MessageFormat>(text_keys: bool) -> DataType {
     match E::CLASS {
         Class::Headers => headers_type::<E::Headers>(text_keys),
@@ -91,7 +88,6 @@ pub fn decoded_type<E: MessageFormat>(text_keys: bool) -> DataType {
     }
 }
 
-/// The fields of one error.
 pub fn error_fields() -> Fields {
     vec![
         nullable("code", DataType::Utf8),
@@ -104,7 +100,6 @@ pub fn error_fields() -> Fields {
     .into()
 }
 
-/// The fields of one loss.
 pub fn loss_fields() -> Fields {
     vec![
         nullable("code", DataType::Utf8),

@@ -20,7 +20,7 @@ use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
-use crate::report::{Fast, OnLoss, Report, Stop};
+use crate::report::{Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
@@ -263,7 +263,7 @@ impl<'a> SelectSink<'a> {
 }
 
 impl<'a> Sink<'a> for SelectSink<'a> {
-    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
+    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
         for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
             slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
         }
@@ -311,7 +311,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
         for slot in &mut self.slots {
             slot.end_row(headers, self.dialect, self.order, report)?;
         }
@@ -372,13 +372,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    fn end_row<R: Report>(
-        &mut self,
-        headers: Presence,
-        dialect: Dialect,
-        order: ByteOrder,
-        report: &mut R,
-    ) -> Result<(), Stop> {
+    fn end_row<R: Report>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, report: &mut R) -> Result {
         let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
@@ -404,13 +398,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<R: Report>(
-        &mut self,
-        headers: Presence,
-        dialect: Dialect,
-        order: ByteOrder,
-        report: &mut R,
-    ) -> Result<(), Stop> {
+    fn end_list<R: Report>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, report: &mut R) -> Result {
         if headers == Presence::Broken {
             self.push_null();
             return Ok(());

@@ -119,13 +119,5 @@ pub fn quoted(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ddl_quotes_names_that_need_it() {
-        assert_eq!(quoted("tenant"), "tenant");
-        assert_eq!(quoted("señal-📦"), "`señal-📦`");
-        assert_eq!(quoted("a`b"), "`a``b`");
-    }
-}
+#[path = "../../tests/rust/units/arrow_types.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 //! └──────────────────────────────────────┴────────┴───────────┴───────────────┘
 //! ```
 //!
-//! Differences from the reference implementation: bytes after the last member are refused, where Java ignores them.
+//! Differences from the reference implementation: bytes after the last member are rejected, where Java ignores them.
 
 use std::io::{ErrorKind, Write};
 

@@ -74,7 +74,6 @@ pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
-/// The header of a frame.
 struct Frame {
     flags: u8,
     max_block_len: usize,

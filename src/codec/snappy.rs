@@ -12,7 +12,7 @@
 //!
 //! Neither has a checksum, and xerial's framing has no end mark: truncation between two blocks is not detected.
 //!
-//! Differences from the reference implementation: framed streams written one after the other are refused.
+//! Differences from the reference implementation: framed streams written one after the other are rejected.
 
 use super::{Codec, CodecError, Output, TRUNCATED, take};
 

@@ -56,7 +56,7 @@ pub struct Rules {
     pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
     pub drops: bool,
-    /// Leaves rows without a list to the exact routine, which refuses them.
+    /// Leaves rows without a list to the exact routine, which rejects them.
     pub refuses_nulls: bool,
     /// The most bytes that the headers of a row may take.
     pub max_bytes: usize,
@@ -106,7 +106,6 @@ pub unsafe trait Frame: 'static {
     const WRITES: bool = false;
     /// Values have types.
     const TYPED: bool = false;
-    /// Keys have types.
     const TYPED_KEYS: bool = false;
     /// The fewest bytes of a header.
     const MIN_LEN: usize = 1;
@@ -124,8 +123,8 @@ pub unsafe trait Frame: 'static {
         None
     }
 
-    /// Hands the header at `at` to `take`, and returns where the next one begins; `None` if it is not a regular header inside
-    /// the row, or if `take` refuses it.
+    /// Passes the header at `at` to `visitor`, and returns where the next one begins; `None` if it is not a regular header inside
+    /// the row, or if `visitor` rejects it.
     ///
     /// # Safety
     ///
@@ -443,9 +442,7 @@ fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
 
 /// A layout with types.
 pub trait Types: 'static {
-    /// Keys have types; otherwise they are text.
     const TYPED_KEYS: bool;
-    /// What the codes mean.
     const CODES: TypeCodes;
 }
 
@@ -474,7 +471,7 @@ impl<T: Types> Typed<T> {
     }
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and hands over
+// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
     const READS: bool = true;
@@ -539,7 +536,6 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 }
 
-/// The type of keys that are text.
 const TEXT: ValueType = ValueType::Named(Scalar::String);
 
 impl<T: Types> Typed<T> {

@@ -31,7 +31,6 @@ pub struct Wanted {
     pub place: usize,
 }
 
-/// All requested keys.
 pub struct Keys {
     /// By hash: the entry to begin with, counted from 1.
     table: [u16; 256],

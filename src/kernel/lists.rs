@@ -24,7 +24,6 @@ pub struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Whether it has a bit for each of this many places.
     fn covers(self, places: usize) -> bool {
         self.offset.checked_add(places).is_some_and(|bits| bits.div_ceil(8) <= self.bytes.len())
     }
@@ -180,7 +179,7 @@ impl<'a> Lists<'a> {
         self.columns.key_types.is_some() || self.has_types()
     }
 
-    /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
+    /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
     /// that `visit` rejects. `F` specifies whether keys and values may have types.
     #[inline(always)]
     pub(super) fn each<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {

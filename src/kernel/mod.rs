@@ -44,7 +44,6 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::ptr::NonNull;
 
-/// Rows of a block.
 pub const ROWS: usize = 64;
 
 /// Bytes of a block, unless one row has more.

@@ -89,7 +89,6 @@ pub fn append(values: &[Value<'_>], seen: Seen, out: &mut Runs) -> u64 {
 /// A value of a key of which every value is requested.
 #[derive(Clone, Copy)]
 pub struct Hit<'a> {
-    /// The row in the block.
     pub row: usize,
     /// The caller's number of the key.
     pub place: usize,
@@ -148,7 +147,6 @@ pub(super) trait RowVisitor<'a> {
     /// `COPY`, and at least `COPY`.
     unsafe fn header(&mut self, row: usize, header: Header) -> bool;
 
-    /// The row ends.
     fn end(&mut self) -> bool {
         true
     }
@@ -243,7 +241,7 @@ fn select_block<'a, F: Frame>(
     scan_block::<F, _>(block, most, scratch, &mut Select::<F>::new(keys, hits))
 }
 
-/// Hands the headers of rows to `visit`, up to the first row that is not readable or that `visit` refuses; returns how many
+/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how many
 /// rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
 #[inline(always)]
 pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(

@@ -11,7 +11,6 @@ use crate::traits::Carries;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-/// Why a character is not a string.
 pub const HALF_PAIR: &str = "half of a surrogate pair is no character";
 
 /// A loss of a header, which is left out.

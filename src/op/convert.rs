@@ -10,7 +10,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::report::{Either, Exact, Fast, Report, Stop};
+use crate::report::{Either, Exact, Fast, Report, Result};
 use crate::traits::{
     BatchFormat, Class, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Role,
     Sealed, Sink, WriteOptions, parse_message,
@@ -23,7 +23,6 @@ pub trait Reader: Send + Sync {
 
     fn fields(&self) -> &'static [Field];
 
-    /// The byte order of typed values.
     fn order(&self) -> ByteOrder;
 
     fn keys(&self) -> KeyForm;
@@ -34,7 +33,7 @@ pub trait Reader: Send + Sync {
         options: ReadOptions,
         report: Either<'_>,
         out: &mut MessageSink<'a>,
-    ) -> Result<Presence, Stop>;
+    ) -> Result<Presence>;
 
     /// The kernels' layout of a message that is headers and nothing else.
     fn layout(&self) -> Option<TypeId>;
@@ -65,7 +64,7 @@ impl<E: MessageFormat> Reader for Reads<E> {
         options: ReadOptions,
         report: Either<'_>,
         out: &mut MessageSink<'a>,
-    ) -> Result<Presence, Stop> {
+    ) -> Result<Presence> {
         match report {
             Either::Fast(report) => parse_message::<E, Fast, _>(data, options, report, out),
             Either::Exact(report) => parse_message::<E, Exact, _>(data, options, report, out),
@@ -77,12 +76,10 @@ impl<E: MessageFormat> Reader for Reads<E> {
     }
 }
 
-/// The reader of a format.
 pub fn reader<E: MessageFormat>() -> Box<dyn Reader> {
     Box::new(Reads::<E>(PhantomData))
 }
 
-/// The reader of a format that is known by name.
 pub struct ReaderOf;
 
 impl Visitor for ReaderOf {
@@ -102,7 +99,6 @@ pub fn not_one_by_one(format: &str) -> Error {
     Error::Value(format!("{format} is a batch: convert its messages one by one"))
 }
 
-/// The answer of convert to such a format as its target.
 pub fn no_target(format: &str) -> Error {
     Error::Value(format!("{format} is a batch and no target"))
 }
@@ -110,14 +106,14 @@ pub fn no_target(format: &str) -> Error {
 /// Fields of two headers formats: only headers.
 const BLOCKS: usize = 2;
 
-/// Hands a gathered message to a writer: its headers, then its fields as the target has them.
+/// Passes a gathered message to a writer: its headers, then its fields as the target has them.
 pub fn hand_over<'a, R: Report, S: Sink<'a>>(
     message: &mut MessageSink<'a>,
     from: &[Field],
     to: &[Field],
     report: &mut R,
     sink: &mut S,
-) -> Result<(), Stop> {
+) -> Result {
     for header in message.headers.drain(..) {
         report.enter_header(Some(header.index));
         report.name_header(&header.key);
@@ -136,7 +132,7 @@ fn map_fields<'a, R: Report>(
     values: &[FieldValue<'a>],
     to: &[Field],
     report: &mut R,
-) -> Result<Vec<FieldValue<'a>>, Stop> {
+) -> Result<Vec<FieldValue<'a>>> {
     let no_headers = |field: &&Field| field.role != Role::Headers;
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
     let sources: Vec<&Field> = from.iter().filter(no_headers).collect();
@@ -190,7 +186,7 @@ fn carried<'a, R: Report>(
     target: &Field,
     value: FieldValue<'a>,
     report: &mut R,
-) -> Result<FieldValue<'a>, Stop> {
+) -> Result<FieldValue<'a>> {
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
     if target.of == FieldType::Natural && number < 0 {

@@ -21,9 +21,7 @@ use crate::value_type::{Scalar, ValueType};
 /// Where the headers of a writer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// The byte order of typed values.
     pub order: ByteOrder,
-    /// The form of their keys.
     pub keys: KeyForm,
     /// Encode or convert: an invalid value is the caller's error in one and a loss in the other.
     pub direction: Direction,
@@ -37,11 +35,9 @@ impl Origin {
 /// The type option that restores the type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeHint {
-    /// The written key.
     pub key: WantedKey,
     /// The value of the option.
     pub value_type: String,
-    /// The type was lost.
     pub lost: bool,
 }
 
@@ -66,7 +62,7 @@ pub struct Writer<'a, E> {
 }
 
 impl<'a, E: MessageFormat> Writer<'a, E> {
-    /// Refuses options that make no sense for the format.
+    /// Rejects options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         if !E::Headers::IS_TARGET {
             return Err(Error::Value(format!(

@@ -324,7 +324,6 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     })
 }
 
-/// The options of a writer.
 pub fn write_options(
     on_loss: &str,
     types: Option<TypesArgument>,
@@ -370,7 +369,6 @@ impl MessageArgument {
         Ok(MessageArgument { headers, fields: Vec::new() })
     }
 
-    /// A dict of the fields of a message.
     pub fn from_dict(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
         let given = message.cast::<PyDict>()?;
         let mut made = MessageArgument::default();

@@ -160,7 +160,6 @@ pub trait Work: Send + Sync {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
 }
 
-/// An operation on a format.
 pub struct Of<V>(pub V, pub Format);
 
 impl<V: Operation + Send + Sync> Work for Of<V> {

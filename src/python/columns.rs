@@ -43,7 +43,6 @@ pub struct Options {
     read: ReadOptions,
     write: WriteOptions,
     on_error: OnError,
-    /// The name of the column of errors; `None` for [`ERROR_COLUMN`].
     error_column: Option<String>,
     dialect: Dialect,
     views: bool,
@@ -109,7 +108,6 @@ impl Options {
         Ok(options)
     }
 
-    /// What an operation does to a column of a format.
     fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
         let Options { read, on_error, dialect, views, .. } = *self;
         let (wants, write) = (self.wants.clone(), self.write.clone());

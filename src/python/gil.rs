@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use super::errors::{internal_error, to_exception};
 use crate::error::Error;
 
-/// Runs work of the core without the GIL.
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
     catch_panic(|| py.detach(work))?.map_err(|error| to_exception(py, error))
 }

@@ -84,7 +84,6 @@ impl<'py> Maker<'py> {
         Maker { py, recent: Recent::take(), order }
     }
 
-    /// A `letterhead.Header`.
     #[inline]
     pub fn header(&mut self, header: &Header<'_>) -> PyResult<Bound<'py, PyAny>> {
         let Maker { py, recent, order } = self;
@@ -166,13 +165,11 @@ pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder)
     }
 }
 
-/// A `letterhead.Value` of bits that came in a message.
 fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), PyBytes::new(py, bits)))
 }
 
-/// A requested key.
 pub fn wanted_object<'py>(py: Python<'py>, key: &WantedKey) -> PyResult<Bound<'py, PyAny>> {
     match key {
         WantedKey::Text(text) => text.into_bound_py_any(py),

@@ -63,7 +63,6 @@ pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(row).collect()
 }
 
-/// The names of the types that `select` reads values as.
 #[pyfunction]
 pub fn select_types() -> Vec<&'static str> {
     Scalar::ALL.iter().map(|scalar| scalar.name()).collect()

@@ -43,7 +43,6 @@ use crate::value::ByteOrder::Little;
 
 pub struct IggyBatch;
 
-/// One message of a batch.
 pub struct Frame;
 
 const HEADER_LEN: usize = 256;

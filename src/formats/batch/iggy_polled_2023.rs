@@ -29,7 +29,6 @@ use crate::value::ByteOrder::Little;
 
 pub struct IggyPolled2023;
 
-/// One message as polled.
 pub struct PolledMessage;
 
 const STATES: [(u8, &str); 4] = [(1, "available"), (10, "unavailable"), (20, "poisoned"), (30, "marked_for_deletion")];

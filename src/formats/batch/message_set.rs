@@ -31,7 +31,7 @@ pub trait SetLayout {
     fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
 }
 
-/// Hands over the message in a frame, or those of the set in it.
+/// Passes on the message in a frame, or those of the set in it.
 pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
     frame: Framed<'a>,
     limits: Limits,
@@ -93,7 +93,7 @@ pub fn bad_compression<R: Report>(error: CodecError, at: usize, report: &mut R) 
     report.fatal(code, Some(at), || error.to_string())
 }
 
-/// Hands over the messages of a compressed one.
+/// Passes on the messages of a compressed one.
 fn expand<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,

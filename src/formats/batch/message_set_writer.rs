@@ -33,7 +33,6 @@ fn timestamp_of(fields: &[FieldValue<'_>]) -> i64 {
     number_or(fields[TIMESTAMP], -1)
 }
 
-/// A message set that is being written.
 pub struct MessageSetBuilder<L> {
     codec: Codec,
     common: Common,

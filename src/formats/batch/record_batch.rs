@@ -46,7 +46,6 @@ use crate::varint;
 
 pub struct RecordBatch;
 
-/// One record of a batch.
 pub struct Record;
 
 pub const MAGIC: i8 = 2;
@@ -209,7 +208,7 @@ fn decompressed<R: Report>(
         .map_err(|error| bad_compression(error, records.at(), report))
 }
 
-/// Hands over the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
+/// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
 fn read_records<'a, R: Collecting, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,

@@ -35,7 +35,6 @@ impl Common {
     }
 }
 
-/// A record batch that is being written.
 pub struct RecordBatchBuilder {
     codec: Codec,
     common: Common,

@@ -141,7 +141,6 @@ fn describe(value: &[u8]) -> String {
     }
 }
 
-/// A typed value for a person.
 fn describe_typed(value_type: ValueType, value: &[u8], order: ByteOrder) -> String {
     match (value_type.width(), text_of(value_type, &bits_of(value_type, value, order))) {
         (Some(_), Some(text)) => text,

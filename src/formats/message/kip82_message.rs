@@ -72,7 +72,6 @@ layouts! {
     Wrapped "kip82-message-wrapper" "kip82-messages-wrapper" "KIP-82 alternative, value message wrapper" "kip82-wrapper", true, Kip82Int;
 }
 
-/// A message in one of the layouts.
 pub struct Kip82Message<L>(PhantomData<L>);
 
 /// The message format of the drafts.
@@ -124,7 +123,6 @@ impl<L: Layout> MessageFormat for Kip82Message<L> {
     }
 }
 
-/// Opens the message in a frame.
 pub fn open_message<'a, L: Layout, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
     let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), report)?;
     if head.magic != MAGIC {

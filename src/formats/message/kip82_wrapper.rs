@@ -66,7 +66,6 @@ pub(super) fn open_wrapper<'a, R: Report>(
     Ok((headers, value))
 }
 
-/// Writes a wrapper.
 pub(super) fn seal_wrapper<R: Report>(
     value: FieldValue<'_>,
     headers: &[Header<'_>],

@@ -59,7 +59,6 @@ pub struct Message<'a> {
     pub value_at: Option<usize>,
 }
 
-/// Opens a message of format 0 or 1.
 pub fn open_message<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
     Head::open(frame, None, report)?.finish(report, open_body)
 }

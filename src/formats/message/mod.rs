@@ -14,7 +14,6 @@ use crate::report::{Report, Result};
 use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
 
-/// The number in a field, or `null`.
 pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
     match field {
         FieldValue::Int64(number) => number,
@@ -22,7 +21,6 @@ pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
     }
 }
 
-/// The bytes in a field, unless it is null.
 pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
     if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
 }
