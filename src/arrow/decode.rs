@@ -88,43 +88,22 @@ enum ValueColumn {
     Views(Views, ViewInput),
 }
 
+/// One body for both.
+macro_rules! match_values {
+    ($column:expr, $values:ident => $body:expr) => {
+        match $column {
+            ValueColumn::Runs($values) => $body,
+            ValueColumn::Views($values, _) => $body,
+        }
+    };
+}
+
 impl ValueColumn {
-    #[inline]
-    fn push(&mut self, value: &[u8]) {
-        match self {
-            ValueColumn::Runs(runs) => runs.push(value),
-            ValueColumn::Views(views, _) => views.push(value),
-        }
-    }
-
-    #[inline]
-    fn push_reversed(&mut self, value: &[u8]) {
-        match self {
-            ValueColumn::Runs(runs) => runs.push_reversed(value),
-            ValueColumn::Views(views, _) => views.push_reversed(value),
-        }
-    }
-
-    fn truncate(&mut self, count: usize) {
-        match self {
-            ValueColumn::Runs(runs) => runs.truncate(count),
-            ValueColumn::Views(views, _) => views.truncate(count),
-        }
-    }
-
     fn extend(&mut self, other: &ValueColumn, seen: Seen) {
         match (self, other) {
             (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, seen),
             (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, seen),
             _ => unreachable!("values of one output have one form"),
-        }
-    }
-
-    #[inline]
-    fn byte_len(&self) -> usize {
-        match self {
-            ValueColumn::Runs(runs) => runs.byte_len(),
-            ValueColumn::Views(views, _) => views.byte_len(),
         }
     }
 
@@ -241,14 +220,9 @@ impl<E: MessageFormat> ListSink<E> {
             Keys::Int(_) => return 0,
         };
         let (types, has_value, ends) = (self.types.as_mut(), &mut self.has_value, &mut self.lists);
-        let done = match &mut self.values {
-            ValueColumn::Runs(values) => {
-                decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
-            }
-            ValueColumn::Views(values, _) => {
-                decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
-            }
-        };
+        let done = match_values!(&mut self.values, values => {
+            decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+        });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
             self.has_message.push(row.is_some());
@@ -314,7 +288,7 @@ impl<E: MessageFormat> ListSink<E> {
         if let Some(types) = &mut self.types {
             types.truncate(self.mark.headers);
         }
-        self.values.truncate(self.mark.headers);
+        match_values!(&mut self.values, values => values.truncate(self.mark.headers));
         self.has_value.truncate(self.mark.headers);
     }
 
@@ -355,9 +329,9 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
         let value = header.value.unwrap_or_default();
         // A typed value is its bits, most significant byte first, whichever format it came from.
         if E::Headers::ORDER == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
-            self.values.push_reversed(value);
+            match_values!(&mut self.values, values => values.push_reversed(value));
         } else {
-            self.values.push(value);
+            match_values!(&mut self.values, values => values.push(value));
         }
         self.has_value.push(header.value.is_some());
         Ok(())
@@ -449,8 +423,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     fn max_offset(&self) -> usize {
         let fields = max_field_bytes(&self.fields);
         let (types, keys) = self.keys.byte_len();
+        let values = match_values!(&self.values, values => values.byte_len());
         let types = self.types.as_ref().map_or(0, Runs::byte_len).max(types);
-        keys.max(types).max(self.values.byte_len()).max(self.keys.count()).max(fields)
+        keys.max(types).max(values).max(self.keys.count()).max(fields)
     }
 
     fn keeps_parts(&self) -> bool {

@@ -1,12 +1,13 @@
 //! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a row
 //! without either.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::builder::{ArrayBuilder, BooleanBufferBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::Fields;
+use arrow_schema::{DataType, Fields};
 
 use super::schema;
 use crate::error::{ErrorDetail, Loss};
@@ -19,19 +20,17 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Appends rows without errors and losses to the requested columns.
     pub fn push_whole(&mut self, rows: usize, errors: bool, losses: bool) {
         if errors {
             self.errors.push_whole(rows);
         }
         if losses {
-            (0..rows).for_each(|_| self.losses.push(&[]));
+            self.losses.push_whole(rows);
         }
     }
 
     pub fn would_pass(&self, errors: &[ErrorDetail], losses: &[Loss], max_offset: usize) -> bool {
-        let losses: usize = losses.iter().map(loss_text_len).sum();
-        self.errors.would_pass(errors, max_offset) || self.losses.rows.text_len + losses > max_offset
+        self.errors.would_pass(errors, max_offset) || self.losses.would_pass(losses, max_offset)
     }
 
     /// Appends the findings of another run over the rows after these.
@@ -40,45 +39,137 @@ impl Findings {
         self.losses.extend(other.losses);
     }
 
-    /// What `would_pass` compares with an offset.
+    /// At least the bytes of each text column.
     pub fn text_len(&self) -> usize {
-        self.errors.text_len().max(self.losses.rows.text_len)
+        self.errors.text_len.max(self.losses.text_len)
     }
 }
 
-/// Where the lists of the rows end, and which rows have one.
-struct ListEnds {
+pub type ErrorColumn = Details<ErrorDetail>;
+pub type LossColumn = Details<Loss>;
+
+/// An error or a loss as a struct of `FIELDS`: texts, one index of a header (int32), at most one byte offset (int64).
+pub trait Detail {
+    const FIELDS: fn() -> Fields;
+
+    /// The fields of text in their order.
+    fn texts(&self) -> [Option<&str>; TEXTS];
+
+    fn header(&self) -> Option<usize>;
+
+    fn byte(&self) -> Option<usize> {
+        None
+    }
+}
+
+/// The most fields of text.
+const TEXTS: usize = 5;
+
+/// `code, message, byte_offset, header, key, column`
+impl Detail for ErrorDetail {
+    const FIELDS: fn() -> Fields = schema::error_fields;
+
+    fn texts(&self) -> [Option<&str>; TEXTS] {
+        [Some(self.code.name()), Some(&self.message), self.key.as_deref(), self.column.as_deref(), None]
+    }
+
+    fn header(&self) -> Option<usize> {
+        self.header
+    }
+
+    fn byte(&self) -> Option<usize> {
+        self.byte
+    }
+}
+
+/// `code, message, header, key, type, written`
+impl Detail for Loss {
+    const FIELDS: fn() -> Fields = schema::loss_fields;
+
+    fn texts(&self) -> [Option<&str>; TEXTS] {
+        [Some(self.code.name()), Some(&self.message), self.key.as_deref(), self.value_type.as_deref(), self.written]
+    }
+
+    fn header(&self) -> Option<usize> {
+        self.header
+    }
+}
+
+/// A growing column of lists of structs.
+pub struct Details<D> {
     offsets: Vec<i32>,
     valid: BooleanBufferBuilder,
     text_len: usize,
+    texts: [StringBuilder; TEXTS],
+    bytes: Int64Builder,
+    headers: Int32Builder,
+    of: PhantomData<fn(D)>,
 }
 
-impl Default for ListEnds {
+impl<D> Default for Details<D> {
     fn default() -> Self {
-        ListEnds { offsets: vec![0], valid: BooleanBufferBuilder::new(0), text_len: 0 }
+        Details {
+            offsets: vec![0],
+            valid: BooleanBufferBuilder::new(0),
+            text_len: 0,
+            texts: Default::default(),
+            bytes: Int64Builder::default(),
+            headers: Int32Builder::default(),
+            of: PhantomData,
+        }
     }
 }
 
-impl ListEnds {
-    #[inline]
-    fn end_row(&mut self, elements: usize, valid: bool) {
-        self.offsets.push(elements as i32);
-        self.valid.append(valid);
+impl<D: Detail> Details<D> {
+    /// Whether these would take a column past an offset.
+    pub fn would_pass(&self, details: &[D], max_offset: usize) -> bool {
+        self.text_len + details.iter().map(text_len).sum::<usize>() > max_offset
     }
 
-    fn end_whole(&mut self, elements: usize, rows: usize) {
-        self.offsets.resize(self.offsets.len() + rows, elements as i32);
+    #[inline]
+    pub fn push(&mut self, details: &[D]) {
+        for detail in details {
+            self.text_len += text_len(detail);
+            for (texts, text) in self.texts.iter_mut().zip(detail.texts()) {
+                texts.append_option(text);
+            }
+            self.bytes.append_option(detail.byte().map(|byte| byte as i64));
+            self.headers.append_option(detail.header().and_then(|header| i32::try_from(header).ok()));
+        }
+        self.offsets.push(self.headers.len() as i32);
+        self.valid.append(!details.is_empty());
+    }
+
+    /// Appends rows without details.
+    pub fn push_whole(&mut self, rows: usize) {
+        self.offsets.resize(self.offsets.len() + rows, self.headers.len() as i32);
         self.valid.append_n(rows, false);
     }
 
-    fn extend(&mut self, other: &ListEnds, elements: usize) {
-        self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements as i32));
+    fn extend(&mut self, mut other: Self) {
+        let elements = self.headers.len() as i32;
+        self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements));
         self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
         self.text_len += other.text_len;
+        for (texts, others) in self.texts.iter_mut().zip(&mut other.texts) {
+            let appended = texts.append_array(&others.finish());
+            appended.expect("the caller has compared the bytes of both with the largest offset");
+        }
+        self.bytes.append_array(&other.bytes.finish());
+        self.headers.append_array(&other.headers.finish());
     }
 
-    fn finish(mut self, fields: Fields, columns: Vec<ArrayRef>) -> ArrayRef {
-        let structs = StructArray::new(fields, columns, None);
+    pub fn finish(mut self) -> ArrayRef {
+        let fields = D::FIELDS();
+        let mut texts = self.texts.iter_mut();
+        let columns = fields.iter().map(|field| -> ArrayRef {
+            match field.data_type() {
+                DataType::Int64 => Arc::new(self.bytes.finish()),
+                DataType::Int32 => Arc::new(self.headers.finish()),
+                _ => Arc::new(texts.next().map(StringBuilder::finish).expect("no struct has more texts")),
+            }
+        });
+        let structs = StructArray::new(fields.clone(), columns.collect(), None);
         let element = schema::nullable("element", structs.data_type().clone());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
         let valid = NullBuffer::new(self.valid.finish());
@@ -86,145 +177,7 @@ impl ListEnds {
     }
 }
 
-/// `list<struct<code, message, byte_offset, header, key, column>>`
-#[derive(Default)]
-pub struct ErrorColumn {
-    rows: ListEnds,
-    codes: StringBuilder,
-    messages: StringBuilder,
-    bytes: Int64Builder,
-    headers: Int32Builder,
-    keys: StringBuilder,
-    columns: StringBuilder,
-}
-
-impl ErrorColumn {
-    pub fn would_pass(&self, errors: &[ErrorDetail], max_offset: usize) -> bool {
-        self.rows.text_len + errors.iter().map(error_text_len).sum::<usize>() > max_offset
-    }
-
-    /// At least the bytes of each text column.
-    pub fn text_len(&self) -> usize {
-        self.rows.text_len
-    }
-
-    #[inline]
-    pub fn push(&mut self, errors: &[ErrorDetail]) {
-        for error in errors {
-            self.push_error(error);
-        }
-        self.rows.end_row(self.codes.len(), !errors.is_empty());
-    }
-
-    pub fn push_whole(&mut self, rows: usize) {
-        self.rows.end_whole(self.codes.len(), rows);
-    }
-
-    fn extend(&mut self, mut other: ErrorColumn) {
-        self.rows.extend(&other.rows, self.codes.len());
-        append(&mut self.codes, &mut other.codes);
-        append(&mut self.messages, &mut other.messages);
-        self.bytes.append_array(&other.bytes.finish());
-        self.headers.append_array(&other.headers.finish());
-        append(&mut self.keys, &mut other.keys);
-        append(&mut self.columns, &mut other.columns);
-    }
-
-    fn push_error(&mut self, error: &ErrorDetail) {
-        self.rows.text_len += error_text_len(error);
-        self.codes.append_value(error.code.name());
-        self.messages.append_value(&error.message);
-        self.bytes.append_option(error.byte.map(|byte| byte as i64));
-        self.headers.append_option(index(error.header));
-        self.keys.append_option(error.key.as_deref());
-        self.columns.append_option(error.column.as_deref());
-    }
-
-    pub fn finish(mut self) -> ArrayRef {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.codes.finish()),
-            Arc::new(self.messages.finish()),
-            Arc::new(self.bytes.finish()),
-            Arc::new(self.headers.finish()),
-            Arc::new(self.keys.finish()),
-            Arc::new(self.columns.finish()),
-        ];
-        self.rows.finish(schema::error_fields(), columns)
-    }
-}
-
-/// `list<struct<code, message, header, key, type, written>>`
-#[derive(Default)]
-pub struct LossColumn {
-    rows: ListEnds,
-    codes: StringBuilder,
-    messages: StringBuilder,
-    headers: Int32Builder,
-    keys: StringBuilder,
-    types: StringBuilder,
-    written: StringBuilder,
-}
-
-impl LossColumn {
-    #[inline]
-    pub fn push(&mut self, losses: &[Loss]) {
-        for loss in losses {
-            self.push_loss(loss);
-        }
-        self.rows.end_row(self.codes.len(), !losses.is_empty());
-    }
-
-    fn extend(&mut self, mut other: LossColumn) {
-        self.rows.extend(&other.rows, self.codes.len());
-        append(&mut self.codes, &mut other.codes);
-        append(&mut self.messages, &mut other.messages);
-        self.headers.append_array(&other.headers.finish());
-        append(&mut self.keys, &mut other.keys);
-        append(&mut self.types, &mut other.types);
-        append(&mut self.written, &mut other.written);
-    }
-
-    fn push_loss(&mut self, loss: &Loss) {
-        self.rows.text_len += loss_text_len(loss);
-        self.codes.append_value(loss.code.name());
-        self.messages.append_value(&loss.message);
-        self.headers.append_option(index(loss.header));
-        self.keys.append_option(loss.key.as_deref());
-        self.types.append_option(loss.value_type.as_deref());
-        self.written.append_option(loss.written);
-    }
-
-    pub fn finish(mut self) -> ArrayRef {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.codes.finish()),
-            Arc::new(self.messages.finish()),
-            Arc::new(self.headers.finish()),
-            Arc::new(self.keys.finish()),
-            Arc::new(self.types.finish()),
-            Arc::new(self.written.finish()),
-        ];
-        self.rows.finish(schema::loss_fields(), columns)
-    }
-}
-
-fn append(texts: &mut StringBuilder, others: &mut StringBuilder) {
-    texts.append_array(&others.finish()).expect("the caller has compared the bytes of both with the largest offset");
-}
-
-fn index(header: Option<usize>) -> Option<i32> {
-    header.and_then(|header| i32::try_from(header).ok())
-}
-
-/// An upper bound of the bytes that an error adds to any one text column.
-fn error_text_len(error: &ErrorDetail) -> usize {
-    longest([Some(&error.message), error.key.as_ref(), error.column.as_ref()])
-}
-
-/// An upper bound of what a loss adds to any one text column.
-fn loss_text_len(loss: &Loss) -> usize {
-    longest([Some(&loss.message), loss.key.as_ref(), loss.value_type.as_ref()])
-}
-
-fn longest(texts: [Option<&String>; 3]) -> usize {
-    texts.into_iter().flatten().map(String::len).max().unwrap_or(0).max(1)
+/// The bytes that a detail adds to any one column of text at most.
+fn text_len(detail: &impl Detail) -> usize {
+    detail.texts().into_iter().flatten().map(str::len).max().unwrap_or(0)
 }

@@ -12,6 +12,13 @@ use arrow_schema::DataType;
 use crate::cursor::Cursor;
 use crate::kernel::{self, ROWS};
 
+/// One body for the arrays of several layouts.
+macro_rules! match_layout {
+    ($value:expr, $of:ident::{$($layout:ident),*}, $array:ident => $body:expr) => {
+        match $value { $($of::$layout($array) => $body),* }
+    };
+}
+
 #[derive(Clone, Copy)]
 pub enum Bytes<'a> {
     Small(&'a BinaryArray),
@@ -30,29 +37,17 @@ impl<'a> Bytes<'a> {
     }
 
     pub fn row_count(self) -> usize {
-        match self {
-            Bytes::Small(array) => array.len(),
-            Bytes::Large(array) => array.len(),
-            Bytes::View(array) => array.len(),
-        }
+        match_layout!(self, Bytes::{Small, Large, View}, array => array.len())
     }
 
-    #[inline(always)] // Asked for every value of a list.
+    #[inline(always)] // Called for every value of a list.
     pub fn get(self, row: usize) -> Option<&'a [u8]> {
-        match self {
-            Bytes::Small(array) => array.is_valid(row).then(|| array.value(row)),
-            Bytes::Large(array) => array.is_valid(row).then(|| array.value(row)),
-            Bytes::View(array) => array.is_valid(row).then(|| array.value(row)),
-        }
+        match_layout!(self, Bytes::{Small, Large, View}, array => array.is_valid(row).then(|| array.value(row)))
     }
 
     #[inline]
     pub fn is_null(self, row: usize) -> bool {
-        match self {
-            Bytes::Small(array) => array.is_null(row),
-            Bytes::Large(array) => array.is_null(row),
-            Bytes::View(array) => array.is_null(row),
-        }
+        match_layout!(self, Bytes::{Small, Large, View}, array => array.is_null(row))
     }
 
     /// A cursor over a value that is not null.
@@ -132,13 +127,9 @@ impl<'a> Texts<'a> {
         }
     }
 
-    #[inline(always)] // Asked for every key of a list.
+    #[inline(always)] // Called for every key of a list.
     pub fn get(self, row: usize) -> Option<&'a str> {
-        match self {
-            Texts::Small(array) => array.is_valid(row).then(|| array.value(row)),
-            Texts::Large(array) => array.is_valid(row).then(|| array.value(row)),
-            Texts::View(array) => array.is_valid(row).then(|| array.value(row)),
-        }
+        match_layout!(self, Texts::{Small, Large, View}, array => array.is_valid(row).then(|| array.value(row)))
     }
 }
 
@@ -158,17 +149,11 @@ impl<'a> Lists<'a> {
     }
 
     pub fn row_count(self) -> usize {
-        match self {
-            Lists::Small(array) => array.len(),
-            Lists::Large(array) => array.len(),
-        }
+        match_layout!(self, Lists::{Small, Large}, array => array.len())
     }
 
     pub fn elements(self) -> Option<&'a StructArray> {
-        let values: &'a ArrayRef = match self {
-            Lists::Small(array) => array.values(),
-            Lists::Large(array) => array.values(),
-        };
+        let values: &'a ArrayRef = match_layout!(self, Lists::{Small, Large}, array => array.values());
         values.as_struct_opt()
     }
 
@@ -177,10 +162,7 @@ impl<'a> Lists<'a> {
         fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
             offsets[0].as_usize()..offsets[offsets.len() - 1].as_usize()
         }
-        match self {
-            Lists::Small(array) => ends(array.value_offsets()),
-            Lists::Large(array) => ends(array.value_offsets()),
-        }
+        match_layout!(self, Lists::{Small, Large}, array => ends(array.value_offsets()))
     }
 
     /// Fills a block with at most 64 of these rows, and returns how many were added.
@@ -189,24 +171,14 @@ impl<'a> Lists<'a> {
         let is_null =
             |nulls: &NullBuffer| rows.clone().rev().fold(0, |bits, row| bits << 1 | u64::from(nulls.is_null(row)));
         let nulls = |nulls: Option<&NullBuffer>| nulls.map_or(0, is_null);
-        match self {
-            Lists::Small(array) => {
-                block
-                    .fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
-            }
-            Lists::Large(array) => {
-                block
-                    .fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
-            }
-        }
+        match_layout!(self, Lists::{Small, Large}, array => {
+            block.fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
+        })
     }
 
     /// The elements of a row; `None` where the list is null.
-    #[inline(always)] // Asked for every row.
+    #[inline(always)] // Called for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {
-        match self {
-            Lists::Small(array) => array.is_valid(row).then(|| run(array.value_offsets(), row)),
-            Lists::Large(array) => array.is_valid(row).then(|| run(array.value_offsets(), row)),
-        }
+        match_layout!(self, Lists::{Small, Large}, array => array.is_valid(row).then(|| run(array.value_offsets(), row)))
     }
 }

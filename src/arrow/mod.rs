@@ -29,7 +29,7 @@ use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
 use crate::op::batch_needs_messages;
-use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
+use crate::op::convert::{Reader, no_target, not_one_by_one};
 use crate::op::write::Origin;
 use crate::report::OnLoss;
 use crate::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, WriteOptions};
@@ -228,7 +228,7 @@ impl Operation for Convert {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let messages = binary_column::<E>(input.column)?;
-        self.target.visit(ConvertInto { operation: self, messages, source: reader::<E>(), input })
+        self.target.visit(ConvertInto { operation: self, messages, source: Reader::new::<E>(), input })
     }
 
     fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
@@ -244,7 +244,7 @@ impl Operation for Convert {
 struct ConvertInto<'a> {
     operation: &'a Convert,
     messages: Bytes<'a>,
-    source: Box<dyn Reader>,
+    source: Reader,
     input: Input<'a>,
 }
 
@@ -256,9 +256,9 @@ impl Visitor for ConvertInto<'_> {
         let plan = Plan {
             target: Some(E::NAME),
             on_loss: operation.write.on_loss,
-            ..input.plan(source.name(), Direction::Decode, operation.on_error)
+            ..input.plan(source.name, Direction::Decode, operation.on_error)
         };
-        let origin = Origin { order: source.order(), keys: source.keys(), direction: Direction::Convert };
+        let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
         let rows =
             ConvertedRows::<<E::Headers as HeadersFormat>::Frame>::new(messages, operation.read, source, E::FIELDS);
         write_rows::<E, _>(&rows, input, &plan, operation.write.clone(), origin)

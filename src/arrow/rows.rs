@@ -207,13 +207,13 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
 pub struct ConvertedRows<'a, F> {
     messages: Bytes<'a>,
     options: ReadOptions,
-    source: Box<dyn Reader>,
+    source: Reader,
     target: &'static [Field],
     frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ConvertedRows<'a, F> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
+    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader, target: &'static [Field]) -> Self {
         ConvertedRows { messages, options, source, target, frame: PhantomData }
     }
 
@@ -239,7 +239,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
 
     fn block(&self) -> Self::Block {
         let typed = [TypeId::of::<Typed<Iggy>>(), TypeId::of::<Typed<Iggy2023>>()];
-        let has_kernel = self.source.layout().is_some_and(|of| {
+        let has_kernel = self.source.layout.is_some_and(|of| {
             of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
         });
         let is_simple = F::WRITES && has_kernel && !self.options.lenient;
@@ -265,7 +265,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             }
             block.push(Some(span), len);
         }
-        match self.source.layout() {
+        match self.source.layout {
             Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, seen, sink),
             Some(of) if of == TypeId::of::<Typed<Iggy>>() => self.convert::<Typed<Iggy>, S>(block, room, seen, sink),
             Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
@@ -296,8 +296,8 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
     ) -> Result<Presence> {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         message.clear();
-        let presence = self.source.gather(data, self.options, report.either(), message)?;
-        hand_over(message, self.source.fields(), self.target, report, sink)?;
+        let presence = (self.source.gather)(data, self.options, report.either(), message)?;
+        hand_over(message, self.source.fields, self.target, report, sink)?;
         Ok(presence)
     }
 }

@@ -2,7 +2,6 @@
 //! are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
 use std::any::TypeId;
-use std::marker::PhantomData;
 
 use super::values::MessageSink;
 use super::write::{Origin, TypeHint, Writer};
@@ -17,76 +16,45 @@ use crate::traits::{
 };
 use crate::value::ByteOrder;
 
-/// A format that is read, whichever it is: conversion is not compiled for every pair.
-pub trait Reader: Send + Sync {
-    fn name(&self) -> &'static str;
-
-    fn fields(&self) -> &'static [Field];
-
-    fn order(&self) -> ByteOrder;
-
-    fn keys(&self) -> KeyForm;
-
-    fn gather<'a>(
-        &self,
-        data: Cursor<'a>,
-        options: ReadOptions,
-        report: Either<'_>,
-        out: &mut MessageSink<'a>,
-    ) -> Result<Presence>;
-
+/// A format that is read, as a value: conversion is not compiled for every pair of formats.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    pub name: &'static str,
+    pub fields: &'static [Field],
+    /// The byte order of typed values.
+    pub order: ByteOrder,
+    pub keys: KeyForm,
     /// The kernels' layout of a message that is headers and nothing else.
-    fn layout(&self) -> Option<TypeId>;
+    pub layout: Option<TypeId>,
+    pub gather: Gather,
 }
 
-struct Reads<E>(PhantomData<fn() -> E>);
+/// Parses a message into a sink.
+type Gather = for<'a> fn(Cursor<'a>, ReadOptions, Either<'_>, &mut MessageSink<'a>) -> Result<Presence>;
 
-impl<E: MessageFormat> Reader for Reads<E> {
-    fn name(&self) -> &'static str {
-        E::NAME
-    }
-
-    fn fields(&self) -> &'static [Field] {
-        E::FIELDS
-    }
-
-    fn order(&self) -> ByteOrder {
-        E::Headers::ORDER
-    }
-
-    fn keys(&self) -> KeyForm {
-        E::Headers::KEYS
-    }
-
-    fn gather<'a>(
-        &self,
-        data: Cursor<'a>,
-        options: ReadOptions,
-        report: Either<'_>,
-        out: &mut MessageSink<'a>,
-    ) -> Result<Presence> {
-        match report {
-            Either::Fast(report) => parse_message::<E, Fast, _>(data, options, report, out),
-            Either::Exact(report) => parse_message::<E, Exact, _>(data, options, report, out),
+impl Reader {
+    pub fn new<E: MessageFormat>() -> Reader {
+        Reader {
+            name: E::NAME,
+            fields: E::FIELDS,
+            order: E::Headers::ORDER,
+            keys: E::Headers::KEYS,
+            layout: (E::CLASS == Class::Headers).then(TypeId::of::<<E::Headers as HeadersFormat>::Frame>),
+            gather: |data, options, report, out| match report {
+                Either::Fast(report) => parse_message::<E, Fast, _>(data, options, report, out),
+                Either::Exact(report) => parse_message::<E, Exact, _>(data, options, report, out),
+            },
         }
     }
-
-    fn layout(&self) -> Option<TypeId> {
-        (E::CLASS == Class::Headers).then(TypeId::of::<<E::Headers as HeadersFormat>::Frame>)
-    }
-}
-
-pub fn reader<E: MessageFormat>() -> Box<dyn Reader> {
-    Box::new(Reads::<E>(PhantomData))
 }
 
 pub struct ReaderOf;
 
 impl Visitor for ReaderOf {
-    type Out = Result<Box<dyn Reader>, Error>;
+    type Out = Result<Reader, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        Ok(reader::<E>())
+        Ok(Reader::new::<E>())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -232,12 +200,12 @@ pub fn convert_message(
     write: WriteOptions,
 ) -> Result<Converted, Error> {
     let reader = source.visit(ReaderOf)?;
-    target.visit(WriteInto { data, reader: reader.as_ref(), read, write })
+    target.visit(WriteInto { data, reader, read, write })
 }
 
 struct WriteInto<'a> {
     data: &'a [u8],
-    reader: &'a dyn Reader,
+    reader: Reader,
     read: ReadOptions,
     write: WriteOptions,
 }
@@ -248,14 +216,14 @@ impl Visitor for WriteInto<'_> {
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let WriteInto { data, reader, read, write } = self;
         let on_loss = write.on_loss;
-        let origin = Origin { order: reader.order(), keys: reader.keys(), direction: Direction::Convert };
+        let origin = Origin { order: reader.order, keys: reader.keys, direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
         let mut report = Exact::new(on_loss);
         let mut message = MessageSink::default();
-        let gathered = reader.gather(Cursor::new(data), read, Either::Exact(&mut report), &mut message);
-        let presence = report.ended(gathered, Direction::Decode, reader.name())?;
+        let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut report), &mut message);
+        let presence = report.ended(gathered, Direction::Decode, reader.name)?;
         let mut data = Vec::new();
-        let sealed = hand_over(&mut message, reader.fields(), E::FIELDS, &mut report, &mut writer)
+        let sealed = hand_over(&mut message, reader.fields, E::FIELDS, &mut report, &mut writer)
             .and_then(|()| writer.seal(presence, &mut report, &mut data));
         let sealed = report.ended(sealed, Direction::Encode, E::NAME)?;
         report.refuse_losses(E::NAME)?;
