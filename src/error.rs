@@ -83,6 +83,11 @@ impl ErrorDetail {
     pub fn of_message(code: Code, message: impl Into<String>) -> ErrorDetail {
         ErrorDetail { code, message: message.into(), byte: None, header: None, key: None, column: None }
     }
+
+    /// Adds the format, and the row if there are several messages.
+    pub fn located(self, direction: Direction, format: &'static str, row: Option<usize>) -> Error {
+        Error::Headers(direction, Box::new(Located { format, row, error: self }))
+    }
 }
 
 /// Something of a message that its target cannot carry.
@@ -163,10 +168,10 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error, in a row of several messages.
-    pub fn in_row(mut self, row: usize) -> Error {
+    /// The same error in a row of several messages, or of a single message.
+    pub fn in_row(mut self, row: Option<usize>) -> Error {
         if let Error::Headers(_, located) = &mut self {
-            located.row = Some(row);
+            located.row = row;
         }
         self
     }

@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use crate::error::{Code, Error, ErrorDetail, counted};
+use crate::error::{Code, Direction, Error, ErrorDetail, counted};
 use crate::report::{Exact, Report, Result, Stop};
 
 macro_rules! limits {
@@ -86,10 +86,10 @@ impl Limits {
     }
 
     /// The same check without a parse.
-    pub fn message_too_large(&self, len: usize) -> Option<ErrorDetail> {
+    pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
         let mut report = Exact::default();
-        self.check_message_bytes(len, &mut report).err()?;
-        report.errors.pop()
+        let checked = self.check_message_bytes(len, &mut report);
+        report.ended(checked, Direction::Decode, format)
     }
 
     /// Rejects a number of headers that is announced at a place.

@@ -4,7 +4,7 @@
 //! which alone makes errors: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three
 //! are monomorphised, so that the fast one does no work for the others.
 
-use crate::error::{Code, Direction, Error, ErrorDetail, Located, Loss};
+use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
 
 /// Parsing has to end here. The report holds the reason.
@@ -130,7 +130,7 @@ impl Exact {
         match (self.errors.drain(..).next(), parsed) {
             (None, Ok(value)) => Ok(value),
             (None, Err(Stop)) => Err(no_reason(format)),
-            (Some(error), _) => Err(Error::Headers(direction, Box::new(Located { format, row: None, error }))),
+            (Some(error), _) => Err(error.located(direction, format, None)),
         }
     }
 
@@ -138,8 +138,7 @@ impl Exact {
     pub fn refuse_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {
             (OnLoss::Raise, Some(loss)) => {
-                let located = Located { format, row: None, error: loss.clone().into() };
-                Err(Error::Headers(Direction::Convert, Box::new(located)))
+                Err(ErrorDetail::from(loss.clone()).located(Direction::Convert, format, None))
             }
             _ => Ok(()),
         }

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
 use super::errors::ErrorColumn;
-use super::run::OnError;
+use super::run::{OnError, too_large};
 use super::schema;
 use super::select::{SelectSink, Want};
 use super::sink::RowSink;
@@ -16,7 +16,7 @@ use super::validate::Nothing;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
-use crate::error::{Code, Direction, Error, ErrorDetail, Located, unknown_name};
+use crate::error::{Direction, Error, ErrorDetail, unknown_name};
 use crate::header::Header;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
@@ -118,15 +118,11 @@ impl Operation for Messages {
                 each.batch(batch);
             }
             if let Some(error) = each.failed.take() {
-                let located = Located { format: B::NAME, row: Some(each.row), error };
-                return Err(Error::Headers(Direction::Decode, Box::new(located)));
+                return Err(error.located(Direction::Decode, B::NAME, Some(each.row)));
             }
             if each.full {
                 if row == input.from {
-                    let error =
-                        ErrorDetail::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
-                    let located = Located { format: B::NAME, row: Some(each.row), error };
-                    return Err(Error::Headers(Direction::Decode, Box::new(located)));
+                    return Err(too_large(Direction::Decode, B::NAME, each.row));
                 }
                 until = row;
                 break;

@@ -6,7 +6,7 @@ use super::errors::Findings;
 use super::rows::Rows;
 use super::sink::RowSink;
 use super::threads;
-use crate::error::{Code, Direction, Error, ErrorDetail, Located, Loss};
+use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Seen;
 use crate::report::{Exact, Fast, OnLoss, Report, Stop, no_reason};
@@ -139,7 +139,11 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             let (errors, losses) = found.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
             if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
                 sink.abort_row();
-                return if *row == self.from { Err(too_large(plan, *row)) } else { Ok(false) };
+                if *row > self.from {
+                    return Ok(false);
+                }
+                let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
+                return Err(too_large(direction, plan.format, plan.rows_before + *row));
             }
             if plan.on_error == OnError::Column {
                 findings.errors.push(errors);
@@ -200,22 +204,19 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
         Some(_) if parsed > 0 => Err(Stop),
         _ => sink.end_row(headers, &mut exact),
     };
-    let fail = |direction, format, error: ErrorDetail| {
-        let row = Some(plan.rows_before + row);
-        Err(Error::Headers(direction, Box::new(Located { format, row, error })))
-    };
+    let row = plan.rows_before + row;
     let Some(first) = exact.errors.first() else {
         let format = plan.target.unwrap_or(plan.format);
         if parse.is_err() || ended.is_err() {
             return Err(no_reason(format));
         }
-        exact.refuse_losses(format).map_err(|error| error.in_row(plan.rows_before + row))?;
+        exact.refuse_losses(format).map_err(|error| error.in_row(Some(row)))?;
         return Ok(Some(Box::new((Vec::new(), exact.losses))));
     };
     match plan.on_error {
         OnError::Raise => match plan.target {
-            Some(target) if parsed == 0 => fail(Direction::Encode, target, first.clone()),
-            _ => fail(plan.direction, plan.format, first.clone()),
+            Some(target) if parsed == 0 => Err(first.clone().located(Direction::Encode, target, Some(row))),
+            _ => Err(first.clone().located(plan.direction, plan.format, Some(row))),
         },
         OnError::Null if exact.broken || !sink.keeps_parts() => {
             sink.abort_row();
@@ -234,8 +235,7 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
     }
 }
 
-fn too_large(plan: &Plan, row: usize) -> Error {
+pub fn too_large(direction: Direction, format: &'static str, row: usize) -> Error {
     let error = ErrorDetail::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
-    let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
-    Error::Headers(direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), error }))
+    error.located(direction, format, Some(row))
 }

@@ -1,7 +1,7 @@
 //! Encodes messages as one batch.
 
 use crate::codec::Codec;
-use crate::error::{Direction, Error, ErrorDetail, Located};
+use crate::error::{Direction, Error, ErrorDetail};
 use crate::format::Visitor;
 use crate::formats::batch::Builder;
 use crate::op::write::EncodeMessage;
@@ -18,13 +18,12 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
     let Some(first) = messages.first() else {
         return Err(Error::Value(format!("{name} needs at least one message")));
     };
-    let refused =
-        |error: ErrorDetail| Error::Headers(Direction::Encode, Box::new(Located { format: name, row: None, error }));
+    let refused = |error: ErrorDetail| error.located(Direction::Encode, name, None);
     let mut batch = B::new(&first.fields, codec).map_err(refused)?;
     for (row, mut message) in messages.into_iter().enumerate() {
         let placed = batch.place(&mut message.fields).map_err(refused);
         let bytes = placed.and_then(|()| message.visit::<<B::Batch as BatchFormat>::Message>());
-        batch.push(&bytes.map_err(|error| error.in_row(row))?.unwrap_or_default());
+        batch.push(&bytes.map_err(|error| error.in_row(Some(row)))?.unwrap_or_default());
     }
     batch.finish().map_err(refused)
 }

@@ -9,10 +9,9 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
-use super::errors::to_exception;
 use crate::encoding::Encoding;
-use crate::error::{Code, Direction, Error, ErrorDetail, Located, unknown_name};
-use crate::format::Info;
+use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
+use crate::format::{Format, Info};
 use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::limits::Limits;
 use crate::report::OnLoss;
@@ -161,7 +160,7 @@ fn pair_tuple(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> 
     let (key, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
     let key = if let Ok(text) = key.cast::<PyString>() {
         let text = PyBackedStr::try_from(text.to_owned());
-        KeyArgument::Text(text.map_err(|_| half_pair(key.py(), index, format))?)
+        KeyArgument::Text(text.map_err(|_| half_pair(index, format))?)
     } else if key.is_instance_of::<PyInt>() {
         KeyArgument::Int(key.extract()?)
     } else {
@@ -185,11 +184,11 @@ fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes
 }
 
 #[cold]
-fn half_pair(py: Python<'_>, index: usize, format: &'static str) -> PyErr {
+fn half_pair(index: usize, format: &'static str) -> PyErr {
     let message = "a key with half of a surrogate pair has no UTF-8 form".into();
     let error =
         ErrorDetail { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
-    to_exception(py, Error::Headers(Direction::Encode, Box::new(Located { format, row: None, error })))
+    error.located(Direction::Encode, format, None).into()
 }
 
 /// The option `types`: a word, or pairs of a key and the type of its values.
@@ -252,8 +251,8 @@ pub mod argument {
     }
 
     arguments! {
-        format: text -> &'a str
-        target: text -> &'a str
+        format: known_format -> Format
+        target: known_format -> Format
         errors: text -> &'a str
         error_column: text -> &'a str
         on_loss: text -> &'a str
@@ -269,6 +268,10 @@ pub mod argument {
 
     fn text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
         given.cast::<PyString>().map_err(|_| refused(given, name, "str"))?.to_str()
+    }
+
+    fn known_format(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Format> {
+        Ok(Format::named(text(given, name)?)?)
     }
 
     fn flag(given: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
@@ -295,10 +298,9 @@ pub fn read_options(
     py: Python<'_>,
     lenient: bool,
     strict_types: bool,
-    text_keys: bool,
     limits: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ReadOptions> {
-    Ok(ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits)? })
+    Ok(ReadOptions { lenient, strict_types, text_keys: false, limits: limits_or_default(py, limits)? })
 }
 
 /// The limits; unset ones are those of the process.
@@ -306,7 +308,7 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     // Read once: reading a message costs less than reading a variable of the environment.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
     let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
-    let of_process = of_process.clone().map_err(|error| to_exception(py, error))?;
+    let of_process = of_process.clone()?;
     let Some(limits) = limits else { return Ok(of_process) };
     let limit = |name, otherwise: usize| match limits.getattr_opt(name)? {
         Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),

@@ -17,7 +17,7 @@ use super::gil::without_gil;
 use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Apply, Input, Operation, Output, TypeOf};
-use crate::error::{Code, Direction, Error, ErrorDetail, Located};
+use crate::error::{Code, Direction, Error, ErrorDetail};
 use crate::format::Format;
 
 /// An Arrow array for any library that imports one.
@@ -220,8 +220,7 @@ impl Shared {
             Code::TooLarge,
             "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
         );
-        let located = Located { format: self.work.name(), row: Some(output.until), error };
-        Err(Error::Headers(self.work.direction(), Box::new(located)))
+        Err(error.located(self.work.direction(), self.work.name(), Some(output.until)))
     }
 }
 

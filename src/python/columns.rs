@@ -11,7 +11,6 @@ use pyo3::types::{PyBool, PyDict};
 
 use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
 use super::capsule::{self, Of, Schema, Work};
-use super::errors::to_exception;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::{MAX_OFFSET, OnError};
@@ -76,7 +75,7 @@ impl Options {
         for (name, value) in given.into_iter().flatten() {
             let name: String = name.extract()?;
             match name.as_str() {
-                "errors" => options.on_error = raised(py, on_error(argument::errors(&value)?))?,
+                "errors" => options.on_error = on_error(argument::errors(&value)?)?,
                 "error_column" => {
                     let name = argument::error_column(&value)?;
                     options.error_column = (name != ERROR_COLUMN).then(|| name.to_owned());
@@ -89,12 +88,12 @@ impl Options {
                 "types" => types = value.extract::<Option<TypesArgument>>()?,
                 "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
                 "canonical" => canonical = argument::canonical(&value)?,
-                "dialect" => options.dialect = raised(py, dialect_named(argument::dialect(&value)?))?,
+                "dialect" => options.dialect = dialect_named(argument::dialect(&value)?)?,
                 "views" => options.views = argument::views(&value)?,
                 "threads" => options.threads = threads(&value)?,
-                "columns" => options.wants = raised(py, wants(value.extract()?))?,
+                "columns" => options.wants = wants(value.extract()?)?,
                 "fields" => options.fields = value.extract()?,
-                "target" => options.target = Some(raised(py, Format::named(argument::target(&value)?))?),
+                "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
                 _ => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
             }
@@ -104,7 +103,7 @@ impl Options {
         }
         options.read =
             ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits.as_ref())? };
-        options.write = raised(py, write_options(&on_loss, types, &null_headers, canonical))?;
+        options.write = write_options(&on_loss, types, &null_headers, canonical)?;
         Ok(options)
     }
 
@@ -191,10 +190,6 @@ fn threads(given: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
-fn raised<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
-    result.map_err(|error| to_exception(py, error))
-}
-
 /// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages` with
 /// `fields` and `columns`, or `validate`.
 #[pyfunction]
@@ -203,10 +198,9 @@ pub fn apply<'py>(
     py: Python<'py>,
     operation: &str,
     column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = raised(py, Format::named(format))?;
     let options = Options::of(py, options)?;
     capsule::apply(py, column, options.work(operation, format)?, &options)
 }
@@ -221,7 +215,7 @@ pub fn amqp_column<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let options = Options::of(py, options)?;
-    let of = raised(py, Type::parse(&format!("{of}:amqp")))?;
+    let of = Type::parse(&format!("{of}:amqp"))?;
     let work = ReadAmqp { of, dialect: options.dialect, on_error: options.on_error };
     capsule::apply(py, column, Box::new(work), &options)
 }
@@ -232,10 +226,9 @@ pub fn amqp_column<'py>(
 pub fn schema(
     py: Python<'_>,
     operation: &str,
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Schema> {
-    let format = raised(py, Format::named(format))?;
     let work = Options::of(py, options)?.work(operation, format)?;
-    Ok(Schema { of: raised(py, work.output_type())? })
+    Ok(Schema { of: work.output_type()? })
 }

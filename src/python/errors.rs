@@ -6,12 +6,16 @@ use pyo3::types::PyDict;
 
 use crate::error::{Direction, Error, ErrorDetail, Located, Loss};
 
-pub fn to_exception(py: Python<'_>, error: Error) -> PyErr {
-    match error {
-        Error::Type(text) => PyTypeError::new_err(text),
-        Error::Value(text) => PyValueError::new_err(text),
-        Error::Internal(text) => internal_error(&text),
-        Error::Headers(direction, located) => header_error(py, direction, *located).unwrap_or_else(|failure| failure),
+impl From<Error> for PyErr {
+    fn from(error: Error) -> PyErr {
+        match error {
+            Error::Type(text) => PyTypeError::new_err(text),
+            Error::Value(text) => PyValueError::new_err(text),
+            Error::Internal(text) => internal_error(&text),
+            Error::Headers(direction, located) => {
+                Python::attach(|py| header_error(py, direction, *located)).unwrap_or_else(|failure| failure)
+            }
+        }
     }
 }
 

@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 
-use super::errors::{internal_error, to_exception};
+use super::errors::internal_error;
 use crate::error::Error;
 
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
-    catch_panic(|| py.detach(work))?.map_err(|error| to_exception(py, error))
+    Ok(catch_panic(|| py.detach(work))??)
 }
 
 /// Runs work of the core on a message of this many bytes; for few of them, releasing the GIL would cost more.
@@ -18,7 +18,7 @@ pub fn without_gil_if_long<T: Send>(
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     const LONG: usize = 1 << 16;
-    if size >= LONG { without_gil(py, work) } else { catch_panic(work)?.map_err(|error| to_exception(py, error)) }
+    if size >= LONG { without_gil(py, work) } else { Ok(catch_panic(work)??) }
 }
 
 /// Runs work of the core that creates Python objects.

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arguments::{MessageArgument, TypesArgument, argument, named, write_options};
-use super::errors::to_exception;
 use super::gil::{catch_panic, without_gil_if_long};
 use crate::codec::Codec;
 use crate::error::Error;
@@ -44,16 +43,14 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
 pub fn batch<'py>(
     py: Python<'py>,
     messages: Vec<Bound<'py, PyAny>>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let or_raise = |error| to_exception(py, error);
-    let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec))).map_err(or_raise)?;
-    let options = write_options(on_loss, types, null_headers, false).map_err(or_raise)?;
-    let format = Format::named(format).map_err(or_raise)?;
+    let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
+    let options = write_options(on_loss, types, null_headers, false)?;
     let info = format.info();
     let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::from_dict(dict, info);
     let given = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;

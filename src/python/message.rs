@@ -8,14 +8,14 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::arguments::{MessageArgument, TextHeaders, TypesArgument, argument, read_options, write_options};
 use super::columns::{Spec, wants};
-use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple, to_exception};
+use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
 use super::objects::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
-use crate::error::{Direction, Error, Located};
+use crate::error::Error;
 use crate::format::{Format, Info};
 use crate::header::Header;
 use crate::op::convert::convert_message;
@@ -25,23 +25,18 @@ use crate::op::values::{CountSink, DecodeMessage, ReadMessage};
 use crate::op::write::{EncodeMessage, TypeHint};
 use crate::traits::{Class, FieldValue, ReadOptions};
 
-fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
-    Format::named(format).map_err(|error| to_exception(py, error))
-}
-
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 #[pyfunction]
 #[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(
     py: Python<'py>,
     data: Bound<'py, PyBytes>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = named(py, format)?;
-    let options = read_options(py, lenient, strict_types, false, limits)?;
+    let options = read_options(py, lenient, strict_types, limits)?;
     let info = format.info();
     let bytes = data.as_bytes();
     if info.class == Class::Headers {
@@ -61,7 +56,7 @@ pub fn decode<'py>(
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
@@ -101,8 +96,7 @@ pub fn messages<'py>(
         }
     }
 
-    let format = named(py, format)?;
-    let options = read_options(py, lenient, strict_types, false, limits)?;
+    let options = read_options(py, lenient, strict_types, limits)?;
     let mut take = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
     let done = catch_panic(|| format.visit(ReadMessages { data: data, options, take: &mut take }));
@@ -110,8 +104,8 @@ pub fn messages<'py>(
         return Err(error);
     }
     match done? {
-        Err(Error::Value(text)) => Err(to_exception(py, Error::Value(text))),
-        ended => Ok((take.list, ended.err().map(|error| to_exception(py, error)))),
+        Err(Error::Value(text)) => Err(Error::Value(text).into()),
+        ended => Ok((take.list, ended.err().map(PyErr::from))),
     }
 }
 
@@ -121,14 +115,13 @@ pub fn messages<'py>(
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let format = named(py, format)?;
-    let options = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
+    let options = write_options(on_loss, types, null_headers, canonical)?;
     let info = format.info();
     let text_headers = if info.class == Class::Headers { TextHeaders::of(message)? } else { None };
     if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
@@ -159,8 +152,8 @@ pub fn encode<'py>(
 pub fn convert<'py>(
     py: Python<'py>,
     data: &[u8],
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    #[pyo3(from_py_with = argument::target)] target: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
+    #[pyo3(from_py_with = argument::target)] target: Format,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     types: Option<TypesArgument>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
@@ -169,9 +162,8 @@ pub fn convert<'py>(
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<ConvertedTuple<'py>> {
-    let (format, target) = (named(py, format)?, named(py, target)?);
-    let write = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
-    let read = read_options(py, lenient, strict_types, false, limits)?;
+    let write = write_options(on_loss, types, null_headers, canonical)?;
+    let read = read_options(py, lenient, strict_types, limits)?;
     let made = without_gil(py, || convert_message(data, format, target, read, write))?;
     let losses = made.losses.into_iter().map(loss_tuple).collect();
     let back = |back: TypeHint| Ok((wanted_object(py, &back.key)?, back.value_type, back.lost));
@@ -191,23 +183,20 @@ type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<Typ
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     columns: Vec<Spec>,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let format = named(py, format)?;
-    let wants = wants(columns).map_err(|error| to_exception(py, error))?;
-    let options = read_options(py, lenient, strict_types, false, limits)?;
+    let wants = wants(columns)?;
+    let options = read_options(py, lenient, strict_types, limits)?;
     let operation = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
-    if let Some(error) = options.limits.message_too_large(data.len()) {
-        // Before it is copied.
-        let located = Located { format: format.info().name, row: None, error };
-        return Err(to_exception(py, Error::Headers(Direction::Decode, Box::new(located))));
-    }
+    // Before the message is copied.
+    options.limits.check_size(data.len(), format.info().name)?;
     let data = BinaryArray::from_vec(vec![data]);
-    let made = without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(without_row))?;
+    let made =
+        without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(|error| error.in_row(None)))?;
     let row = PyDict::new(py);
     let columns = made.column.as_struct();
     for (name, column) in columns.column_names().iter().zip(columns.columns()) {
@@ -216,29 +205,18 @@ pub fn select<'py>(
     Ok(row)
 }
 
-/// One message has no rows to count.
-fn without_row(error: Error) -> Error {
-    match error {
-        Error::Headers(direction, mut located) => {
-            located.row = None;
-            Error::Headers(direction, located)
-        }
-        other => other,
-    }
-}
-
 /// Everything that is wrong with a message.
 #[pyfunction]
 #[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None))]
 pub fn validate<'py>(
     py: Python<'py>,
     data: &[u8],
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vec<ErrorTuple>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, false, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, limits)?)?;
     Ok(found.errors.into_iter().map(error_tuple).collect())
 }
 
@@ -248,12 +226,12 @@ pub fn validate<'py>(
 pub fn inspect<'py>(
     py: Python<'py>,
     data: &[u8],
-    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, false, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, limits)?)?;
     let labels: Vec<_> =
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);
@@ -262,7 +240,6 @@ pub fn inspect<'py>(
     Ok(parts)
 }
 
-fn take_apart(py: Python<'_>, data: &[u8], format: &str, options: ReadOptions) -> PyResult<Inspection> {
-    let format = named(py, format)?;
-    without_gil(py, || Ok(format.visit(Inspect { data: data, options })))
+fn take_apart(py: Python<'_>, data: &[u8], format: Format, options: ReadOptions) -> PyResult<Inspection> {
+    without_gil(py, || Ok(format.visit(Inspect { data, options })))
 }

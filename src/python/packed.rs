@@ -5,10 +5,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
-use super::errors::to_exception;
 use super::gil::catch_panic;
 use super::objects::{Maker, value_object};
-use crate::error::Error;
 use crate::format::Format;
 use crate::header::Header;
 use crate::op::values::{LastSink, ReadMessage};
@@ -39,7 +37,7 @@ impl Packed {
 
     fn parse<'a, S: Sink<'a>>(&'a self, py: Python<'a>, fresh: impl Fn() -> S) -> PyResult<S> {
         let read = ReadMessage { data: self.data.as_bytes(py), options: self.options, fresh };
-        let (sink, _) = catch_panic(|| self.format.visit(read))?.map_err(|error: Error| to_exception(py, error))?;
+        let (sink, _) = catch_panic(|| self.format.visit(read))??;
         Ok(sink)
     }
 

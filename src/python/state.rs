@@ -4,9 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::arguments::{MessageArgument, TextHeaders};
-use super::errors::to_exception;
 use super::gil::catch_panic;
-use crate::error::{Direction, Error, Located};
+use crate::error::Error;
 use crate::format::Visitor;
 use crate::formats::message::streams::Streams;
 use crate::formats::message::streams_timestamped::StreamsTimestamped;
@@ -35,7 +34,7 @@ pub fn join_value<'py>(
             catch_panic(|| join(given.headers()?.unwrap_or_default(), timestamp, payload))
         }
     };
-    let made = made?.map_err(|error| to_exception(py, error))?;
+    let made = made??;
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
@@ -67,7 +66,7 @@ pub fn split_value<'py>(
     } else {
         catch_panic(|| split::<Streams>(value, limits))
     };
-    let split = split?.map_err(|error| to_exception(py, error))?;
+    let split = split??;
     Ok((PyBytes::new(py, split.payload), split.timestamp, split.start, split.end))
 }
 
@@ -82,9 +81,7 @@ struct Split<'a> {
 }
 
 fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
-    if let Some(error) = limits.message_too_large(value.len()) {
-        return Err(Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, error })));
-    }
+    limits.check_size(value.len(), E::NAME)?;
     let opened = open_message::<E>(value)?;
     let mut made = Split::default();
     if let Some(headers) = opened.headers {
