@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Code, counted};
 use crate::kernel::Span;
-use crate::report::{Report, Result, Stop};
+use crate::log::{Log, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -68,10 +68,10 @@ impl<'a> Cursor<'a> {
 
     /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
     #[inline(always)]
-    pub fn take<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<&'a [u8]> {
+    pub fn take<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         if len > self.remaining() {
             let (at, left) = (self.at(), self.remaining());
-            return Err(report.fatal(Code::Truncated, Some(at), || too_short(field, len, left)));
+            return Err(log.fatal(Code::Truncated, Some(at), || too_short(field, len, left)));
         }
         let bytes = &self.rest()[..len];
         self.at += len;
@@ -80,18 +80,18 @@ impl<'a> Cursor<'a> {
 
     /// As `take`, for bytes that are labelled with their number.
     #[inline]
-    pub fn bytes<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<&'a [u8]> {
+    pub fn bytes<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {
         let at = self.at();
-        let bytes = self.take(len, field, report)?;
-        report.label(at, self.at(), field, || counted(len, "byte"));
+        let bytes = self.take(len, field, log)?;
+        log.label(at, self.at(), field, || counted(len, "byte"));
         Ok(bytes)
     }
 
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
-    pub fn split<R: Report>(&mut self, len: usize, field: &'static str, report: &mut R) -> Result<Cursor<'a>> {
+    pub fn split<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Cursor<'a>> {
         let at = self.at;
-        self.take(len, field, report)?;
+        self.take(len, field, log)?;
         Ok(Cursor { at, end: at + len, ..*self })
     }
 
@@ -104,17 +104,17 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
     #[inline(always)]
-    pub fn varint<R: Report>(&mut self, field: &'static str, lenient: bool, report: &mut R) -> Result<i32> {
+    pub fn varint<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<i32> {
         let start = self.at();
         match varint::read_short(self.rest()) {
             Some((bits, len)) => {
                 self.at += len;
                 let value = varint::unzigzag(bits);
-                report.label(start, self.at(), field, || value.to_string());
+                log.label(start, self.at(), field, || value.to_string());
                 Ok(value)
             }
             None => {
-                let (value, len) = self.long_varint(field, lenient, report)?;
+                let (value, len) = self.long_varint(field, lenient, log)?;
                 self.at += len;
                 Ok(value)
             }
@@ -125,21 +125,21 @@ impl<'a> Cursor<'a> {
     /// for the whole parse.
     #[cold]
     #[inline(never)]
-    fn long_varint<R: Report>(self, field: &'static str, lenient: bool, report: &mut R) -> Result<(i32, usize)> {
+    fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {
         let start = self.at();
         match varint::read(self.rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
                 let value = varint::unzigzag(bits);
-                report.label(start, start + len, field, || value.to_string());
+                log.label(start, start + len, field, || value.to_string());
                 Ok((value, len))
             }
-            other => Err(bad_varint(&other, start, field, (32, "fifth"), report)),
+            other => Err(bad_varint(&other, start, field, (32, "fifth"), log)),
         }
     }
 
     /// A zig-zag varint of 64 bits.
     #[inline]
-    pub fn varlong<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<i64> {
+    pub fn varlong<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<i64> {
         let start = self.at();
         let read = match varint::read_short(self.rest()) {
             Some((bits, len)) => Varint::Read { bits: bits.into(), len, lost: false },
@@ -149,33 +149,33 @@ impl<'a> Cursor<'a> {
             Varint::Read { bits, len, lost: false } => {
                 self.at += len;
                 let value = varint::unzigzag_64(bits);
-                report.label(start, self.at(), field, || value.to_string());
+                log.label(start, self.at(), field, || value.to_string());
                 Ok(value)
             }
-            other => Err(bad_varint(&other, start, field, (64, "tenth"), report)),
+            other => Err(bad_varint(&other, start, field, (64, "tenth"), log)),
         }
     }
 
     /// A varint with the number of bytes that follow.
     #[inline(always)]
-    pub fn length<R: Report>(&mut self, field: &'static str, lenient: bool, report: &mut R) -> Result<usize> {
+    pub fn length<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<usize> {
         let start = self.at();
-        let value = self.varint(field, lenient, report)?;
-        usize::try_from(value).map_err(|_| negative(value, start, field, report))
+        let value = self.varint(field, lenient, log)?;
+        usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
 
     /// A varint with the number of bytes that follow, or -1 for null.
     #[inline(always)]
-    pub fn nullable_length<R: Report>(
+    pub fn nullable_length<R: Log>(
         &mut self,
         field: &'static str,
         lenient: bool,
-        report: &mut R,
+        log: &mut R,
     ) -> Result<Option<usize>> {
         let start = self.at();
-        match self.varint(field, lenient, report)? {
+        match self.varint(field, lenient, log)? {
             -1 => Ok(None),
-            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, report)),
+            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, log)),
         }
     }
 
@@ -186,66 +186,61 @@ impl<'a> Cursor<'a> {
 
     /// A number of fixed width.
     #[inline]
-    pub fn number<N: Number, R: Report>(&mut self, field: &'static str, order: ByteOrder, report: &mut R) -> Result<N> {
+    pub fn number<N: Number, R: Log>(&mut self, field: &'static str, order: ByteOrder, log: &mut R) -> Result<N> {
         let at = self.at();
-        let value = N::from_bytes(self.take(N::WIDTH, field, report)?, order);
-        report.label(at, self.at(), field, || value.to_string());
+        let value = N::from_bytes(self.take(N::WIDTH, field, log)?, order);
+        log.label(at, self.at(), field, || value.to_string());
         Ok(value)
     }
 
     /// As `number`, if what follows can be read without it: `None` and a reported error if it is missing.
-    pub fn number_or_error<N: Number, R: Report>(
+    pub fn number_or_error<N: Number, R: Log>(
         &mut self,
         field: &'static str,
         order: ByteOrder,
-        report: &mut R,
+        log: &mut R,
     ) -> Result<Option<N>> {
         let (at, left) = (self.at(), self.remaining());
         if left < N::WIDTH {
-            report.error(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
+            log.error(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
             return Ok(None);
         }
-        self.number(field, order, report).map(Some)
+        self.number(field, order, log).map(Some)
     }
 
     /// As `bytes`, where what comes after can be read without them.
-    pub fn take_or_error<R: Report>(
-        &mut self,
-        len: usize,
-        field: &'static str,
-        report: &mut R,
-    ) -> Result<Option<&'a [u8]>> {
+    pub fn take_or_error<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<Option<&'a [u8]>> {
         let (at, left) = (self.at(), self.remaining());
         if len > left {
-            report.error(Code::Truncated, Some(at), || too_short(field, len, left))?;
+            log.error(Code::Truncated, Some(at), || too_short(field, len, left))?;
             return Ok(None);
         }
-        self.bytes(len, field, report).map(Some)
+        self.bytes(len, field, log).map(Some)
     }
 
     /// A big-endian length of four bytes.
     #[inline]
-    pub fn length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<usize> {
+    pub fn length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<usize> {
         let start = self.at();
-        let value: i32 = self.number(field, ByteOrder::Big, report)?;
-        usize::try_from(value).map_err(|_| negative(value, start, field, report))
+        let value: i32 = self.number(field, ByteOrder::Big, log)?;
+        usize::try_from(value).map_err(|_| negative(value, start, field, log))
     }
 
     /// A big-endian length of four bytes, or -1 for null.
     #[inline]
-    pub fn nullable_length32<R: Report>(&mut self, field: &'static str, report: &mut R) -> Result<Option<usize>> {
+    pub fn nullable_length32<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<Option<usize>> {
         let start = self.at();
-        match self.number(field, ByteOrder::Big, report)? {
+        match self.number(field, ByteOrder::Big, log)? {
             -1 => Ok(None),
-            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, report)),
+            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, log)),
         }
     }
 
     /// Reports that bytes are left where none should be.
-    pub fn nothing_after<R: Report>(&self, last: &'static str, report: &mut R) -> Result {
+    pub fn nothing_after<R: Log>(&self, last: &'static str, log: &mut R) -> Result {
         match self.remaining() {
             0 => Ok(()),
-            left => report.error(Code::TrailingBytes, Some(self.at()), || {
+            left => log.error(Code::TrailingBytes, Some(self.at()), || {
                 format!("{} left after the {last}", counted(left, "byte"))
             }),
         }
@@ -280,27 +275,21 @@ macro_rules! numbers {
 numbers! { u8 i8 i16 i32 u32 i64 u64 u128 }
 
 #[cold]
-fn bad_varint<T, R: Report>(
-    found: &Varint<T>,
-    at: usize,
-    field: &str,
-    (width, last): (u32, &str),
-    report: &mut R,
-) -> Stop {
+fn bad_varint<T, R: Log>(found: &Varint<T>, at: usize, field: &str, (width, last): (u32, &str), log: &mut R) -> Stop {
     match found {
-        Varint::Read { .. } => report.fatal(Code::VarintLostBits, Some(at), || {
+        Varint::Read { .. } => log.fatal(Code::VarintLostBits, Some(at), || {
             format!("the varint of the {field} has bits that {width} bits cannot hold")
         }),
-        Varint::TooLong => report.fatal(Code::VarintTooLong, Some(at), || {
+        Varint::TooLong => log.fatal(Code::VarintTooLong, Some(at), || {
             format!("the varint of the {field} goes on after its {last} byte")
         }),
-        Varint::Truncated => report.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
+        Varint::Truncated => log.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
     }
 }
 
 #[cold]
-fn negative<R: Report>(value: i32, at: usize, field: &'static str, report: &mut R) -> Stop {
-    report.fatal(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
+fn negative<R: Log>(value: i32, at: usize, field: &'static str, log: &mut R) -> Stop {
+    log.fatal(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
 }
 
 fn too_short(field: &str, wanted: usize, left: usize) -> String {

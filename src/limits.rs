@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 use crate::error::{Code, Direction, Error, ErrorDetail, counted};
-use crate::report::{Exact, Report, Result, Stop};
+use crate::log::{Exact, Log, Result, Stop};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
@@ -76,40 +76,40 @@ impl Limit {
 impl Limits {
     /// Rejects a message for its size.
     #[inline(always)] // Once per row: one comparison beside parsing its headers.
-    pub fn check_message_bytes<R: Report>(&self, len: usize, report: &mut R) -> Result {
+    pub fn check_message_bytes<R: Log>(&self, len: usize, log: &mut R) -> Result {
         if len <= self.message_bytes {
             return Ok(());
         }
-        Err(too_many(report, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
+        Err(too_many(log, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
             format!("the input has {}, over", counted(len, "byte"))
         }))
     }
 
     /// The same check without a parse.
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
-        let mut report = Exact::default();
-        let checked = self.check_message_bytes(len, &mut report);
-        report.ended(checked, Direction::Decode, format)
+        let mut log = Exact::default();
+        let checked = self.check_message_bytes(len, &mut log);
+        log.ended(checked, Direction::Decode, format)
     }
 
     /// Rejects a number of headers that is announced at a place.
     #[inline(always)] // Once a row, as above.
-    pub fn check_count<R: Report>(&self, count: usize, at: usize, report: &mut R) -> Result {
+    pub fn check_count<R: Log>(&self, count: usize, at: usize, log: &mut R) -> Result {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(report, at, HEADERS, self.headers, || {
+        Err(too_many(log, at, HEADERS, self.headers, || {
             format!("the block announces {}, over", counted(count, "header"))
         }))
     }
 
     /// Rejects the header with this index where the number of headers is not announced.
     #[inline(always)] // Once per header: the index is known.
-    pub fn check_header<R: Report>(&self, index: usize, at: usize, report: &mut R) -> Result {
+    pub fn check_header<R: Log>(&self, index: usize, at: usize, log: &mut R) -> Result {
         if index < self.headers {
             return Ok(());
         }
-        Err(too_many(report, at, HEADERS, self.headers, || "the block has more headers than".into()))
+        Err(too_many(log, at, HEADERS, self.headers, || "the block has more headers than".into()))
     }
 
     /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.
@@ -136,6 +136,6 @@ impl Limits {
 }
 
 #[cold]
-fn too_many<R: Report>(report: &mut R, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
-    report.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
+fn too_many<R: Log>(log: &mut R, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
+    log.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
 }

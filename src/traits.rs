@@ -5,7 +5,7 @@
 //!   (a format's bytes, or a list column)      (a list, columns, bytes, a count)
 //! ```
 //!
-//! A parser is written once and runs with the reports of [`crate::report`].
+//! A parser is written once and runs with the logs of [`crate::log`].
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Frame;
 use crate::limits::Limits;
-use crate::report::{Exact, Labelled, OnLoss, Report, Result};
+use crate::log::{Exact, Labelled, Log, OnLoss, Result};
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -43,7 +43,7 @@ pub struct WriteOptions {
 
 /// A receiver of the headers of a message.
 pub trait Sink<'a> {
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result;
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result;
 
     /// The other fields of the message, in the order of the format's table; called before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
@@ -54,7 +54,7 @@ pub struct Discard;
 
 impl<'a> Sink<'a> for Discard {
     #[inline]
-    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
         Ok(())
     }
 }
@@ -118,18 +118,13 @@ pub trait HeadersFormat: 'static {
     const MAX_WRITTEN: usize = i32::MAX as usize;
 
     /// Passes every header between the cursor and its end to the sink.
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result;
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result;
 
     /// The length of these headers when written; rejects a total that `parse` would reject.
     ///
     /// The headers are those that [`crate::op::write::Writer`] let through: keys in the form of this format, values
     /// within `CARRIES`, a typed value as its bits, most significant byte first.
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize>;
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
@@ -240,6 +235,9 @@ pub enum Sealed {
     Null,
 }
 
+/// How the kernels find the headers of a message.
+pub type FrameOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Frame;
+
 /// A message format: headers and the fields around them. A format of headers alone is one without other fields.
 pub trait MessageFormat: Sized + 'static {
     const NAME: &'static str;
@@ -255,18 +253,18 @@ pub trait MessageFormat: Sized + 'static {
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
     /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has none.
-    fn open<'a, R: Report>(_: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        Err(report.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
+    fn open<'a, R: Log>(_: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        Err(log.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
 
     /// Writes fields and headers. Nothing is written on failure.
-    fn seal<R: Report>(_: Contents<'_>, report: &mut R, _: &mut Vec<u8>) -> Result<Sealed> {
-        Err(report.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
+    fn seal<R: Log>(_: Contents<'_>, log: &mut R, _: &mut Vec<u8>) -> Result<Sealed> {
+        Err(log.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
     }
 }
 
-/// A report that collects errors.
-pub trait Collecting: Report {
+/// A log that collects errors.
+pub trait Collect: Log {
     fn collected(&mut self) -> &mut Exact;
 
     /// Assigns errors to the next message of a batch from here on.
@@ -275,13 +273,13 @@ pub trait Collecting: Report {
     }
 }
 
-impl Collecting for Exact {
+impl Collect for Exact {
     fn collected(&mut self) -> &mut Exact {
         self
     }
 }
 
-impl Collecting for Labelled {
+impl Collect for Labelled {
     fn collected(&mut self) -> &mut Exact {
         &mut self.exact
     }
@@ -293,20 +291,15 @@ pub fn message_len(fields: &[FieldValue<'_>], headers: Option<Cursor<'_>>) -> us
     fields.iter().map(FieldValue::byte_len).sum::<usize>() + headers.map_or(0, |headers| headers.remaining())
 }
 
-/// A receiver of the messages of a batch. The report holds the errors of a message's frame when the message is passed on.
+/// A receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
 pub trait Messages<'a> {
     /// The same for messages of another lifetime.
     type Within<'b>: Messages<'b>;
 
-    fn message<R: Collecting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        headers: Option<Cursor<'a>>,
-        report: &mut R,
-    ) -> Result;
+    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result;
 
-    /// A message that broke, in a frame that continues after it: the report holds its errors.
-    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result;
+    /// A message that broke, in a frame that continues after it: the log holds its errors.
+    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result;
 
     /// Passes on messages in temporary bytes, which are dropped when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
@@ -323,10 +316,10 @@ pub trait BatchFormat {
     type Message: MessageFormat;
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
-    fn messages<'a, R: Collecting, V: Messages<'a>>(
+    fn messages<'a, R: Collect, V: Messages<'a>>(
         data: Cursor<'a>,
         options: ReadOptions,
-        report: &mut R,
+        log: &mut R,
         each: &mut V,
     ) -> Result;
 }
@@ -350,49 +343,45 @@ impl Class {
 
 /// Opens one message, unless it is too large.
 #[inline]
-pub fn open_checked<'a, E: MessageFormat, R: Report>(
-    data: Cursor<'a>,
-    options: ReadOptions,
-    report: &mut R,
-) -> Open<'a, E> {
-    options.limits.check_message_bytes(data.remaining(), report)?;
-    E::open(data, options, report)
+pub fn open_checked<'a, E: MessageFormat, R: Log>(data: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, E> {
+    options.limits.check_message_bytes(data.remaining(), log)?;
+    E::open(data, options, log)
 }
 
 /// Opens one message and parses its headers.
 #[inline]
-pub fn parse_message<'a, E: MessageFormat, R: Report, S: Sink<'a>>(
+pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,
-    report: &mut R,
+    log: &mut R,
     sink: &mut S,
 ) -> Result<Presence> {
-    let opened = open_checked::<E, R>(data, options, report)?;
+    let opened = open_checked::<E, R>(data, options, log)?;
     sink.fields(opened.fields.as_ref());
     match opened.headers {
         None => Ok(Presence::Absent),
         Some(cursor) => {
-            E::Headers::parse(cursor, options, report, sink)?;
+            E::Headers::parse(cursor, options, log, sink)?;
             Ok(Presence::Whole)
         }
     }
 }
 
-pub fn parse_batch<'a, B: BatchFormat, R: Collecting, V: Messages<'a>>(
+pub fn parse_batch<'a, B: BatchFormat, R: Collect, V: Messages<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,
-    report: &mut R,
+    log: &mut R,
     each: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
         // Errors of the data belong to its first message.
-        report.begin_message();
+        log.begin_message();
     }
-    options.limits.check_message_bytes(data.remaining(), report)?;
-    let parsed = B::messages(data, options, report, each);
-    if parsed.is_err() && !report.collected().over_limit {
+    options.limits.check_message_bytes(data.remaining(), log)?;
+    let parsed = B::messages(data, options, log, each);
+    if parsed.is_err() && !log.collected().over_limit {
         // A broken frame ends the parse without a call of `each`, and is a row like the messages before it.
-        options.limits.check_message(0, report.collected())?;
+        options.limits.check_message(0, log.collected())?;
     }
     parsed
 }

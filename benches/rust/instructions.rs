@@ -13,7 +13,7 @@ use arrow_array::ArrayRef;
 use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
-use letterhead::report::OnLoss;
+use letterhead::log::OnLoss;
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;

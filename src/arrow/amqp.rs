@@ -18,7 +18,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kernel::buffer::{Runs, Seen, Validity};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
@@ -119,11 +119,11 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     #[inline]
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        _report: &mut R,
+        _log: &mut R,
         sink: &mut S,
     ) -> Result<Presence> {
         if let Some(primitive) = self.0.get(row) {
@@ -146,7 +146,7 @@ struct ValueSink<'a> {
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
-    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
         Ok(())
     }
 
@@ -231,11 +231,11 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, _headers: Presence, report: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _headers: Presence, log: &mut R) -> Result {
         let value = match self.primitive.map(|primitive| self.of.read(primitive, self.dialect)) {
             Some(Ok(value)) => value,
             Some(Err(invalid)) => {
-                report.error(invalid.code, Some(invalid.within), || invalid.message)?;
+                log.error(invalid.code, Some(invalid.within), || invalid.message)?;
                 None
             }
             None => None,

@@ -18,7 +18,7 @@ use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::{MAX_NAME_LEN, Scalar, ValueType};
@@ -239,7 +239,7 @@ impl<E: MessageFormat> ListSink<E> {
 
     /// Appends the key; returns false if it is rejected, which was reported.
     #[inline]
-    fn push_key<R: Report>(&mut self, header: &Header<'_>, report: &mut R) -> Result<bool> {
+    fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         match (&mut self.keys, &header.key) {
             (Keys::Text(runs), Key::Text(text)) => runs.push(text.as_bytes()),
             (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
@@ -257,12 +257,12 @@ impl<E: MessageFormat> ListSink<E> {
             (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
                 (Some(text), _) => runs.push(text.as_bytes()),
                 (None, Some(_)) => {
-                    report.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
+                    log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
                     return Ok(false);
                 }
                 (None, None) => {
                     let refused = || format!("the key is {} and text keys were asked for", typed.value_type.name());
-                    report.error(Code::WrongType, None, refused)?;
+                    log.error(Code::WrongType, None, refused)?;
                     return Ok(false);
                 }
             },
@@ -319,8 +319,8 @@ impl<E: MessageFormat> ListSink<E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
-        if !self.push_key(&header, report)? {
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        if !self.push_key(&header, log)? {
             return Ok(());
         }
         if let Some(types) = &mut self.types {
@@ -396,7 +396,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, _report: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, headers: Presence, _log: &mut R) -> Result {
         let whole = headers == Presence::Whole;
         if !whole {
             self.drop_headers();

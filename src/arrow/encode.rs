@@ -13,8 +13,8 @@ use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;
 use crate::kernel::scan::Scratch;
+use crate::log::{Log, OnLoss, Result};
 use crate::op::write::{Origin, Writer};
-use crate::report::{OnLoss, Report, Result};
 use crate::traits::{Class, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
@@ -63,8 +63,8 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
-        self.writer.header(header, report)
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        self.writer.header(header, log)
     }
 
     #[inline]
@@ -86,8 +86,8 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
-        let sealed = self.writer.seal(headers, report, self.messages.bytes_mut())?;
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+        let sealed = self.writer.seal(headers, log, self.messages.bytes_mut())?;
         self.messages.end_run();
         self.valid.push(sealed == Sealed::Written);
         Ok(())

@@ -21,15 +21,12 @@ use crate::header::Header;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, ROWS, RowBlock};
+use crate::log::{Either, Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
-use crate::report::{Either, Exact, Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{
-    self, BatchFormat, Collecting, FieldValue, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
+    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
     ReadOptions, Sink, message_len, parse_batch,
 };
-
-/// How the kernels find the headers of a batch's messages.
-type Frame<B> = <<<B as BatchFormat>::Message as MessageFormat>::Headers as traits::HeadersFormat>::Frame;
 
 /// The column with the input row that a message comes from.
 const ROW: &str = "row";
@@ -173,11 +170,11 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn batch(&mut self, batch: Cursor<'a>) {
-        let mut report = Exact::default();
+        let mut log = Exact::default();
         // What ends a value is in the mode, in `full` or in `failed`.
-        let _ = parse_batch::<B, _, _>(batch, self.operation.options, &mut report, self);
+        let _ = parse_batch::<B, _, _>(batch, self.operation.options, &mut log, self);
         let flushed = self.flush();
-        let errors = std::mem::take(&mut report.errors);
+        let errors = std::mem::take(&mut log.errors);
         if flushed.is_ok() && !errors.is_empty() && !self.has_ended() {
             // It is the end of the value either way.
             let _ = self.broken(errors);
@@ -209,17 +206,11 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
     #[inline(always)]
-    fn keep(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        len: usize,
-        report: &Exact,
-    ) -> Result<bool> {
+    fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, len: usize, log: &Exact) -> Result<bool> {
         let options = &self.operation.options;
         // The kernels pass types without a name.
-        let is_strict = options.strict_types && Frame::<B>::TYPED;
-        let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && report.errors.is_empty();
+        let is_strict = options.strict_types && FrameOf::<B::Message>::TYPED;
+        let is_plain = FrameOf::<B::Message>::READS && !options.lenient && !is_strict && log.errors.is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);
@@ -231,7 +222,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             self.flush()?;
         }
         if self.pending.headers.is_empty() {
-            (self.pending.number, self.pending.place) = (report.messages, report.place);
+            (self.pending.number, self.pending.place) = (log.messages, log.place);
         }
         let operation = self.operation;
         let both = self.both.get_or_insert_with(|| Both::new(operation));
@@ -250,7 +241,12 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         let mut next = 0;
         while next < all && !self.has_ended() {
             let fields = &pending.fields[next * count..];
-            let done = self.both().append::<Frame<B>>(&mut pending.rows, fields, options.limits.headers, max_offset);
+            let done = self.both().append::<FrameOf<B::Message>>(
+                &mut pending.rows,
+                fields,
+                options.limits.headers,
+                max_offset,
+            );
             self.rows.extend(std::iter::repeat_n(self.row as i64, done));
             if self.operation.on_error == OnError::Column {
                 self.errors.push_whole(done);
@@ -405,9 +401,9 @@ impl<'a, E: MessageFormat> Both<'a, E> {
         self.select.begin_row();
     }
 
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
-        self.list.end_row(headers, report)?;
-        self.select.end_row(headers, report)
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+        self.list.end_row(headers, log)?;
+        self.select.end_row(headers, log)
     }
 
     fn abort_row(&mut self) {
@@ -423,13 +419,13 @@ impl<'a, E: MessageFormat> Both<'a, E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for Both<'a, E> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
         if self.list.keeps_headers() {
             // Few messages are selected from and kept whole.
-            self.select.header(header.clone(), report)?;
-            return self.list.header(header, report);
+            self.select.header(header.clone(), log)?;
+            return self.list.header(header, log);
         }
-        self.select.header(header, report)
+        self.select.header(header, log)
     }
 }
 
@@ -438,16 +434,11 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
-    fn message<R: Collecting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        report: &mut R,
-    ) -> Result {
+    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, log: &mut R) -> Result {
         if self.has_ended() {
             return Err(Stop);
         }
-        let (len, exact) = (message_len(fields, block), report.collected());
+        let (len, exact) = (message_len(fields, block), log.collected());
         self.operation.options.limits.check_message(len, exact)?;
         match self.keep(fields, block, len, exact)? {
             true => Ok(()),
@@ -455,11 +446,11 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
         }
     }
 
-    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result {
+    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result {
         self.flush()?;
-        report.enter_header(None);
-        self.operation.options.limits.check_message(0, report.collected())?;
-        let exact = report.collected();
+        log.enter_header(None);
+        self.operation.options.limits.check_message(0, log.collected())?;
+        let exact = log.collected();
         exact.broken = false;
         let errors = std::mem::take(&mut exact.errors);
         self.broken(errors)
@@ -492,16 +483,16 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
 }
 
 /// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
-fn parse_headers<'a, B: BatchFormat, R: Report>(
+fn parse_headers<'a, B: BatchFormat, R: Log>(
     kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
-    report: &mut R,
+    log: &mut R,
     sink: &mut Both<'a, B::Message>,
 ) -> Result {
     sink.list.push_kept(kept);
-    let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, report, sink));
-    let presence = match (parsed, report.either()) {
+    let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));
+    let presence = match (parsed, log.either()) {
         (None, _) => Presence::Absent,
         (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
         (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
@@ -510,6 +501,6 @@ fn parse_headers<'a, B: BatchFormat, R: Report>(
         }
         (Some(Ok(())), _) => Presence::Whole,
     };
-    report.enter_header(None);
-    sink.end_row(presence, report)
+    log.enter_header(None);
+    sink.end_row(presence, log)
 }

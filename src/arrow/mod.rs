@@ -28,11 +28,11 @@ use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
+use crate::log::OnLoss;
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
 use crate::op::write::Origin;
-use crate::report::OnLoss;
-use crate::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, WriteOptions};
+use crate::traits::{BatchFormat, Class, FrameOf, HeadersFormat, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
 use binary::ViewInput;
@@ -203,7 +203,7 @@ impl Operation for Encode {
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
             Class::Message | Class::Batch => {
-                let rows = StructRows::<<E::Headers as HeadersFormat>::Frame>::new::<E>(input.column)?;
+                let rows = StructRows::<FrameOf<E>>::new::<E>(input.column)?;
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
         }
@@ -259,8 +259,7 @@ impl Visitor for ConvertInto<'_> {
             ..input.plan(source.name, Direction::Decode, operation.on_error)
         };
         let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
-        let rows =
-            ConvertedRows::<<E::Headers as HeadersFormat>::Frame>::new(messages, operation.read, source, E::FIELDS);
+        let rows = ConvertedRows::<FrameOf<E>>::new(messages, operation.read, source, E::FIELDS);
         write_rows::<E, _>(&rows, input, &plan, operation.write.clone(), origin)
     }
 
@@ -417,9 +416,7 @@ fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Erro
     })
 }
 
-fn list_rows<E: MessageFormat>(
-    column: &dyn Array,
-) -> Result<ListRows<'_, <E::Headers as HeadersFormat>::Frame>, Error> {
+fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, FrameOf<E>>, Error> {
     ListRows::new(column, E::Headers::KEYS, &schema::headers_type::<E::Headers>(false))
 }
 

@@ -25,13 +25,13 @@ use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
+use crate::log::{Either, Fast, Log, OnLoss, Result, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::Inspect;
 use crate::op::values::MessageSink;
-use crate::report::{Either, Fast, OnLoss, Report, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink, open_checked,
-    parse_message,
+    BatchFormat, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink,
+    open_checked, parse_message,
 };
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
@@ -66,11 +66,11 @@ pub trait Rows<'a>: Sync {
         row
     }
 
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         block: &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
     ) -> Result<Presence>;
 }
@@ -112,11 +112,11 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         seen: Seen,
         sink: &mut S,
     ) -> (usize, usize) {
-        let is_strict = self.options.strict_types && <E::Headers as HeadersFormat>::Frame::TYPED;
-        if !<E::Headers as HeadersFormat>::Frame::READS || self.options.lenient || is_strict {
+        let is_strict = self.options.strict_types && FrameOf::<E>::TYPED;
+        if !FrameOf::<E>::READS || self.options.lenient || is_strict {
             return (0, 0);
         }
-        let Some(room) = sink.room::<<E::Headers as HeadersFormat>::Frame>(max_offset) else { return (0, 0) };
+        let Some(room) = sink.room::<FrameOf<E>>(max_offset) else { return (0, 0) };
         block.clear();
         for row in rows {
             let Some(data) = self.messages.cursor(row) else {
@@ -138,9 +138,7 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         }
         match block.rows().len() {
             0 => (0, 0),
-            given => {
-                (given, sink.append::<<E::Headers as HeadersFormat>::Frame>(block, self.options.limits.headers, seen))
-            }
+            given => (given, sink.append::<FrameOf<E>>(block, self.options.limits.headers, seen)),
         }
     }
 
@@ -149,15 +147,15 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
     }
 
     #[inline]
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
     ) -> Result<Presence> {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
-        parse_message::<E, R, S>(data, self.options, report, sink)
+        parse_message::<E, R, S>(data, self.options, log, sink)
     }
 }
 
@@ -190,14 +188,14 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
         self.batches.before(row)
     }
 
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         _sink: &mut S,
     ) -> Result<Presence> {
-        let (Some(data), Either::Exact(exact)) = (self.batches.get(row), report.either()) else { return Err(Stop) };
+        let (Some(data), Either::Exact(exact)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
         exact.errors = Inspect { data, options: self.options }.visit_batch::<B>().errors;
         Ok(Presence::Absent)
     }
@@ -287,17 +285,17 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         self.messages.is_null(row)
     }
 
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         (_, message): &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
     ) -> Result<Presence> {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         message.clear();
-        let presence = (self.source.gather)(data, self.options, report.either(), message)?;
-        hand_over(message, self.source.fields, self.target, report, sink)?;
+        let presence = (self.source.gather)(data, self.options, log.either(), message)?;
+        hand_over(message, self.source.fields, self.target, log, sink)?;
         Ok(presence)
     }
 }
@@ -395,56 +393,56 @@ impl<'a, F: Frame> ListRows<'a, F> {
 
     /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
     #[inline(always)]
-    fn parse_keys<K: Copy, R: Report, S: Sink<'a>>(
+    fn parse_keys<K: Copy, R: Log, S: Sink<'a>>(
         &self,
         places: Range<usize>,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
         get: impl Fn(usize, &mut R) -> Result<Option<K>>,
         key: impl Fn(K) -> Key<'a>,
     ) -> Result {
         for (index, place) in places.enumerate() {
-            report.enter_header(Some(index));
+            log.enter_header(Some(index));
             if self.elements.is_null(place) {
-                null_key(report)?;
+                null_key(log)?;
                 continue;
             }
-            let Some(found) = get(place, report)? else { continue };
+            let Some(found) = get(place, log)? else { continue };
             // Made where it stays: a key that is passed through memory costs more than finding it.
             let mut header =
                 Header { index, key: key(found), value_type: None, value: self.values.get(place), at: None };
-            report.name_header(&header.key);
+            log.name_header(&header.key);
             header.value_type = match self.types.and_then(|types| types.get(place)) {
                 None => None,
                 Some(name) => match ValueType::parse(name) {
                     Some(value_type) => Some(value_type),
                     None => {
-                        unknown_type(name, report)?;
+                        unknown_type(name, log)?;
                         continue;
                     }
                 },
             };
-            sink.header(header, report)?;
+            sink.header(header, log)?;
         }
-        report.enter_header(None);
+        log.enter_header(None);
         Ok(())
     }
 }
 
 #[cold]
-fn null_key<R: Report>(report: &mut R) -> Result {
-    report.error(Code::NullKey, None, || "the key is null".into())
+fn null_key<R: Log>(log: &mut R) -> Result {
+    log.error(Code::NullKey, None, || "the key is null".into())
 }
 
 #[cold]
-fn unknown_type<R: Report>(name: &str, report: &mut R) -> Result {
-    report.error(Code::UnknownType, None, || format!("unknown type '{name}'"))
+fn unknown_type<R: Log>(name: &str, log: &mut R) -> Result {
+    log.error(Code::UnknownType, None, || format!("unknown type '{name}'"))
 }
 
 #[inline(always)]
-fn or_null<K, R: Report>(key: Option<K>, report: &mut R) -> Result<Option<K>> {
+fn or_null<K, R: Log>(key: Option<K>, log: &mut R) -> Result<Option<K>> {
     if key.is_none() {
-        null_key(report)?;
+        null_key(log)?;
     }
     Ok(key)
 }
@@ -482,34 +480,34 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     }
 
     #[inline]
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
     ) -> Result<Presence> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
-                self.parse_keys(places, report, sink, |place, report| or_null(texts.get(place), report), Key::from)?;
+                self.parse_keys(places, log, sink, |place, log| or_null(texts.get(place), log), Key::from)?;
             }
             Keys::Int(numbers) => {
                 let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
-                self.parse_keys(places, report, sink, |place, report| or_null(get(place), report), Key::Int)?;
+                self.parse_keys(places, log, sink, |place, log| or_null(get(place), log), Key::Int)?;
             }
             Keys::Typed { types, bits } => {
-                let get = |place, report: &mut R| {
+                let get = |place, log: &mut R| {
                     let (Some(name), Some(bits)) = (types.get(place), bits.get(place)) else {
-                        return or_null(None, report);
+                        return or_null(None, log);
                     };
                     match ValueType::parse(name) {
                         Some(value_type) => Ok(Some((value_type, bits))),
-                        None => unknown_type(name, report).map(|()| None),
+                        None => unknown_type(name, log).map(|()| None),
                     }
                 };
                 let key = |(value_type, bits)| Key::Typed(TypedKey::new(value_type, bits, ByteOrder::Big));
-                self.parse_keys(places, report, sink, get, key)?;
+                self.parse_keys(places, log, sink, get, key)?;
             }
         }
         Ok(Presence::Whole)
@@ -547,7 +545,7 @@ impl<'a> FieldColumn<'a> {
         }
     }
 
-    fn get<R: Report>(&self, row: usize, report: &mut R) -> Result<FieldValue<'a>> {
+    fn get<R: Log>(&self, row: usize, log: &mut R) -> Result<FieldValue<'a>> {
         let value = match self {
             FieldColumn::Bool(array) => array.is_valid(row).then(|| FieldValue::Bool(array.value(row))),
             FieldColumn::Int8(array) => array.is_valid(row).then(|| FieldValue::Int64(array.value(row).into())),
@@ -555,7 +553,7 @@ impl<'a> FieldColumn<'a> {
             FieldColumn::Decimal(array) if array.is_valid(row) => match u64::try_from(array.value(row)) {
                 Ok(number) => Some(FieldValue::Uint64(number)),
                 Err(_) => {
-                    return Err(report.fatal(Code::OutOfRange, None, || "the number does not fit uint64".into()));
+                    return Err(log.fatal(Code::OutOfRange, None, || "the number does not fit uint64".into()));
                 }
             },
             FieldColumn::Decimal(_) => None,
@@ -603,19 +601,19 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         self.structs.is_null(row)
     }
 
-    fn parse<R: Report, S: Sink<'a>>(
+    fn parse<R: Log, S: Sink<'a>>(
         &self,
         row: usize,
         _block: &mut Self::Block,
-        report: &mut R,
+        log: &mut R,
         sink: &mut S,
     ) -> Result<Presence> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
-            *value = column.get(row, report)?;
+            *value = column.get(row, log)?;
         }
         sink.fields(&fields[..self.fields.len()]);
-        self.headers.parse(row, &mut None, report, sink)
+        self.headers.parse(row, &mut None, log, sink)
     }
 }
 

@@ -9,7 +9,7 @@ use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Seen;
-use crate::report::{Exact, Fast, OnLoss, Report, Stop, no_reason};
+use crate::log::{Exact, Fast, Log, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
 /// What becomes of a row that does not decode.

@@ -20,7 +20,7 @@ use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
-use crate::report::{Fast, OnLoss, Report, Result, Stop};
+use crate::log::{Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
@@ -263,7 +263,7 @@ impl<'a> SelectSink<'a> {
 }
 
 impl<'a> Sink<'a> for SelectSink<'a> {
-    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
             slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
         }
@@ -311,9 +311,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     #[inline]
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         for slot in &mut self.slots {
-            slot.end_row(headers, self.dialect, self.order, report)?;
+            slot.end_row(headers, self.dialect, self.order, log)?;
         }
         Ok(())
     }
@@ -372,25 +372,22 @@ impl<'a> Slot<'a> {
         }
     }
 
-    fn end_row<R: Report>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, report: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
         let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
-            report
-                .column_error(|| self.error(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
+            log.column_error(|| self.error(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }
         if self.want.required && self.found.first.is_none() && headers != Presence::Broken {
-            report.column_error(|| {
-                self.error(Code::MissingKey, "the header is required and absent".into(), None, None)
-            })?;
+            log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
-            return self.end_list(headers, dialect, order, report);
+            return self.end_list(headers, dialect, order, log);
         }
         let value = match self.found.first {
-            Some(found) => self.read(found, dialect, order, report)?.flatten(),
+            Some(found) => self.read(found, dialect, order, log)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -398,7 +395,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<R: Report>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, report: &mut R) -> Result {
+    fn end_list<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.push_null();
             return Ok(());
@@ -407,7 +404,7 @@ impl<'a> Slot<'a> {
         let mut place = 0;
         while let Some(found) = self.found.get(place) {
             place += 1;
-            match self.read(found, dialect, order, report)? {
+            match self.read(found, dialect, order, log)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }
@@ -424,12 +421,12 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; `None` if it is invalid, which was reported.
     #[inline]
-    fn read<R: Report>(
+    fn read<R: Log>(
         &self,
         found: Found<'a>,
         dialect: Dialect,
         order: ByteOrder,
-        report: &mut R,
+        log: &mut R,
     ) -> Result<Option<Option<Value<'a>>>, Stop> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
         let of = match found.value_type {
@@ -438,7 +435,7 @@ impl<'a> Slot<'a> {
             Some(value_type) => {
                 let message =
                     format!("the value is {} and {} was asked for", value_type.name(), self.want.of.scalar.name());
-                report.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
+                log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }
         };
@@ -446,7 +443,7 @@ impl<'a> Slot<'a> {
             Ok(value) => Ok(Some(value)),
             Err(invalid) => {
                 let byte = found.at.map(|at| at + invalid.within);
-                report.column_error(|| self.error(invalid.code, invalid.message, Some(found.index), byte))?;
+                log.column_error(|| self.error(invalid.code, invalid.message, Some(found.index), byte))?;
                 Ok(None)
             }
         }

@@ -4,7 +4,7 @@ use crate::kernel::RowBlock;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::Lists;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
@@ -14,7 +14,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
 
     fn begin_row(&mut self);
 
-    fn end_row<R: Report>(&mut self, headers: Presence, report: &mut R) -> Result;
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result;
 
     fn abort_row(&mut self);
 

@@ -7,7 +7,7 @@ use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Presence, Sink};
 
 /// Keeps nothing of the rows.
@@ -16,7 +16,7 @@ pub struct Nothing(Scratch);
 
 impl<'a> Sink<'a> for Nothing {
     #[inline]
-    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
         Ok(())
     }
 }
@@ -26,7 +26,7 @@ impl<'a> RowSink<'a> for Nothing {
 
     fn begin_row(&mut self) {}
 
-    fn end_row<R: Report>(&mut self, _headers: Presence, _report: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, _headers: Presence, _log: &mut R) -> Result {
         Ok(())
     }
 

@@ -14,12 +14,12 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
-use super::{Codec, CodecError, Output, TRAILING, TRUNCATED};
+use super::{Codec, Output, Result, TRAILING, TRUNCATED};
 
 /// How a member begins: the two magic bytes.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result {
     let mut member = GzDecoder::new(bytes);
     loop {
         output.drain(&mut member, |error| {
@@ -39,7 +39,7 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecE
     }
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).and_then(|()| encoder.finish()).map_err(|_| Codec::Gzip.unwritten())
 }

@@ -30,7 +30,7 @@ use lz4_flex::block::{DecompressError, decompress_into, decompress_into_with_dic
 use lz4_flex::frame::{BlockMode, BlockSize, FrameEncoder, FrameInfo};
 use twox_hash::XxHash32;
 
-use super::{Codec, CodecError, Output, TRAILING, take};
+use super::{Codec, Output, Result, TRAILING, take};
 
 const MAGIC: [u8; 4] = [0x04, 0x22, 0x4d, 0x18];
 
@@ -51,7 +51,7 @@ const WINDOW_LEN: usize = 64 * 1024;
 /// Content bytes per block byte at most: a byte of a long length adds 255.
 const MAX_RATIO: usize = 255;
 
-pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Result<(), CodecError> {
+pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Result {
     let mut rest = bytes;
     let frame = Frame::open(&mut rest, legacy)?;
     while frame.block(&mut rest, output)? {}
@@ -60,7 +60,7 @@ pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Res
 }
 
 /// Writes a frame as Kafka does: independent blocks of 64 KiB, no checksums.
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     let frame = FrameInfo::new().block_size(BlockSize::Max64KB).block_mode(BlockMode::Independent);
     let mut encoder = FrameEncoder::with_frame_info(frame, Vec::new());
     encoder.write_all(bytes).map_err(|_| Codec::Lz4.unwritten())?;
@@ -81,7 +81,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn open(rest: &mut &[u8], legacy: bool) -> Result<Frame, CodecError> {
+    fn open(rest: &mut &[u8], legacy: bool) -> Result<Frame> {
         let whole = *rest;
         if take(rest, MAGIC.len(), Codec::Lz4)? != MAGIC {
             return Err(Codec::Lz4.corrupt("it does not begin with the magic of a frame"));
@@ -115,7 +115,7 @@ impl Frame {
     }
 
     /// Reads the next block; `false` is the end mark.
-    fn block(&self, rest: &mut &[u8], output: &mut Output) -> Result<bool, CodecError> {
+    fn block(&self, rest: &mut &[u8], output: &mut Output) -> Result<bool> {
         let word = u32::from_le_bytes(array(rest)?);
         if word == 0 {
             return Ok(false);
@@ -135,7 +135,7 @@ impl Frame {
         Ok(true)
     }
 
-    fn compressed(&self, block: &[u8], output: &mut Output) -> Result<(), CodecError> {
+    fn compressed(&self, block: &[u8], output: &mut Output) -> Result {
         let most = self.max_block_len.min(block.len().saturating_mul(MAX_RATIO));
         let (limit, limited) = (output.too_large(), output.room() < most);
         output.fill(most.min(output.room()), |before, room| {
@@ -150,7 +150,7 @@ impl Frame {
         })
     }
 
-    fn close(&self, rest: &mut &[u8], output: &Output) -> Result<(), CodecError> {
+    fn close(&self, rest: &mut &[u8], output: &Output) -> Result {
         let content = output.bytes();
         if self.flags & FLAG_CONTENT_CHECKSUM != 0 {
             check(rest, content, "the checksum of the content does not hold")?;
@@ -164,7 +164,7 @@ impl Frame {
     }
 }
 
-fn check(rest: &mut &[u8], bytes: &[u8], error: &str) -> Result<(), CodecError> {
+fn check(rest: &mut &[u8], bytes: &[u8], error: &str) -> Result {
     if u32::from_le_bytes(array(rest)?) == XxHash32::oneshot(0, bytes) {
         Ok(())
     } else {
@@ -172,6 +172,6 @@ fn check(rest: &mut &[u8], bytes: &[u8], error: &str) -> Result<(), CodecError> 
     }
 }
 
-fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], CodecError> {
+fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     Ok(take(rest, N, Codec::Lz4)?.first_chunk().copied().unwrap_or([0; N]))
 }

@@ -33,7 +33,7 @@ pub enum CodecError {
 /// Takes the content out of `bytes`, of which there may be `limit` bytes.
 ///
 /// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
-pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>, CodecError> {
+pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>> {
     let mut output = Output::new(limit);
     match codec {
         Codec::None => output.extend(bytes)?,
@@ -46,7 +46,7 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
 }
 
 /// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time expect.
-pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::Lz4 => lz4::compress(bytes).map(lz4::with_legacy_check),
         _ => compress(codec, bytes),
@@ -54,7 +54,7 @@ pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecError
 }
 
 /// Puts `bytes` into a codec, as Kafka's producer does.
-pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+pub fn compress(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::None => Ok(bytes.to_vec()),
         Codec::Gzip => gzip::compress(bytes),
@@ -106,6 +106,8 @@ impl Display for CodecError {
 
 impl std::error::Error for CodecError {}
 
+pub type Result<T = (), E = CodecError> = std::result::Result<T, E>;
+
 const TRUNCATED: &str = "it ends too early";
 const TRAILING: &str = "bytes are left after its end";
 
@@ -136,18 +138,14 @@ impl Output {
         CodecError::TooLarge { limit: self.limit }
     }
 
-    fn extend(&mut self, bytes: &[u8]) -> Result<(), CodecError> {
+    fn extend(&mut self, bytes: &[u8]) -> Result {
         self.reserve(bytes.len())?;
         self.content.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Lets `write` read the content so far and put up to `len` bytes after it; it returns how many.
-    fn fill(
-        &mut self,
-        len: usize,
-        write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize, CodecError>,
-    ) -> Result<(), CodecError> {
+    fn fill(&mut self, len: usize, write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize>) -> Result {
         self.reserve(len)?;
         let before = self.content.len();
         self.content.resize(before + len, 0);
@@ -158,11 +156,7 @@ impl Output {
     }
 
     /// Reads a decoder to its end, also when the limit is reached exactly: its end is verified too.
-    fn drain(
-        &mut self,
-        decoder: &mut impl Read,
-        corrupt: impl FnOnce(io::Error) -> CodecError,
-    ) -> Result<(), CodecError> {
+    fn drain(&mut self, decoder: &mut impl Read, corrupt: impl FnOnce(io::Error) -> CodecError) -> Result {
         let mut chunk = [0; CHUNK_LEN];
         loop {
             match decoder.read(&mut chunk) {
@@ -174,7 +168,7 @@ impl Output {
     }
 
     /// Reserves memory for `more` bytes: twice as much as before, unless that is too little or past the limit.
-    fn reserve(&mut self, more: usize) -> Result<(), CodecError> {
+    fn reserve(&mut self, more: usize) -> Result {
         if more > self.room() {
             return Err(self.too_large());
         }
@@ -188,6 +182,6 @@ impl Output {
 }
 
 /// Steps over `len` bytes; fewer is an end too early.
-fn take<'a>(rest: &mut &'a [u8], len: usize, codec: Codec) -> Result<&'a [u8], CodecError> {
+fn take<'a>(rest: &mut &'a [u8], len: usize, codec: Codec) -> Result<&'a [u8]> {
     rest.split_off(..len).ok_or_else(|| codec.corrupt(TRUNCATED))
 }

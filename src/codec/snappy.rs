@@ -14,7 +14,7 @@
 //!
 //! Differences from the reference implementation: framed streams written one after the other are rejected.
 
-use super::{Codec, CodecError, Output, TRUNCATED, take};
+use super::{Codec, Output, Result, TRUNCATED, take};
 
 /// How the framing begins. No bare data do: these would be a content of 10,626 bytes that begins with a copy.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
@@ -28,7 +28,7 @@ const BLOCK_LEN: usize = 32 * 1024;
 /// Content bytes per block byte at most: the best element turns 3 bytes into 64.
 const MAX_RATIO: usize = 22;
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result {
     let Some(mut rest) = bytes.strip_prefix(&MAGIC) else {
         return block(bytes, output);
     };
@@ -47,7 +47,7 @@ pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result<(), CodecE
     Ok(())
 }
 
-pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut out = MAGIC.to_vec();
     out.extend(VERSION.to_be_bytes());
     out.extend(VERSION.to_be_bytes());
@@ -61,7 +61,7 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     Ok(out)
 }
 
-fn block(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
+fn block(bytes: &[u8], output: &mut Output) -> Result {
     if bytes.is_empty() {
         return Err(Codec::Snappy.corrupt(TRUNCATED));
     }
@@ -76,7 +76,7 @@ fn block(bytes: &[u8], output: &mut Output) -> Result<(), CodecError> {
     output.fill(announced, |_, room| snap::raw::Decoder::new().decompress(bytes, room).map_err(wrong))
 }
 
-fn number(rest: &mut &[u8]) -> Result<i32, CodecError> {
+fn number(rest: &mut &[u8]) -> Result<i32> {
     let bytes = take(rest, 4, Codec::Snappy)?;
     Ok(i32::from_be_bytes(bytes.first_chunk().copied().unwrap_or_default()))
 }

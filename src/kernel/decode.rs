@@ -164,18 +164,11 @@ unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &
 
 impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
     #[inline(always)]
-    unsafe fn short(
-        &mut self,
-        key: *const u8,
-        key_len: usize,
-        value: *const u8,
-        value_len: usize,
-        is_null: bool,
-    ) -> bool {
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
         // SAFETY: `SLACK` bytes follow the row; the writers were made for its headers.
         unsafe {
             copy(key, self.keys.place());
-            if is_null {
+            if null {
                 self.has_value.clear(self.values.count());
                 self.values.push_empty();
             } else {

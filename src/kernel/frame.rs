@@ -72,14 +72,7 @@ pub trait HeaderVisitor {
     /// # Safety
     ///
     /// Key and value are in a row, with `SLACK` bytes after it.
-    unsafe fn short(
-        &mut self,
-        key: *const u8,
-        key_len: usize,
-        value: *const u8,
-        value_len: usize,
-        is_null: bool,
-    ) -> bool;
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool;
 
     /// Any other header of the row that begins at `start`.
     ///

@@ -319,16 +319,9 @@ struct Scan<'s, 't, 'a, F, V> {
 
 impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
-    unsafe fn short(
-        &mut self,
-        key: *const u8,
-        key_len: usize,
-        value: *const u8,
-        value_len: usize,
-        is_null: bool,
-    ) -> bool {
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
         self.found += 1;
-        let header = Header { key, key_len, key_type: None, value, value_len, is_null, value_type: None };
+        let header = Header { key, key_len, key_type: None, value, value_len, is_null: null, value_type: None };
         // SAFETY: the caller's contract.
         unsafe {
             note_short_key(key, key_len, self.odd_keys);

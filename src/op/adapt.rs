@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::encoding::{Encoding, text_of};
 use crate::error::{Code, Loss, bad_length};
 use crate::header::{Header, Key, KeyForm};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::Carries;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -29,12 +29,7 @@ pub fn is_key_of(form: KeyForm, types: TypeCodes, key: &Key<'_>) -> bool {
 }
 
 /// The key in the form of the target; `None` when the header is left out.
-pub fn key_for<'a, R: Report>(
-    form: KeyForm,
-    from: KeyForm,
-    header: &Header<'a>,
-    report: &mut R,
-) -> Result<Option<Key<'a>>> {
+pub fn key_for<'a, R: Log>(form: KeyForm, from: KeyForm, header: &Header<'a>, log: &mut R) -> Result<Option<Key<'a>>> {
     const STRING: ValueType = ValueType::Named(Scalar::String);
     const INT32: ValueType = ValueType::Named(Scalar::Int32);
     const NO_DECIMAL: (Option<ValueType>, &str) = (None, "the key is no decimal int32");
@@ -68,7 +63,7 @@ pub fn key_for<'a, R: Report>(
             KeyForm::Typed => "string",
             KeyForm::Int => "int32",
         });
-        report.loss(false, || {
+        log.loss(false, || {
             let message =
                 value_type.map_or_else(|| rest.into(), |value_type| format!("the key is {}{rest}", value_type.name()));
             Loss { written, ..lost(header.index, &header.key, Code::KeyNotCarried, message) }
@@ -93,17 +88,11 @@ fn is_integer(value_type: ValueType) -> bool {
 
 /// Whether the target accepts a key or value (`part`) of this length.
 #[inline]
-pub fn part_fits<R: Report>(
-    carries: Carries,
-    part: &str,
-    header: &Header<'_>,
-    len: usize,
-    report: &mut R,
-) -> Result<bool> {
+pub fn part_fits<R: Log>(carries: Carries, part: &str, header: &Header<'_>, len: usize, log: &mut R) -> Result<bool> {
     if carries.fits(len) {
         return Ok(true);
     }
-    report.loss(false, || {
+    log.loss(false, || {
         let (code, message) = bad_length(part, len, carries.part_len.1);
         lost(header.index, &header.key, code, message)
     })?;

@@ -9,10 +9,10 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::report::{Either, Exact, Fast, Report, Result};
+use crate::log::{Either, Exact, Fast, Log, Result};
 use crate::traits::{
-    BatchFormat, Class, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, Role,
-    Sealed, Sink, WriteOptions, parse_message,
+    BatchFormat, Class, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions,
+    Role, Sealed, Sink, WriteOptions, parse_message,
 };
 use crate::value::ByteOrder;
 
@@ -39,10 +39,10 @@ impl Reader {
             fields: E::FIELDS,
             order: E::Headers::ORDER,
             keys: E::Headers::KEYS,
-            layout: (E::CLASS == Class::Headers).then(TypeId::of::<<E::Headers as HeadersFormat>::Frame>),
-            gather: |data, options, report, out| match report {
-                Either::Fast(report) => parse_message::<E, Fast, _>(data, options, report, out),
-                Either::Exact(report) => parse_message::<E, Exact, _>(data, options, report, out),
+            layout: (E::CLASS == Class::Headers).then(TypeId::of::<FrameOf<E>>),
+            gather: |data, options, log, out| match log {
+                Either::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
+                Either::Exact(log) => parse_message::<E, Exact, _>(data, options, log, out),
             },
         }
     }
@@ -75,31 +75,31 @@ pub fn no_target(format: &str) -> Error {
 const BLOCKS: usize = 2;
 
 /// Passes a gathered message to a writer: its headers, then its fields as the target has them.
-pub fn hand_over<'a, R: Report, S: Sink<'a>>(
+pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     message: &mut MessageSink<'a>,
     from: &[Field],
     to: &[Field],
-    report: &mut R,
+    log: &mut R,
     sink: &mut S,
 ) -> Result {
     for header in message.headers.drain(..) {
-        report.enter_header(Some(header.index));
-        report.name_header(&header.key);
-        sink.header(header, report)?;
+        log.enter_header(Some(header.index));
+        log.name_header(&header.key);
+        sink.header(header, log)?;
     }
-    report.enter_header(None);
+    log.enter_header(None);
     if from.len() + to.len() > BLOCKS {
-        sink.fields(&map_fields(from, &message.fields, to, report)?);
+        sink.fields(&map_fields(from, &message.fields, to, log)?);
     }
     Ok(())
 }
 
 /// The fields of the target, without its headers, made of those of the source.
-fn map_fields<'a, R: Report>(
+fn map_fields<'a, R: Log>(
     from: &[Field],
     values: &[FieldValue<'a>],
     to: &[Field],
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Vec<FieldValue<'a>>> {
     let no_headers = |field: &&Field| field.role != Role::Headers;
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
@@ -112,11 +112,11 @@ fn map_fields<'a, R: Report>(
             continue;
         }
         match targets.iter().position(|target| same_meaning(field.role, target.role)) {
-            Some(place) => made[place] = carried(field, targets[place], *value, report)?,
+            Some(place) => made[place] = carried(field, targets[place], *value, log)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
                 (Role::Tombstone, _) if deletes => {}
-                _ => report.loss(false, || not_carried(field))?,
+                _ => log.loss(false, || not_carried(field))?,
             },
         }
     }
@@ -149,18 +149,13 @@ fn not_carried(field: &Field) -> Loss {
 }
 
 /// A value in the type of its target field; null if it was dropped.
-fn carried<'a, R: Report>(
-    field: &Field,
-    target: &Field,
-    value: FieldValue<'a>,
-    report: &mut R,
-) -> Result<FieldValue<'a>> {
+fn carried<'a, R: Log>(field: &Field, target: &Field, value: FieldValue<'a>, log: &mut R) -> Result<FieldValue<'a>> {
     let FieldValue::Int64(number) = value else { return Ok(value) };
     let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
     if target.of == FieldType::Natural && number < 0 {
         // Kafka's word for "none" has a counterpart: nothing.
         if number != -1 {
-            report.loss(false, || lost("is negative"))?;
+            log.loss(false, || lost("is negative"))?;
         }
         return Ok(FieldValue::Null);
     }
@@ -168,15 +163,14 @@ fn carried<'a, R: Report>(
         (Role::Millis, Role::Micros) => match number.checked_mul(1000) {
             Some(micros) => Ok(FieldValue::Int64(micros)),
             None => {
-                report.loss(false, || lost("does not fit int64"))?;
+                log.loss(false, || lost("does not fit int64"))?;
                 Ok(FieldValue::Null)
             }
         },
         (Role::Micros, Role::Millis) => {
             if number.rem_euclid(1000) != 0 {
                 let parts = || format!("{} has parts of a millisecond", field.name);
-                report
-                    .loss(false, || Loss { written: Some("ms"), ..Loss::of_message(Code::FieldNotCarried, parts()) })?;
+                log.loss(false, || Loss { written: Some("ms"), ..Loss::of_message(Code::FieldNotCarried, parts()) })?;
             }
             Ok(FieldValue::Int64(number.div_euclid(1000)))
         }
@@ -218,17 +212,17 @@ impl Visitor for WriteInto<'_> {
         let on_loss = write.on_loss;
         let origin = Origin { order: reader.order, keys: reader.keys, direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
-        let mut report = Exact::new(on_loss);
+        let mut log = Exact::new(on_loss);
         let mut message = MessageSink::default();
-        let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut report), &mut message);
-        let presence = report.ended(gathered, Direction::Decode, reader.name)?;
+        let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut log), &mut message);
+        let presence = log.ended(gathered, Direction::Decode, reader.name)?;
         let mut data = Vec::new();
-        let sealed = hand_over(&mut message, reader.fields, E::FIELDS, &mut report, &mut writer)
-            .and_then(|()| writer.seal(presence, &mut report, &mut data));
-        let sealed = report.ended(sealed, Direction::Encode, E::NAME)?;
-        report.refuse_losses(E::NAME)?;
+        let sealed = hand_over(&mut message, reader.fields, E::FIELDS, &mut log, &mut writer)
+            .and_then(|()| writer.seal(presence, &mut log, &mut data));
+        let sealed = log.ended(sealed, Direction::Encode, E::NAME)?;
+        log.refuse_losses(E::NAME)?;
         let data = (sealed == Sealed::Written).then_some(data);
-        Ok(Converted { data, losses: report.losses, type_hints: writer.into_type_hints() })
+        Ok(Converted { data, losses: log.losses, type_hints: writer.into_type_hints() })
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
-use crate::report::{Label, Labelled, Result};
+use crate::log::{Label, Labelled, Result};
 use crate::traits::{
-    BatchFormat, Collecting, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
+    BatchFormat, Collect, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
     parse_batch, parse_message,
 };
 
@@ -30,22 +30,22 @@ impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
     fn visit<E: MessageFormat>(self) -> Inspection {
-        let mut report = Labelled::default();
+        let mut log = Labelled::default();
         // The errors are the result.
-        let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut report, &mut Discard);
-        Inspection { labels: without_gaps(report.labels, self.data.len()), errors: report.exact.errors }
+        let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut log, &mut Discard);
+        Inspection { labels: without_gaps(log.labels, self.data.len()), errors: log.exact.errors }
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let mut report = Labelled::default();
+        let mut log = Labelled::default();
         // The errors are the result.
         let _ = parse_batch::<B, _, _>(
             Cursor::new(self.data),
             self.options,
-            &mut report,
+            &mut log,
             &mut ParseHeaders::<B>::new(self.options),
         );
-        Inspection { labels: without_gaps(report.labels, self.data.len()), errors: report.exact.errors }
+        Inspection { labels: without_gaps(log.labels, self.data.len()), errors: log.exact.errors }
     }
 }
 
@@ -61,24 +61,19 @@ impl<B> ParseHeaders<B> {
 impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     type Within<'b> = Self;
 
-    fn message<R: Collecting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        headers: Option<Cursor<'a>>,
-        report: &mut R,
-    ) -> Result {
-        self.0.limits.check_message(message_len(fields, headers), report.collected())?;
+    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
+        self.0.limits.check_message(message_len(fields, headers), log.collected())?;
         if let Some(cursor) = headers {
             // Broken headers do not hide the next message.
-            let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, report, &mut Discard);
+            let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, log, &mut Discard);
         }
-        report.enter_header(None);
+        log.enter_header(None);
         Ok(())
     }
 
-    fn unreadable<R: Collecting>(&mut self, report: &mut R) -> Result {
-        report.enter_header(None);
-        self.0.limits.check_message(0, report.collected())
+    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result {
+        log.enter_header(None);
+        self.0.limits.check_message(0, log.collected())
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

@@ -8,9 +8,9 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::report::{Exact, Result, Stop};
+use crate::log::{Exact, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collecting, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+    BatchFormat, Collect, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
 };
 
 /// Receives messages as they are read; the arguments do not outlive the call.
@@ -40,10 +40,10 @@ impl<T: Take> Visitor for ReadMessages<'_, T> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let mut report = Exact::default();
+        let mut log = Exact::default();
         let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
-        let parsed = parse_batch::<B, _, _>(Cursor::new(self.data), self.options, &mut report, &mut each);
-        report.ended(parsed, Direction::Decode, B::NAME)
+        let parsed = parse_batch::<B, _, _>(Cursor::new(self.data), self.options, &mut log, &mut each);
+        log.ended(parsed, Direction::Decode, B::NAME)
     }
 }
 
@@ -56,30 +56,25 @@ struct Each<'t, B, T> {
 impl<'a, B: BatchFormat, T: Take> Messages<'a> for Each<'_, B, T> {
     type Within<'b> = Self;
 
-    fn message<R: Collecting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        headers: Option<Cursor<'a>>,
-        report: &mut R,
-    ) -> Result {
-        self.options.limits.check_message(message_len(fields, headers), report.collected())?;
-        if !self.take.parses_headers() && report.collected().errors.is_empty() {
+    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
+        self.options.limits.check_message(message_len(fields, headers), log.collected())?;
+        if !self.take.parses_headers() && log.collected().errors.is_empty() {
             self.take.take_unparsed(headers.map(|cursor| cursor.peek_rest()), fields);
             return Ok(());
         }
         let mut sink = MessageSink::default();
         if let Some(cursor) = headers {
-            <B::Message as MessageFormat>::Headers::parse(cursor, self.options, report, &mut sink)?;
+            <B::Message as MessageFormat>::Headers::parse(cursor, self.options, log, &mut sink)?;
         }
-        report.enter_header(None);
-        if !report.collected().errors.is_empty() {
+        log.enter_header(None);
+        if !log.collected().errors.is_empty() {
             return Err(Stop);
         }
         self.take.take(headers.map(|_| &sink.headers[..]), fields);
         Ok(())
     }
 
-    fn unreadable<R: Collecting>(&mut self, _report: &mut R) -> Result {
+    fn unreadable<R: Collect>(&mut self, _log: &mut R) -> Result {
         Err(Stop)
     }
 

@@ -4,7 +4,7 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::report::{Exact, Fast, OnLoss, Report, Result};
+use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// The headers and fields of one message.
@@ -56,9 +56,9 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
             return Ok((sink, presence));
         }
         let mut sink = (self.fresh)();
-        let mut report = Exact::default();
-        let parsed = parse_message::<E, _, _>(data, self.options, &mut report, &mut sink);
-        Ok((sink, report.ended(parsed, Direction::Decode, E::NAME)?))
+        let mut log = Exact::default();
+        let parsed = parse_message::<E, _, _>(data, self.options, &mut log, &mut sink);
+        Ok((sink, log.ended(parsed, Direction::Decode, E::NAME)?))
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
@@ -68,9 +68,9 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
 
 /// Opens one message without parsing its headers, or returns the first error of its frame.
 pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
-    let mut report = Exact::default();
-    let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut report);
-    report.ended(opened, Direction::Decode, E::NAME)
+    let mut log = Exact::default();
+    let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut log);
+    log.ended(opened, Direction::Decode, E::NAME)
 }
 
 /// The headers and fields of a message as they come.
@@ -89,7 +89,7 @@ impl MessageSink<'_> {
 
 impl<'a> Sink<'a> for MessageSink<'a> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         self.headers.push(header);
         Ok(())
     }
@@ -107,7 +107,7 @@ pub struct CountSink {
 
 impl<'a> Sink<'a> for CountSink {
     #[inline]
-    fn header<R: Report>(&mut self, _header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
         self.count += 1;
         Ok(())
     }
@@ -121,7 +121,7 @@ pub struct LastSink<'w, 'a> {
 
 impl<'a> Sink<'a> for LastSink<'_, 'a> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         if header.key.is_text(self.wanted) {
             self.found = Some(header);
         }

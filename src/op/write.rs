@@ -10,7 +10,7 @@ use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
-use crate::report::{Exact, Fast, OnLoss, Report, Result};
+use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
     BatchFormat, Contents, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions,
 };
@@ -104,14 +104,14 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 
     /// Appends the message to `out`. Nothing is written on failure.
-    pub fn seal<R: Report>(&mut self, headers: Presence, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    pub fn seal<R: Log>(&mut self, headers: Presence, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
-            return Err(report.fatal(Code::NullNotCarried, None, refused));
+            return Err(log.fatal(Code::NullNotCarried, None, refused));
         }
         let canonical = E::Headers::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, report, out);
+            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, log, out);
         }
         let mut headers = without_headers(mem::take(&mut self.sealed));
         headers.extend_from_slice(&self.headers);
@@ -121,7 +121,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, report, out);
+        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, log, out);
         self.sealed = without_headers(headers);
         sealed
     }
@@ -138,12 +138,12 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 
     /// A value whose type or encoding changes; `None` if its header is dropped.
-    fn retype<R: Report>(
+    fn retype<R: Log>(
         &mut self,
         header: &mut Header<'a>,
         source: &Key<'a>,
         bytes: &'a [u8],
-        report: &mut R,
+        log: &mut R,
     ) -> Result<Option<Cow<'a, [u8]>>> {
         let (index, key) = (header.index, header.key.clone());
         let lost = |code, message: String| adapt::lost(index, &key, code, message);
@@ -156,18 +156,18 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             let TypeOption::Untyped(encoding) = self.options.types else {
                 let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
                 let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
-                return report.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
+                return log.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
             };
             // Only bits that are a value of the type can be restored to it.
             let is_value = Checks::Value.check(value_type, &bits);
             let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
                 Ok(written) => written,
-                Err(invalid) => return self.invalid(index, &key, *invalid, report),
+                Err(invalid) => return self.invalid(index, &key, *invalid, log),
             };
             // All NaNs have the same text: only one of them is restored exactly.
             let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
             let back = || EncodedType { value_type, encoding }.name();
-            report.loss(true, || Loss {
+            log.loss(true, || Loss {
                 value_type: comes_back.then(back),
                 written: Some(encoding_name(value_type, encoding)),
                 ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
@@ -184,33 +184,33 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             {
                 match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
                     Ok(made) => (requested.value_type, made),
-                    Err(invalid) => return report.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
+                    Err(invalid) => return log.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
                 }
             }
             (Some(requested), Some(value_type)) if value_type != requested.value_type => {
                 let what =
                     || format!("the value is {} and {} was asked for", value_type.name(), requested.value_type.name());
-                return report.loss(false, || lost(Code::WrongType, what())).map(|()| None);
+                return log.loss(false, || lost(Code::WrongType, what())).map(|()| None);
             }
             (_, Some(value_type)) => (value_type, bits),
             (_, None) if self.options.types == TypeOption::Binary => (ValueType::Named(Scalar::Binary), bits),
             (_, None) => {
                 let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
                 let what = || format!("{} values need a type: {how}", E::NAME);
-                return report.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
+                return log.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
             }
         };
         let (value_type, bits, back) = match E::Headers::TYPES.code(value_type) {
             Some(_) => (value_type, bits, None),
             None => {
                 if let Err(invalid) = Checks::Value.check(value_type, &bits) {
-                    return self.invalid(index, &key, *invalid, report);
+                    return self.invalid(index, &key, *invalid, log);
                 }
                 let Some((scalar, bits, encoding)) = adapt::carrier(value_type, bits) else {
-                    return report.loss(false, || lost(Code::OutOfRange, adapt::HALF_PAIR.into())).map(|()| None);
+                    return log.loss(false, || lost(Code::OutOfRange, adapt::HALF_PAIR.into())).map(|()| None);
                 };
                 let back = EncodedType { value_type, encoding }.name();
-                report.loss(false, || Loss {
+                log.loss(false, || Loss {
                     value_type: Some(back.clone()),
                     written: Some(scalar.name()),
                     ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
@@ -219,7 +219,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             }
         };
         if let Err(invalid) = E::Headers::CARRIES.checks.check(value_type, &bits) {
-            return self.invalid(index, &key, *invalid, report);
+            return self.invalid(index, &key, *invalid, log);
         }
         if E::Headers::CARRIES.fits(bits.len()) {
             let is_lost = back.is_some();
@@ -231,16 +231,10 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
 
     /// Bits that are not a value of their type.
     #[cold]
-    fn invalid<T, R: Report>(
-        &self,
-        index: usize,
-        key: &Key<'a>,
-        invalid: InvalidValue,
-        report: &mut R,
-    ) -> Result<Option<T>> {
+    fn invalid<T, R: Log>(&self, index: usize, key: &Key<'a>, invalid: InvalidValue, log: &mut R) -> Result<Option<T>> {
         match self.origin.direction {
-            Direction::Convert => report.loss(false, || adapt::lost(index, key, invalid.code, invalid.message))?,
-            _ => report.error(invalid.code, None, || invalid.message)?,
+            Direction::Convert => log.loss(false, || adapt::lost(index, key, invalid.code, invalid.message))?,
+            _ => log.error(invalid.code, None, || invalid.message)?,
         }
         Ok(None)
     }
@@ -309,36 +303,36 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
 
     /// Adapts a header that the target may not be able to carry as it is.
     #[inline(never)]
-    fn adapt_header<R: Report>(&mut self, mut header: Header<'a>, report: &mut R) -> Result {
+    fn adapt_header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
         let source = match adapt::is_key_of(E::Headers::KEYS, E::Headers::TYPES, &header.key) {
             true => None,
             false => {
-                let Some(key) = adapt::key_for(E::Headers::KEYS, self.origin.keys, &header, report)? else {
+                let Some(key) = adapt::key_for(E::Headers::KEYS, self.origin.keys, &header, log)? else {
                     return Ok(());
                 };
                 Some(std::mem::replace(&mut header.key, key))
             }
         };
         let carries = E::Headers::CARRIES;
-        if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), report)? {
+        if !adapt::part_fits(carries, "key", &header, header.key.byte_len(), log)? {
             return Ok(());
         }
         if let Key::Typed(typed) = header.key
             && let Err(mut invalid) = typed.check(carries.checks)
         {
             invalid.message = format!("key of {}", invalid.message);
-            return self.invalid::<(), R>(header.index, &header.key, *invalid, report).map(|_| ());
+            return self.invalid::<(), R>(header.index, &header.key, *invalid, log).map(|_| ());
         }
         match header.value {
             None if carries.nulls => header.value_type = None,
             None => {
                 let lost = || adapt::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
-                return report.loss(false, lost);
+                return log.loss(false, lost);
             }
             Some(bytes) if header.value_type.is_some() || E::Headers::TYPES.is_typed() => {
                 let source = source.unwrap_or_else(|| header.key.clone());
-                let Some(bits) = self.retype(&mut header, &source, bytes, report)? else { return Ok(()) };
-                if !adapt::part_fits(carries, "value", &header, bits.len(), report)? {
+                let Some(bits) = self.retype(&mut header, &source, bytes, log)? else { return Ok(()) };
+                if !adapt::part_fits(carries, "value", &header, bits.len(), log)? {
                     return Ok(());
                 }
                 match bits {
@@ -351,7 +345,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
                 }
             }
             Some(bytes) => {
-                if !adapt::part_fits(carries, "value", &header, bytes.len(), report)? {
+                if !adapt::part_fits(carries, "value", &header, bytes.len(), log)? {
                     return Ok(());
                 }
             }
@@ -363,7 +357,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
 
 impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<R: Report>(&mut self, mut header: Header<'a>, report: &mut R) -> Result {
+    fn header<R: Log>(&mut self, mut header: Header<'a>, log: &mut R) -> Result {
         if E::Headers::KEYS == KeyForm::Text
             && let Key::Typed(typed) = header.key
             && let Some(Ok(text)) = typed.string().map(Text::new)
@@ -377,7 +371,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
         }
         if !self.is_plain(&header) {
             header.value_type = came_with;
-            return self.adapt_header(header, report);
+            return self.adapt_header(header, log);
         }
         self.headers.push(header);
         Ok(())
@@ -398,19 +392,19 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<E: MessageFormat, R: Report>(&self, report: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
+    fn write<E: MessageFormat, R: Log>(&self, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
         writer.headers.reserve(self.headers.as_ref().map_or(0, Vec::len));
         let gathered = self.headers.iter().flatten().try_for_each(|header| {
-            report.enter_header(Some(header.index));
-            report.name_header(&header.key);
-            writer.header(header.clone(), report)
+            log.enter_header(Some(header.index));
+            log.name_header(&header.key);
+            writer.header(header.clone(), log)
         });
-        report.enter_header(None);
+        log.enter_header(None);
         let mut out = Vec::new();
-        let sealed = gathered.and_then(|()| writer.seal(presence, report, &mut out));
+        let sealed = gathered.and_then(|()| writer.seal(presence, log, &mut out));
         Ok(sealed.map(|sealed| (sealed == Sealed::Written).then_some(out)))
     }
 }
@@ -423,10 +417,10 @@ impl crate::format::Visitor for EncodeMessage<'_> {
         if let Ok(made) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
             return Ok(made);
         }
-        let mut report = Exact::new(self.options.on_loss);
-        let made = self.write::<E, _>(&mut report)?;
-        let made = report.ended(made, Direction::Encode, E::NAME)?;
-        report.refuse_losses(E::NAME)?;
+        let mut log = Exact::new(self.options.on_loss);
+        let made = self.write::<E, _>(&mut log)?;
+        let made = log.ended(made, Direction::Encode, E::NAME)?;
+        log.refuse_losses(E::NAME)?;
         Ok(made)
     }
 

@@ -14,7 +14,7 @@ use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
 use crate::format::{Format, Info};
 use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::limits::Limits;
-use crate::report::OnLoss;
+use crate::log::OnLoss;
 use crate::traits::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
 use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;

@@ -9,8 +9,8 @@ use super::gil::catch_panic;
 use super::objects::{Maker, value_object};
 use crate::format::Format;
 use crate::header::Header;
+use crate::log::{Log, Stop};
 use crate::op::values::{LastSink, ReadMessage};
-use crate::report::{Report, Stop};
 use crate::traits::{ReadOptions, Sink};
 use crate::value::ByteOrder;
 
@@ -155,7 +155,7 @@ impl<'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Making<'
 
 impl<'a, 'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Sink<'a> for Making<'py, F> {
     #[inline]
-    fn header<R: Report>(&mut self, header: Header<'a>, _report: &mut R) -> Result<(), Stop> {
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result<(), Stop> {
         if self.failed.is_none() {
             match (self.make)(&header) {
                 Ok(object) => self.objects.extend(object),

@@ -4,7 +4,7 @@ mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
     use letterhead::header::{Header, Key, KeyForm, Text};
     use letterhead::kernel::frame::Exact;
-    use letterhead::report::{Report, Stop};
+    use letterhead::log::{Log, Stop};
     use letterhead::traits::{Carries, HeadersFormat, ReadOptions, Sink};
     use letterhead::value_type::TypeCodes;
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
@@ -19,35 +19,35 @@ mod tiny {
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
         type Frame = Exact;
-        fn parse<'a, R: Report, S: Sink<'a>>(
+        fn parse<'a, R: Log, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,
-            report: &mut R,
+            log: &mut R,
             sink: &mut S,
         ) -> Result<(), Stop> {
             let mut index = 0;
             while cursor.remaining() > 0 {
-                report.enter_header(Some(index));
+                log.enter_header(Some(index));
                 let mut parts = [("key", 0, &[][..]), ("value", 0, &[][..])];
                 for (field, at, bytes) in &mut parts {
-                    let len = cursor.take(1, "length", report)?[0].into();
+                    let len = cursor.take(1, "length", log)?[0].into();
                     *at = cursor.at();
-                    *bytes = cursor.take(len, field, report)?;
-                    report.label(*at, cursor.at(), field, String::new);
+                    *bytes = cursor.take(len, field, log)?;
+                    log.label(*at, cursor.at(), field, String::new);
                 }
                 let [(_, key_at, key), (_, at, value)] = parts;
                 match Text::new(key).map(Key::Text) {
                     Ok(key) => {
-                        sink.header(Header { index, key, value_type: None, value: Some(value), at: Some(at) }, report)?
+                        sink.header(Header { index, key, value_type: None, value: Some(value), at: Some(at) }, log)?
                     }
-                    Err(_) => report.error(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
+                    Err(_) => log.error(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
                 }
                 index += 1;
             }
             Ok(())
         }
 
-        fn encoded_len<R: Report>(headers: &[Header<'_>], _report: &mut R) -> Result<usize, Stop> {
+        fn encoded_len<R: Log>(headers: &[Header<'_>], _log: &mut R) -> Result<usize, Stop> {
             Ok(headers.iter().map(|h| 2 + h.key.to_string().len() + h.value.map_or(0, <[u8]>::len)).sum())
         }
 

@@ -3,8 +3,8 @@
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
+use letterhead::log::{Exact, Fast, Label, Labelled, OnLoss};
 use letterhead::op::inspect::{Inspect, ParseHeaders};
-use letterhead::report::{Exact, Fast, Label, Labelled, OnLoss};
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
 
 use super::cells::BEHIND;

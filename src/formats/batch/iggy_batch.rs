@@ -35,9 +35,9 @@ use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
-use crate::report::{Report, Result, Stop};
+use crate::log::{Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collecting, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
+    BatchFormat, Collect, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -63,16 +63,16 @@ impl BatchFormat for IggyBatch {
     const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
 
-    fn messages<'a, R: Collecting, V: Messages<'a>>(
+    fn messages<'a, R: Collect, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        report: &mut R,
+        log: &mut R,
         each: &mut V,
     ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
-        cursor.bytes(prefix, "polled prefix", report)?;
+        cursor.bytes(prefix, "polled prefix", log)?;
         while cursor.remaining() > 0 {
-            read_batch(&mut cursor, report, each)?;
+            read_batch(&mut cursor, log, each)?;
         }
         Ok(())
     }
@@ -135,71 +135,71 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, R: Collecting, V: Messages<'a>>(cursor: &mut Cursor<'a>, report: &mut R, each: &mut V) -> Result {
+fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut R, each: &mut V) -> Result {
     // What is wrong with the batch is wrong with its first message.
-    report.begin_message();
-    let (base, count, count_at, mut frames) = open_batch(cursor, report)?;
+    log.begin_message();
+    let (base, count, count_at, mut frames) = open_batch(cursor, log)?;
     let mut found = 0;
     while frames.remaining() > 0 {
         if found > 0 {
-            report.begin_message();
+            log.begin_message();
         }
-        let opened = open_frame(&mut frames, &base, report)?;
-        each.message(&opened.fields, opened.headers, report)?;
+        let opened = open_frame(&mut frames, &base, log)?;
+        each.message(&opened.fields, opened.headers, log)?;
         found += 1;
     }
     if found != count {
         if found > 0 {
-            report.begin_message();
+            log.begin_message();
         }
-        report.error(Code::CountTooLarge, Some(count_at), || {
+        log.error(Code::CountTooLarge, Some(count_at), || {
             format!("the batch announces {} and has {found}", counted(count as usize, "message"))
         })?;
-        each.unreadable(report)?;
+        each.unreadable(log)?;
         return Err(Stop);
     }
     if found == 0 {
-        match report.collected().errors.is_empty() {
-            true => report.collected().messages -= 1,
-            false => each.unreadable(report)?,
+        match log.collected().errors.is_empty() {
+            true => log.collected().messages -= 1,
+            false => each.unreadable(log)?,
         }
     }
     Ok(())
 }
 
 /// The header of a batch: the base values of its frames, their count and its position, and the frames.
-fn open_batch<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Base, u32, usize, Cursor<'a>)> {
+fn open_batch<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Base, u32, usize, Cursor<'a>)> {
     let whole = cursor.peek_rest();
-    let mut header = cursor.split(HEADER_LEN, "batch header", report)?;
-    header.number::<u64, _>("partition id", Little, report)?;
+    let mut header = cursor.split(HEADER_LEN, "batch header", log)?;
+    header.number::<u64, _>("partition id", Little, log)?;
     let base = Base {
-        offset: header.number("base offset", Little, report)?,
-        timestamp: header.number("base timestamp", Little, report)?,
-        origin: header.number("origin timestamp", Little, report)?,
+        offset: header.number("base offset", Little, log)?,
+        timestamp: header.number("base timestamp", Little, log)?,
+        origin: header.number("origin timestamp", Little, log)?,
     };
     let len_at = header.at();
-    let len: u64 = header.number("batch length", Little, report)?;
+    let len: u64 = header.number("batch length", Little, log)?;
     let checksum_at = header.at();
-    let checksum: u64 = header.number("batch checksum", Little, report)?;
+    let checksum: u64 = header.number("batch checksum", Little, log)?;
     let count_at = header.at();
-    let count = header.number("message count", Little, report)?;
-    check_zeros(&mut header, report)?;
+    let count = header.number("message count", Little, log)?;
+    check_zeros(&mut header, log)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
     if sized < HEADER_LEN {
         let given = counted(sized, "byte");
-        return Err(report
+        return Err(log
             .fatal(Code::WrongSize, Some(len_at), || format!("batch of {given} where its header takes {HEADER_LEN}")));
     }
     if sized > whole.len() {
-        return Err(report.fatal(Code::Truncated, Some(len_at), || {
+        return Err(log.fatal(Code::Truncated, Some(len_at), || {
             let operation = if whole.len() == 1 { "is" } else { "are" };
             format!("the batch takes {len} bytes and {} {operation} left", whole.len())
         }));
     }
-    let frames = cursor.split(sized - HEADER_LEN, "frames", report)?;
+    let frames = cursor.split(sized - HEADER_LEN, "frames", log)?;
     match batch_checksum(&whole[..sized]) {
         Some(made) if made != checksum => {
-            report.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
+            log.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
         }
         _ => {}
     }
@@ -207,50 +207,46 @@ fn open_batch<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<
 }
 
 /// The rest of a batch header: a producer or nothing, then nothing.
-fn check_zeros<R: Report>(header: &mut Cursor<'_>, report: &mut R) -> Result {
+fn check_zeros<R: Log>(header: &mut Cursor<'_>, log: &mut R) -> Result {
     let producer_at = header.at();
-    let flag: u8 = header.number("producer flag", Little, report)?;
-    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", report)?;
+    let flag: u8 = header.number("producer flag", Little, log)?;
+    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", log)?;
     let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
     let not_zero = || "the reserved bytes are not 0".to_string();
     match flag {
         // Between flag and id, and between epoch and sequence.
         1 if is_set(&producer[..3]) || is_set(&producer[13..15]) => {
-            report.error(Code::BadAttributes, Some(producer_at), not_zero)?;
+            log.error(Code::BadAttributes, Some(producer_at), not_zero)?;
         }
-        0 if is_set(producer) => report.error(Code::BadAttributes, Some(producer_at), not_zero)?,
+        0 if is_set(producer) => log.error(Code::BadAttributes, Some(producer_at), not_zero)?,
         0 | 1 => {}
-        _ => report.error(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
+        _ => log.error(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
     }
     let reserved_at = header.at();
-    if is_set(header.bytes(header.remaining(), "reserved", report)?) {
-        report.error(Code::BadAttributes, Some(reserved_at), not_zero)?;
+    if is_set(header.bytes(header.remaining(), "reserved", log)?) {
+        log.error(Code::BadAttributes, Some(reserved_at), not_zero)?;
     }
     Ok(())
 }
 
-fn open_frame<'a, R: Report>(
-    cursor: &mut Cursor<'a>,
-    base: &Base,
-    report: &mut R,
-) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
-    let at = cursor.at();
-    let whole = cursor.peek_rest();
-    let checksum: u64 = cursor.number("checksum", Little, report)?;
-    let id: u128 = cursor.number("id", Little, report)?;
-    let offset: u32 = cursor.number("offset delta", Little, report)?;
-    let timestamp: u32 = cursor.number("timestamp delta", Little, report)?;
-    let (payload, headers) = open_parts(cursor, report)?;
-    let made = XxHash3_64::oneshot(&whole[8..cursor.at() - at]);
+fn open_frame<'a, R: Log>(data: &mut Cursor<'a>, base: &Base, log: &mut R) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
+    let at = data.at();
+    let whole = data.peek_rest();
+    let checksum: u64 = data.number("checksum", Little, log)?;
+    let id: u128 = data.number("id", Little, log)?;
+    let offset: u32 = data.number("offset delta", Little, log)?;
+    let timestamp: u32 = data.number("timestamp delta", Little, log)?;
+    let (payload, headers) = open_parts(data, log)?;
+    let made = XxHash3_64::oneshot(&whole[8..data.at() - at]);
     if made != checksum {
-        report.error(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
+        log.error(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
     }
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [
-        signed(from(base.offset, offset), "offset", at, report)?,
+        signed(from(base.offset, offset), "offset", at, log)?,
         // The server appends a batch at one time; the frames differ in when they were made.
-        signed(base.timestamp, "timestamp", at, report)?,
-        signed(from(base.origin, timestamp), "origin timestamp", at, report)?,
+        signed(base.timestamp, "timestamp", at, log)?,
+        signed(from(base.origin, timestamp), "origin timestamp", at, log)?,
         FieldValue::Id(id.to_be_bytes()),
         FieldValue::Uint64(checksum),
         FieldValue::Binary(payload),

@@ -21,9 +21,9 @@ use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
-use crate::report::{Exact, Report, Result, Stop};
+use crate::log::{Exact, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collecting, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
+    BatchFormat, Collect, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -40,17 +40,17 @@ impl BatchFormat for IggyPolled2023 {
                                   iggy-2023 block, u32 payload_len, payload; repeated to the end";
     type Message = PolledMessage;
 
-    fn messages<'a, R: Collecting, V: Messages<'a>>(
+    fn messages<'a, R: Collect, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        report: &mut R,
+        log: &mut R,
         each: &mut V,
     ) -> Result {
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
-            report.begin_message();
-            let (opened, whole) = open_polled(&mut cursor, with_state, report)?;
-            each.message(&opened.fields, opened.headers, report)?;
+            log.begin_message();
+            let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
+            each.message(&opened.fields, opened.headers, log)?;
             if !whole {
                 // Where the next message begins is not known.
                 return Err(Stop);
@@ -79,17 +79,17 @@ struct Filled {
 
 impl Filled {
     fn by(mut cursor: Cursor<'_>, with_state: bool) -> Filled {
-        let mut report = Exact::default();
+        let mut log = Exact::default();
         let mut filled = Filled { messages: 0, to_the_end: false, checksums_hold: true };
         while cursor.remaining() > 0 {
-            let opened = open_polled(&mut cursor, with_state, &mut report);
+            let opened = open_polled(&mut cursor, with_state, &mut log);
             let known = |fields: &[FieldValue<'_>; 6]| !with_state || fields[STATE] != FieldValue::Null;
             match opened {
                 Ok((opened, true)) if known(&opened.fields) => filled.messages += 1,
                 _ => return filled,
             }
-            filled.checksums_hold &= !report.errors.iter().any(|error| error.code == Code::BadCrc);
-            report.errors.clear();
+            filled.checksums_hold &= !log.errors.iter().any(|error| error.code == Code::BadCrc);
+            log.errors.clear();
         }
         filled.to_the_end = true;
         filled
@@ -100,26 +100,26 @@ impl Filled {
 const STATE: usize = 1;
 
 /// One message, and whether its payload was there.
-fn open_polled<'a, R: Report>(
+fn open_polled<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     with_state: bool,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool)> {
     let at = cursor.at();
-    let offset = cursor.number("offset", Little, report)?;
-    let offset = signed(offset, "offset", at, report)?;
-    let state = if with_state { open_state(cursor, report)? } else { FieldValue::Null };
+    let offset = cursor.number("offset", Little, log)?;
+    let offset = signed(offset, "offset", at, log)?;
+    let state = if with_state { open_state(cursor, log)? } else { FieldValue::Null };
     let at = cursor.at();
-    let timestamp = cursor.number("timestamp", Little, report)?;
-    let timestamp = signed(timestamp, "timestamp", at, report)?;
-    let id: u128 = cursor.number("id", Little, report)?;
+    let timestamp = cursor.number("timestamp", Little, log)?;
+    let timestamp = signed(timestamp, "timestamp", at, log)?;
+    let id: u128 = cursor.number("id", Little, log)?;
     let crc_at = cursor.at();
-    let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, report)?) } else { None };
-    let (headers, payload, whole) = open_body(cursor, report)?;
+    let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, log)?) } else { None };
+    let (headers, payload, whole) = open_body(cursor, log)?;
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
         let made = crc32(payload);
         if made != crc {
-            report.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
         }
     }
     let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));
@@ -127,13 +127,13 @@ fn open_polled<'a, R: Report>(
     Ok((Opened { headers: Some(headers), fields }, whole))
 }
 
-fn open_state<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<FieldValue<'a>> {
+fn open_state<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<FieldValue<'a>> {
     let at = cursor.at();
-    let code: u8 = cursor.number("state", Little, report)?;
+    let code: u8 = cursor.number("state", Little, log)?;
     match STATES.iter().find(|(known, _)| *known == code) {
         Some((_, name)) => Ok(FieldValue::Text(name)),
         None => {
-            report.error(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
+            log.error(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
             Ok(FieldValue::Null)
         }
     }

@@ -10,8 +10,8 @@ use super::message_set::{SetLayout, is_cut_off, read_framed};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message, open_frame};
-use crate::report::{Report, Result};
-use crate::traits::{BatchFormat, Collecting, Messages, ReadOptions};
+use crate::log::{Log, Result};
+use crate::traits::{BatchFormat, Collect, Messages, ReadOptions};
 
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);
@@ -19,8 +19,8 @@ pub struct Kip82Messages<L>(PhantomData<L>);
 impl<L: Layout> SetLayout for L {
     type Handed<'a> = Fields<'a>;
 
-    fn open<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
-        open_message::<L, R>(frame, report)
+    fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
+        open_message::<L, R>(frame, log)
     }
 
     fn handed<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
@@ -34,19 +34,19 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     const LAYOUT: &'static str = L::SET_LAYOUT;
     type Message = Kip82Message<L>;
 
-    fn messages<'a, R: Collecting, V: Messages<'a>>(
+    fn messages<'a, R: Collect, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         options: ReadOptions,
-        report: &mut R,
+        log: &mut R,
         each: &mut V,
     ) -> Result {
         while cursor.remaining() > 0 {
             if options.lenient && is_cut_off(cursor) {
                 return Ok(());
             }
-            report.begin_message();
-            let frame = open_frame(&mut cursor, report)?;
-            read_framed::<L, R, V>(frame, options.limits, report, each)?;
+            log.begin_message();
+            let frame = open_frame(&mut cursor, log)?;
+            read_framed::<L, R, V>(frame, options.limits, log, each)?;
         }
         Ok(())
     }

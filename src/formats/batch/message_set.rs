@@ -18,37 +18,37 @@ use crate::formats::message::legacy::{
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::report::{Exact, Fast, OnLoss, Report, Result, Stop};
-use crate::traits::{Collecting, FieldValue, Messages, Opened};
+use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
+use crate::traits::{Collect, FieldValue, Messages, Opened};
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
     type Handed<'a>: AsRef<[FieldValue<'a>]>;
 
-    fn open<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>>;
+    fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
     fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
 }
 
 /// Passes on the message in a frame, or those of the set in it.
-pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
+pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     frame: Framed<'a>,
     limits: Limits,
-    report: &mut R,
+    log: &mut R,
     each: &mut V,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
-    match L::open(frame, report) {
-        Err(Stop) => each.unreadable(report),
+    match L::open(frame, log) {
+        Err(Stop) => each.unreadable(log),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
-            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.headers, report),
+            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.headers, log),
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
-                let Some(value_at) = value_at else { return each.unreadable(report) };
-                match decompressed(&opened, codec, limits, attributes_at, value_at, report) {
-                    Err(Stop) => each.unreadable(report),
-                    Ok(set) => each.within(&set, |each| expand::<L, R, _>(&set, &opened, value_at, report, each)),
+                let Some(value_at) = value_at else { return each.unreadable(log) };
+                match decompressed(&opened, codec, limits, attributes_at, value_at, log) {
+                    Err(Stop) => each.unreadable(log),
+                    Ok(set) => each.within(&set, |each| expand::<L, R, _>(&set, &opened, value_at, log, each)),
                 }
             }
         },
@@ -57,60 +57,59 @@ pub fn read_framed<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
 
 /// Whether the data ends inside the next message.
 pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
-    let mut report = Exact::default();
-    open_frame(&mut cursor, &mut report).is_err() && report.errors.iter().all(|error| error.code == Code::Truncated)
+    let mut log = Exact::default();
+    open_frame(&mut cursor, &mut log).is_err() && log.errors.iter().all(|error| error.code == Code::Truncated)
 }
 
 /// The bytes of a compressed message's set.
-fn decompressed<R: Collecting>(
+fn decompressed<R: Collect>(
     outer: &Opened<'_, Fields<'_>>,
     codec: u8,
     limits: Limits,
     attributes_at: usize,
     value_at: usize,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Vec<u8>> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
-        _ => return Err(unknown_codec(codec, attributes_at, report)),
+        _ => return Err(unknown_codec(codec, attributes_at, log)),
     };
     let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
     let legacy = number_or(outer.fields[MAGIC], 0) == 0;
-    decompress(codec, value, legacy, limits.decompressed_bytes)
-        .map_err(|error| bad_compression(error, value_at, report))
+    decompress(codec, value, legacy, limits.decompressed_bytes).map_err(|error| bad_compression(error, value_at, log))
 }
 
-pub fn unknown_codec<R: Report>(codec: u8, at: usize, report: &mut R) -> Stop {
-    report.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
+pub fn unknown_codec<R: Log>(codec: u8, at: usize, log: &mut R) -> Stop {
+    log.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
 }
 
 /// Reports why bytes at a position could not be decompressed.
-pub fn bad_compression<R: Report>(error: CodecError, at: usize, report: &mut R) -> Stop {
+pub fn bad_compression<R: Log>(error: CodecError, at: usize, log: &mut R) -> Stop {
     let code = match error {
         CodecError::Corrupt(_) => Code::BadCompression,
         CodecError::TooLarge { .. } => Code::DecompressedTooLarge,
     };
-    report.fatal(code, Some(at), || error.to_string())
+    log.fatal(code, Some(at), || error.to_string())
 }
 
 /// Passes on the messages of a compressed one.
-fn expand<'a, L: SetLayout, R: Collecting, V: Messages<'a>>(
+fn expand<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
-    report: &mut R,
+    log: &mut R,
     each: &mut V,
 ) -> Result {
-    report.collected().messages -= 1;
-    in_place_of(report, value_at, |inner| {
+    log.collected().messages -= 1;
+    in_place_of(log, value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, inner, each)
     })
 }
 
 /// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed data.
-pub fn in_place_of<R: Collecting>(report: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
-    let outer = report.collected();
+pub fn in_place_of<R: Collect>(log: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
+    let outer = log.collected();
     let mut inner = Exact::new(outer.on_loss);
     inner.place = Some(at);
     inner.errors = std::mem::take(&mut outer.errors);
@@ -125,7 +124,7 @@ pub fn in_place_of<R: Collecting>(report: &mut R, at: usize, read: impl FnOnce(&
 fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
-    report: &mut Exact,
+    log: &mut Exact,
     each: &mut V,
 ) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
@@ -139,54 +138,53 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     let mut empty = true;
     while cursor.remaining() > 0 {
         empty = false;
-        report.begin_message();
+        log.begin_message();
         // A frame that breaks ends the set, and not what comes after the outer message.
-        let Ok(frame) = open_frame(&mut cursor, report) else { return each.unreadable(report) };
-        let opened =
-            refuse_other_magic(&frame, magic, report).and_then(|()| L::open(frame, report)).and_then(|message| {
-                refuse_set(&message.opened, report)?;
-                Ok(message.opened)
-            });
+        let Ok(frame) = open_frame(&mut cursor, log) else { return each.unreadable(log) };
+        let opened = refuse_other_magic(&frame, magic, log).and_then(|()| L::open(frame, log)).and_then(|message| {
+            refuse_set(&message.opened, log)?;
+            Ok(message.opened)
+        });
         let Ok(mut inner) = opened else {
-            each.unreadable(report)?;
+            each.unreadable(log)?;
             continue;
         };
         inner.fields[OFFSET] = FieldValue::Int64(number_or(inner.fields[OFFSET], 0).wrapping_add(base));
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.headers, report)?;
+        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
     }
-    if empty && !report.errors.is_empty() {
+    if empty && !log.errors.is_empty() {
         // There is no message that the errors of the outer one could belong to.
-        report.begin_message();
-        each.unreadable(report)?;
+        log.begin_message();
+        each.unreadable(log)?;
     }
     Ok(())
 }
 
 /// A message of a compressed set has the magic of the set.
-fn refuse_other_magic(frame: &Framed<'_>, magic: i64, report: &mut Exact) -> Result {
+fn refuse_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result {
     match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
         Some(found) if found != magic => {
-            Err(report.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
+            Err(log.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
         }
         _ => Ok(()),
     }
 }
 
 /// A message of a compressed set is no compressed set.
-fn refuse_set(inner: &Opened<'_, Fields<'_>>, report: &mut Exact) -> Result {
+fn refuse_set(inner: &Opened<'_, Fields<'_>>, log: &mut Exact) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
-        return Err(report.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
+        return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }
     Ok(())
 }
 
 /// The offset of the last message that is there as a whole; 0 when there is none.
 fn last_offset(set: &[u8]) -> i64 {
-    let (mut cursor, mut report, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
-    while let Ok(frame) = open_frame(&mut cursor, &mut report) {
+    let (mut cursor, mut log, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
+    while let Ok(frame) = open_frame(&mut cursor, &mut log) {
         last = frame.offset;
     }
     last

@@ -10,7 +10,7 @@ use crate::error::{Code, ErrorDetail};
 use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
-use crate::report::{Exact, OnLoss};
+use crate::log::{Exact, OnLoss};
 use crate::traits::{Contents, FieldValue, MessageFormat};
 
 /// What the messages of a compressed set have in common, by their fields.
@@ -114,8 +114,8 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Binary(&value),
             FieldValue::Null,
         ];
-        let (mut report, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
-        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut report, &mut out);
-        report.errors.pop().map_or(Ok(out), Err)
+        let (mut log, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
+        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut log, &mut out);
+        log.errors.pop().map_or(Ok(out), Err)
     }
 }

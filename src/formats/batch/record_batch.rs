@@ -36,9 +36,9 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::Padded;
 use crate::limits::Limits;
-use crate::report::{Report, Result, Stop};
+use crate::log::{Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collecting, Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
+    BatchFormat, Collect, Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
     ReadOptions, Role, Sealed,
 };
 use crate::value::ByteOrder::Big;
@@ -80,10 +80,10 @@ impl BatchFormat for RecordBatch {
         "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
 
-    fn messages<'a, R: Collecting, V: Messages<'a>>(
+    fn messages<'a, R: Collect, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         options: ReadOptions,
-        report: &mut R,
+        log: &mut R,
         each: &mut V,
     ) -> Result {
         while cursor.remaining() > 0 {
@@ -91,21 +91,21 @@ impl BatchFormat for RecordBatch {
                 return Ok(());
             }
             // What is wrong with a batch is wrong with its first record.
-            report.begin_message();
-            let frame = open_frame(&mut cursor, report)?;
+            log.begin_message();
+            let frame = open_frame(&mut cursor, log)?;
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => read_framed::<Old, R, V>(frame, options.limits, report, each)?,
-                Some(MAGIC) => read_batch(frame, options.limits, report, each)?,
+                Some(0 | 1) => read_framed::<Old, R, V>(frame, options.limits, log, each)?,
+                Some(MAGIC) => read_batch(frame, options.limits, log, each)?,
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
-                    report.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
-                    each.unreadable(report)?;
+                    log.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
+                    each.unreadable(log)?;
                 }
                 None => {
                     let (at, size) = (frame.message.at(), frame.message.remaining());
                     let message = || format!("a batch of {} has no magic", counted(size, "byte"));
-                    report.error(Code::WrongSize, Some(at), message)?;
-                    each.unreadable(report)?;
+                    log.error(Code::WrongSize, Some(at), message)?;
+                    each.unreadable(log)?;
                 }
             }
         }
@@ -127,28 +127,21 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, R: Collecting, V: Messages<'a>>(
-    frame: Framed<'a>,
-    limits: Limits,
-    report: &mut R,
-    each: &mut V,
-) -> Result {
-    let read = match open_batch(frame, report) {
+fn read_batch<'a, R: Collect, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, log: &mut R, each: &mut V) -> Result {
+    let read = match open_batch(frame, log) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
-            0 => return read_records(&header, records, report, each),
-            codec => {
-                decompressed(codec, records, limits, attributes_at, report).map(|content| (header, records, content))
-            }
+            0 => return read_records(&header, records, log, each),
+            codec => decompressed(codec, records, limits, attributes_at, log).map(|content| (header, records, content)),
         },
     };
     match read {
-        Err(Stop) => each.unreadable(report),
+        Err(Stop) => each.unreadable(log),
         Ok((header, records, content)) => {
             let content = Padded::new(content);
             each.within(content.buffer(), |each| {
-                in_place_of(report, records.at(), |report| {
-                    read_records(&header, Cursor::within(content.buffer(), content.range()), report, each)
+                in_place_of(log, records.at(), |log| {
+                    read_records(&header, Cursor::within(content.buffer(), content.range()), log, each)
                 })
             })
         }
@@ -156,29 +149,29 @@ fn read_batch<'a, R: Collecting, V: Messages<'a>>(
 }
 
 /// The header of a batch with a valid checksum, its records, and the position of its attributes.
-fn open_batch<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
+fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
-    let _: i32 = batch.number("leader epoch", Big, report)?;
-    let _: i8 = batch.number("magic", Big, report)?;
+    let _: i32 = batch.number("leader epoch", Big, log)?;
+    let _: i8 = batch.number("magic", Big, log)?;
     let crc_at = batch.at();
-    let crc: u32 = batch.number("crc", Big, report)?;
+    let crc: u32 = batch.number("crc", Big, log)?;
     let made = crc32c(batch.peek_rest());
     if made != crc {
         // Its content is not trusted.
-        return Err(report.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
+        return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
     }
     let attributes_at = batch.at();
-    let attributes: i16 = batch.number("attributes", Big, report)?;
-    let _: i32 = batch.number("last offset delta", Big, report)?;
-    let base_timestamp: i64 = batch.number("base timestamp", Big, report)?;
-    let largest_timestamp: i64 = batch.number("largest timestamp", Big, report)?;
-    let producer_id: i64 = batch.number("producer id", Big, report)?;
-    let producer_epoch: i16 = batch.number("producer epoch", Big, report)?;
-    let base_sequence: i32 = batch.number("base sequence", Big, report)?;
+    let attributes: i16 = batch.number("attributes", Big, log)?;
+    let _: i32 = batch.number("last offset delta", Big, log)?;
+    let base_timestamp: i64 = batch.number("base timestamp", Big, log)?;
+    let largest_timestamp: i64 = batch.number("largest timestamp", Big, log)?;
+    let producer_id: i64 = batch.number("producer id", Big, log)?;
+    let producer_epoch: i16 = batch.number("producer epoch", Big, log)?;
+    let base_sequence: i32 = batch.number("base sequence", Big, log)?;
     let count_at = batch.at();
-    let count: i32 = batch.number("record count", Big, report)?;
+    let count: i32 = batch.number("record count", Big, log)?;
     if count < 0 {
-        return Err(report.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
+        return Err(log.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
     }
     let header = Header2 {
         base_offset,
@@ -194,57 +187,50 @@ fn open_batch<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<(Heade
     Ok((header, batch, attributes_at))
 }
 
-fn decompressed<R: Report>(
-    codec: u8,
-    records: Cursor<'_>,
-    limits: Limits,
-    at: usize,
-    report: &mut R,
-) -> Result<Vec<u8>> {
-    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, report)) };
+fn decompressed<R: Log>(codec: u8, records: Cursor<'_>, limits: Limits, at: usize, log: &mut R) -> Result<Vec<u8>> {
+    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, log)) };
     let bytes = records.peek_rest();
-    report.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
+    log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
     decompress(codec, bytes, false, limits.decompressed_bytes)
-        .map_err(|error| bad_compression(error, records.at(), report))
+        .map_err(|error| bad_compression(error, records.at(), log))
 }
 
 /// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
-fn read_records<'a, R: Collecting, V: Messages<'a>>(
+fn read_records<'a, R: Collect, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,
-    report: &mut R,
+    log: &mut R,
     each: &mut V,
 ) -> Result {
     let mut found = 0;
-    let mut next_message = |report: &mut R| {
+    let mut next_message = |log: &mut R| {
         if found > 0 {
-            report.begin_message();
+            log.begin_message();
         }
         found += 1;
     };
     for index in 0..batch.count {
-        next_message(report);
+        next_message(log);
         if records.remaining() == 0 {
             let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
-            report.error(Code::CountTooLarge, Some(batch.count_at), message)?;
-            return each.unreadable(report);
+            log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
+            return each.unreadable(log);
         }
-        let framed =
-            records.length("record length", false, report).and_then(|len| records.split(len, "record", report));
-        let Ok(record) = framed else { return each.unreadable(report) };
-        match open_record(batch, record, report) {
-            Ok(opened) => each.message(&opened.fields, opened.headers, report)?,
-            Err(Stop) => each.unreadable(report)?,
+        let framed = records.length("record length", false, log).and_then(|len| records.split(len, "record", log));
+        let Ok(record) = framed else { return each.unreadable(log) };
+        match open_record(batch, record, log) {
+            Ok(opened) => each.message(&opened.fields, opened.headers, log)?,
+            Err(Stop) => each.unreadable(log)?,
         }
     }
     match records.remaining() {
-        0 if batch.count == 0 => report.collected().messages -= 1,
+        0 if batch.count == 0 => log.collected().messages -= 1,
         0 => {}
         left => {
-            next_message(report);
+            next_message(log);
             let message = || format!("{} left after the last record", counted(left, "byte"));
-            report.error(Code::TrailingBytes, Some(records.at()), message)?;
-            each.unreadable(report)?;
+            log.error(Code::TrailingBytes, Some(records.at()), message)?;
+            each.unreadable(log)?;
         }
     }
     Ok(())
@@ -252,21 +238,15 @@ fn read_records<'a, R: Collecting, V: Messages<'a>>(
 
 // Inlined, so that a sink sees which fields are numbers.
 #[inline(always)]
-fn open_record<'a, R: Report>(
-    batch: &Header2,
-    mut record: Cursor<'a>,
-    report: &mut R,
-) -> Result<Opened<'a, Fields<'a>>> {
+fn open_record<'a, R: Log>(batch: &Header2, mut record: Cursor<'a>, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
     // Kafka has not defined any attributes of a record yet.
-    let _: i8 = record.number("record attributes", Big, report)?;
-    let timestamp_delta = record.varlong("timestamp delta", report)?;
-    let offset_delta = record.varint("offset delta", false, report)?;
-    let key = nullable_run(&mut record, "key length", "key", report)?;
-    let value = nullable_run(&mut record, "value length", "value", report)?;
+    let _: i8 = record.number("record attributes", Big, log)?;
+    let timestamp_delta = record.varlong("timestamp delta", log)?;
+    let offset_delta = record.varint("offset delta", false, log)?;
+    let key = nullable_run(&mut record, "key length", "key", log)?;
+    let value = nullable_run(&mut record, "value length", "value", log)?;
     if record.remaining() == 0 {
-        return Err(
-            report.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into())
-        );
+        return Err(log.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
     }
     let sequence = match batch.base_sequence {
         base if base < 0 => NONE,
@@ -290,14 +270,14 @@ fn open_record<'a, R: Report>(
 
 /// `varint length or -1, bytes`
 #[inline(always)]
-fn nullable_run<'a, R: Report>(
+fn nullable_run<'a, R: Log>(
     record: &mut Cursor<'a>,
     length: &'static str,
     field: &'static str,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<FieldValue<'a>> {
-    let Some(len) = record.nullable_length(length, false, report)? else { return Ok(FieldValue::Null) };
-    record.bytes(len, field, report).map(FieldValue::Binary)
+    let Some(len) = record.nullable_length(length, false, log)? else { return Ok(FieldValue::Null) };
+    record.bytes(len, field, log).map(FieldValue::Binary)
 }
 
 fn some(number: i64) -> FieldValue<'static> {
@@ -310,8 +290,8 @@ struct Old;
 impl SetLayout for Old {
     type Handed<'a> = Fields<'a>;
 
-    fn open<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
-        open_message(frame, report)
+    fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
+        open_message(frame, log)
     }
 
     fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
@@ -347,12 +327,12 @@ impl MessageFormat for Record {
     type Headers = Kafka;
     type Fields<'a> = Fields<'a>;
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         let offset = number_or(message.fields[OFFSET], 0);
         let Ok(offset_delta) = i32::try_from(offset) else {
-            return Err(report.fatal(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
+            return Err(log.fatal(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
         };
-        let headers = match Kafka::encoded_len(message.headers, report)? {
+        let headers = match Kafka::encoded_len(message.headers, log)? {
             // Here a count is never left out.
             0 => 1,
             len => len,
@@ -364,7 +344,7 @@ impl MessageFormat for Record {
         let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
         let len = head.len() + run_len(key) + run_len(value) + headers;
         if len > i32::MAX as usize {
-            return Err(report.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
+            return Err(log.fatal(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
         }
         varint::write_count(len, out);
         out.extend_from_slice(&head);

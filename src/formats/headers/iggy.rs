@@ -20,7 +20,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::frame::{Typed, Types};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -56,21 +56,16 @@ impl HeadersFormat for Iggy {
     const MAX_WRITTEN: usize = MAX_BLOCK;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
         let types = if options.strict_types { TypeCodes::IggyNamed } else { TypeCodes::Iggy };
-        parse_to_end(cursor, options, report, sink, |cursor, index, report| read_header(cursor, index, types, report))
+        parse_to_end(cursor, options, log, sink, |cursor, index, log| read_header(cursor, index, types, log))
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
         let len = headers.iter().map(written_len).sum();
         if len > MAX_BLOCK {
             return Err(
-                report.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {MAX_BLOCK}"))
+                log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {MAX_BLOCK}"))
             );
         }
         Ok(len)
@@ -88,17 +83,17 @@ impl HeadersFormat for Iggy {
 
 /// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, R: Report>(
+fn read_header<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     index: usize,
     types: TypeCodes,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<Header<'a>>> {
-    let key_type = read_type(cursor, types, "key type", report)?;
-    let (key_len, key_fits) = read_len(cursor, "key", "key length", report)?;
+    let key_type = read_type(cursor, types, "key type", log)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", log)?;
     let key_at = cursor.at();
-    let bytes = cursor.take(key_len, "key", report)?;
-    report.label(key_at, cursor.at(), "key", || match key_type {
+    let bytes = cursor.take(key_len, "key", log)?;
+    log.label(key_at, cursor.at(), "key", || match key_type {
         Some(value_type) => describe_typed(value_type, bytes, ByteOrder::Little),
         None => counted(bytes.len(), "byte"),
     });
@@ -106,21 +101,21 @@ fn read_header<'a, R: Report>(
         Some(value_type) if key_fits => match Checks::Size.check(value_type, bytes) {
             Ok(()) => {
                 let key = Key::Typed(TypedKey::new(value_type, bytes, ByteOrder::Little));
-                report.name_header(&key);
+                log.name_header(&key);
                 Some(key)
             }
             Err(invalid) => {
-                report.error(invalid.code, Some(key_at), || format!("key of {}", invalid.message))?;
+                log.error(invalid.code, Some(key_at), || format!("key of {}", invalid.message))?;
                 None
             }
         },
         _ => None,
     };
-    let value_type = read_type(cursor, types, "value type", report)?;
-    let value = read_value(cursor, value_type, report)?;
+    let value_type = read_type(cursor, types, "value type", log)?;
+    let value = read_value(cursor, value_type, log)?;
     let (Some(value_type), Some((value, at))) = (value_type, value) else { return Ok(None) };
     if let Err(invalid) = Checks::Size.check(value_type, value) {
-        report.error(invalid.code, Some(at), || invalid.message)?;
+        log.error(invalid.code, Some(at), || invalid.message)?;
         return Ok(None);
     }
     Ok(key.map(|key| Header { index, key, value_type: Some(value_type), value: Some(value), at: Some(at) }))

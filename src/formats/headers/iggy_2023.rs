@@ -16,7 +16,7 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::{Typed, Types};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -52,20 +52,16 @@ impl HeadersFormat for Iggy2023 {
     const MAX_WRITTEN: usize = MAX_VALUES;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
-        parse_to_end(cursor, options, report, sink, read_header)
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
+        parse_to_end(cursor, options, log, sink, read_header)
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
         let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         if values > MAX_VALUES {
-            return Err(report
-                .fatal(Code::TooLarge, None, || format!("the values take {values} bytes, more than {MAX_VALUES}")));
+            return Err(
+                log.fatal(Code::TooLarge, None, || format!("the values take {values} bytes, more than {MAX_VALUES}"))
+            );
         }
         Ok(headers.iter().map(written_len).sum())
     }
@@ -87,11 +83,11 @@ fn written_len(header: &Header<'_>) -> usize {
 
 /// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
-    let (key_len, key_fits) = read_len(cursor, "key", "key length", report)?;
-    let key = read_text_key(cursor, key_len, None, report)?;
-    let value_type = read_type(cursor, TypeCodes::IggyNamed, "value type", report)?;
-    let value = read_value(cursor, value_type, report)?;
+fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -> Result<Option<Header<'a>>> {
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", log)?;
+    let key = read_text_key(cursor, key_len, None, log)?;
+    let value_type = read_type(cursor, TypeCodes::IggyNamed, "value type", log)?;
+    let value = read_value(cursor, value_type, log)?;
     let (Some(key), Some(value_type), Some((value, at)), true) = (key, value_type, value, key_fits) else {
         return Ok(None);
     };

@@ -6,7 +6,7 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Exact;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
@@ -29,20 +29,15 @@ impl HeadersFormat for IggyAuto {
     type Frame = Exact;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
         match cursor.peek(1) {
-            Some(0) => Iggy2023::parse(cursor, options, report, sink),
-            _ => Iggy::parse(cursor, options, report, sink),
+            Some(0) => Iggy2023::parse(cursor, options, log, sink),
+            _ => Iggy::parse(cursor, options, log, sink),
         }
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
-        Iggy::encoded_len(headers, report)
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
+        Iggy::encoded_len(headers, log)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {

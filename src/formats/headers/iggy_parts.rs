@@ -3,7 +3,7 @@
 
 use crate::cursor::Cursor;
 use crate::error::bad_length;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::value::ByteOrder;
 use crate::value_type::{TypeCodes, ValueType};
 
@@ -15,53 +15,53 @@ pub const MAX_PART: usize = 255;
 
 /// A type byte of Iggy; `None` and a reported error if it is unknown.
 #[inline(always)]
-pub fn read_type<R: Report>(
+pub fn read_type<R: Log>(
     cursor: &mut Cursor<'_>,
     types: TypeCodes,
     field: &'static str,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<ValueType>> {
     let at = cursor.at();
-    let code = cursor.take(1, field, report)?[0];
+    let code = cursor.take(1, field, log)?[0];
     let value_type = types.value_type(code);
-    report.label(at, at + 1, field, || {
+    log.label(at, at + 1, field, || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     if value_type.is_none() {
-        unknown_type(field, code, at, report)?;
+        unknown_type(field, code, at, log)?;
     }
     Ok(value_type)
 }
 
 /// A length of Iggy, and whether it is one that a key or value may have.
 #[inline(always)]
-pub fn read_len<R: Report>(
+pub fn read_len<R: Log>(
     cursor: &mut Cursor<'_>,
     part: &'static str,
     field: &'static str,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<(usize, bool)> {
     let at = cursor.at();
-    let len = cursor.number::<u32, _>(field, ByteOrder::Little, report)? as usize;
+    let len = cursor.number::<u32, _>(field, ByteOrder::Little, log)? as usize;
     let fits = (MIN_PART..=MAX_PART).contains(&len);
     if !fits {
         let (code, message) = bad_length(part, len, MAX_PART);
-        report.error(code, Some(at), || message)?;
+        log.error(code, Some(at), || message)?;
     }
     Ok((len, fits))
 }
 
 /// A value of Iggy and where it begins; `None` when its length is none that a value may have.
 #[inline(always)]
-pub fn read_value<'a, R: Report>(
+pub fn read_value<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     value_type: Option<ValueType>,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<(&'a [u8], usize)>> {
-    let (len, fits) = read_len(cursor, "value", "value length", report)?;
+    let (len, fits) = read_len(cursor, "value", "value length", log)?;
     let at = cursor.at();
-    let value = cursor.take(len, "value", report)?;
-    report.label(at, cursor.at(), "value", || match value_type {
+    let value = cursor.take(len, "value", log)?;
+    log.label(at, cursor.at(), "value", || match value_type {
         Some(value_type) => describe_typed(value_type, value, ByteOrder::Little),
         None => describe(value),
     });

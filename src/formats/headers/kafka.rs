@@ -19,7 +19,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Varint;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
@@ -48,61 +48,56 @@ impl HeadersFormat for Kafka {
     type Frame = Varint;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
-        if cursor.remaining() == 0 {
+    fn parse<'a, R: Log, S: Sink<'a>>(mut data: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
+        if data.remaining() == 0 {
             return Ok(());
         }
-        let at = cursor.at();
-        let count = cursor.varint("header count", options.lenient, report)?;
+        let at = data.at();
+        let count = data.varint("header count", options.lenient, log)?;
         if options.lenient && count <= 0 {
             return Ok(());
         }
         let count = usize::try_from(count)
-            .map_err(|_| report.fatal(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
-        let left = cursor.remaining();
+            .map_err(|_| log.fatal(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
+        let left = data.remaining();
         if count > left / MIN_HEADER_LEN {
-            return Err(report.fatal(Code::CountTooLarge, Some(at), || {
+            return Err(log.fatal(Code::CountTooLarge, Some(at), || {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
                 format!("the block announces {count} and has {left} for them")
             }));
         }
-        options.limits.check_count(count, at, report)?;
+        options.limits.check_count(count, at, log)?;
         for index in 0..count {
-            report.enter_header(Some(index));
-            if let Some(header) = read_header(&mut cursor, index, options.lenient, report)? {
-                sink.header(header, report)?;
+            log.enter_header(Some(index));
+            if let Some(header) = read_header(&mut data, index, options.lenient, log)? {
+                sink.header(header, log)?;
             }
         }
-        report.enter_header(None);
-        if cursor.remaining() != 0 && !options.lenient {
-            return Err(report.fatal(Code::TrailingBytes, Some(cursor.at()), || {
-                format!("{} left after the last header", counted(cursor.remaining(), "byte"))
+        log.enter_header(None);
+        if data.remaining() != 0 && !options.lenient {
+            return Err(log.fatal(Code::TrailingBytes, Some(data.at()), || {
+                format!("{} left after the last header", counted(data.remaining(), "byte"))
             }));
         }
         Ok(())
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
         if headers.is_empty() {
             return Ok(0);
         }
         let mut len = varint::count_len(headers.len());
         for (index, header) in headers.iter().enumerate() {
-            report.enter_header(Some(index));
+            log.enter_header(Some(index));
             let key = text_of_key(header);
             for (field, part) in [("key", Some(key)), ("value", header.value)] {
                 let part_len = part.map_or(0, <[u8]>::len);
-                check_len(field, part_len, report)?;
+                check_len(field, part_len, log)?;
                 len += part_len + part.map_or(1, |part| varint::count_len(part.len()));
             }
         }
-        report.enter_header(None);
-        check_total(len, report)
+        log.enter_header(None);
+        check_total(len, log)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -127,19 +122,19 @@ impl HeadersFormat for Kafka {
 
 /// One header; `None` if its key could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, R: Report>(
+fn read_header<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     index: usize,
     lenient: bool,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<Header<'a>>> {
-    let key_len = cursor.length("key length", lenient, report)?;
+    let key_len = cursor.length("key length", lenient, log)?;
     // With `lenient`, keys that are not UTF-8 are replaced as Java does.
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
-    let key = read_text_key(cursor, key_len, instead, report)?;
-    let value_len = cursor.nullable_length("value length", lenient, report)?;
+    let key = read_text_key(cursor, key_len, instead, log)?;
+    let value_len = cursor.nullable_length("value length", lenient, log)?;
     let at = cursor.at();
-    let value = read_nullable(cursor, value_len, report)?;
+    let value = read_nullable(cursor, value_len, log)?;
     Ok(key.map(|key| Header { index, key, value_type: None, value, at: Some(at) }))
 }
 

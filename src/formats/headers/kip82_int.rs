@@ -13,7 +13,7 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::frame::Exact;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
 use crate::value_type::TypeCodes;
@@ -37,23 +37,18 @@ impl HeadersFormat for Kip82Int {
     type Frame = Exact;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
-        parse_to_end(cursor, options, report, sink, read_header)
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
+        parse_to_end(cursor, options, log, sink, read_header)
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
         let mut len = 0;
         for header in headers {
             let value = header.value.map_or(0, <[u8]>::len);
-            check_len("value", value, report)?;
+            check_len("value", value, log)?;
             len += FIXED + value;
         }
-        check_total(len, report)
+        check_total(len, log)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -67,11 +62,11 @@ impl HeadersFormat for Kip82Int {
 }
 
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
-    let key = Key::Int(cursor.number("key", ByteOrder::Big, report)?);
-    report.name_header(&key);
-    let len = cursor.nullable_length32("value length", report)?;
+fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -> Result<Option<Header<'a>>> {
+    let key = Key::Int(cursor.number("key", ByteOrder::Big, log)?);
+    log.name_header(&key);
+    let len = cursor.nullable_length32("value length", log)?;
     let at = cursor.at();
-    let value = read_nullable(cursor, len, report)?;
+    let value = read_nullable(cursor, len, log)?;
     Ok(Some(Header { index, key, value_type: None, value, at: Some(at) }))
 }

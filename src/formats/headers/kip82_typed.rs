@@ -15,7 +15,7 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Kip82;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -40,25 +40,20 @@ impl HeadersFormat for Kip82Typed {
     type Frame = Kip82;
 
     #[inline]
-    fn parse<'a, R: Report, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        report: &mut R,
-        sink: &mut S,
-    ) -> Result {
-        parse_to_end(cursor, options, report, sink, read_header)
+    fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {
+        parse_to_end(cursor, options, log, sink, read_header)
     }
 
-    fn encoded_len<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<usize> {
+    fn encoded_len<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<usize> {
         let mut len = 0;
         for header in headers {
             let key = text_of_key(header).len();
             let value = header.value.map_or(0, |value| 1 + value.len());
-            check_len("key", key, report)?;
-            check_len("value", value, report)?;
+            check_len("key", key, log)?;
+            check_len("value", value, log)?;
             len += LENGTHS + key + value;
         }
-        check_total(len, report)
+        check_total(len, log)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -80,28 +75,28 @@ impl HeadersFormat for Kip82Typed {
 
 /// One header; `None` if it could not be read and parsing continues.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, R: Report>(cursor: &mut Cursor<'a>, index: usize, report: &mut R) -> Result<Option<Header<'a>>> {
-    let key_len = cursor.length32("key length", report)?;
-    let key = read_text_key(cursor, key_len, None, report)?;
-    let value_len = cursor.length32("value length", report)?;
+fn read_header<'a, R: Log>(cursor: &mut Cursor<'a>, index: usize, log: &mut R) -> Result<Option<Header<'a>>> {
+    let key_len = cursor.length32("key length", log)?;
+    let key = read_text_key(cursor, key_len, None, log)?;
+    let value_len = cursor.length32("value length", log)?;
     let type_at = cursor.at();
     let at = type_at + 1;
-    let Some((&code, value)) = cursor.take(value_len, "value", report)?.split_first() else {
+    let Some((&code, value)) = cursor.take(value_len, "value", log)?.split_first() else {
         return Ok(key.map(|key| Header { index, key, value_type: None, value: None, at: Some(type_at) }));
     };
     let value_type = Kip82Typed::TYPES.value_type(code);
-    report.label(type_at, at, "value type", || {
+    log.label(type_at, at, "value type", || {
         value_type.map_or_else(|| code.to_string(), |value_type| value_type.name().into_owned())
     });
     let Some(value_type) = value_type else {
-        report.label(at, cursor.at(), "value", || describe(value));
-        unknown_type("value type", code, type_at, report)?;
+        log.label(at, cursor.at(), "value", || describe(value));
+        unknown_type("value type", code, type_at, log)?;
         return Ok(None);
     };
-    report.label(at, cursor.at(), "value", || describe_typed(value_type, value, ByteOrder::Big));
+    log.label(at, cursor.at(), "value", || describe_typed(value_type, value, ByteOrder::Big));
     if let Err(invalid) = Checks::Value.check(value_type, value) {
         let nothing = value_type == ValueType::Named(Scalar::Bool) && value.is_empty();
-        report.error(invalid.code, Some(at + invalid.within), || match nothing {
+        log.error(invalid.code, Some(at + invalid.within), || match nothing {
             true => "a boolean without its byte holds no value".into(),
             false => invalid.message,
         })?;

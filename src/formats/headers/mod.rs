@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::encoding::text_of;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Class, Contents, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sealed, Sink,
 };
@@ -34,12 +34,12 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
     type Headers = B;
     type Fields<'a> = [FieldValue<'a>; 0];
 
-    fn open<'a, R: Report>(cursor: Cursor<'a>, _: ReadOptions, _: &mut R) -> Open<'a, Self> {
+    fn open<'a, R: Log>(cursor: Cursor<'a>, _: ReadOptions, _: &mut R) -> Open<'a, Self> {
         Ok(Opened { headers: Some(cursor), fields: [] })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        out.reserve(B::encoded_len(message.headers, report)?);
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        out.reserve(B::encoded_len(message.headers, log)?);
         B::encode_into(message.headers, out);
         Ok(Sealed::Written)
     }
@@ -48,23 +48,23 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
 /// Parses the headers up to the cursor's end, for formats without a header count. `read` returns
 /// `None` for a header that cannot be read and hides no other.
 #[inline(always)]
-fn parse_to_end<'a, R: Report, S: Sink<'a>>(
+fn parse_to_end<'a, R: Log, S: Sink<'a>>(
     mut cursor: Cursor<'a>,
     options: ReadOptions,
-    report: &mut R,
+    log: &mut R,
     sink: &mut S,
     read: impl Fn(&mut Cursor<'a>, usize, &mut R) -> Result<Option<Header<'a>>>,
 ) -> Result {
     let mut index = 0;
     while cursor.remaining() > 0 {
-        report.enter_header(Some(index));
-        options.limits.check_header(index, cursor.at(), report)?;
-        if let Some(header) = read(&mut cursor, index, report)? {
-            sink.header(header, report)?;
+        log.enter_header(Some(index));
+        options.limits.check_header(index, cursor.at(), log)?;
+        if let Some(header) = read(&mut cursor, index, log)? {
+            sink.header(header, log)?;
         }
         index += 1;
     }
-    report.enter_header(None);
+    log.enter_header(None);
     Ok(())
 }
 
@@ -78,58 +78,52 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
 
 /// A key of text; `None` if it is not UTF-8. `instead` converts such a key where that is not an error.
 #[inline(always)]
-fn read_text_key<'a, R: Report>(
+fn read_text_key<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     len: usize,
     instead: Option<fn(&[u8]) -> String>,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<Key<'a>>> {
     let at = cursor.at();
-    let bytes = cursor.take(len, "key", report)?;
+    let bytes = cursor.take(len, "key", log)?;
     let key = match (Text::new(bytes), instead) {
         (Ok(text), _) => Some(Key::Text(text)),
         (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
         (Err(error), None) => {
-            report.error(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            log.error(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
             None
         }
     };
-    report.label(at, cursor.at(), "key", || {
-        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
-    });
+    log.label(at, cursor.at(), "key", || key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string())));
     if let Some(key) = &key {
-        report.name_header(key);
+        log.name_header(key);
     }
     Ok(key)
 }
 
 #[inline(always)]
-fn read_nullable<'a, R: Report>(
-    cursor: &mut Cursor<'a>,
-    len: Option<usize>,
-    report: &mut R,
-) -> Result<Option<&'a [u8]>> {
+fn read_nullable<'a, R: Log>(cursor: &mut Cursor<'a>, len: Option<usize>, log: &mut R) -> Result<Option<&'a [u8]>> {
     let Some(len) = len else { return Ok(None) };
     let at = cursor.at();
-    let value = cursor.take(len, "value", report)?;
-    report.label(at, cursor.at(), "value", || describe(value));
+    let value = cursor.take(len, "value", log)?;
+    log.label(at, cursor.at(), "value", || describe(value));
     Ok(Some(value))
 }
 
 /// The longest run that a signed 32-bit length can state.
 const MAX_LEN: usize = i32::MAX as usize;
 
-fn check_len<R: Report>(field: &str, len: usize, report: &mut R) -> Result {
+fn check_len<R: Log>(field: &str, len: usize, log: &mut R) -> Result {
     match len <= MAX_LEN {
         true => Ok(()),
-        false => Err(report.fatal(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
+        false => Err(log.fatal(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
     }
 }
 
-fn check_total<R: Report>(len: usize, report: &mut R) -> Result<usize> {
+fn check_total<R: Log>(len: usize, log: &mut R) -> Result<usize> {
     match len <= MAX_LEN {
         true => Ok(len),
-        false => Err(report.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
+        false => Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
     }
 }
 
@@ -149,6 +143,6 @@ fn describe_typed(value_type: ValueType, value: &[u8], order: ByteOrder) -> Stri
 }
 
 #[cold]
-fn unknown_type<R: Report>(field: &str, code: u8, at: usize, report: &mut R) -> Result {
-    report.error(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
+fn unknown_type<R: Log>(field: &str, code: u8, at: usize, log: &mut R) -> Result {
+    log.error(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
 }

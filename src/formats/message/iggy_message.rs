@@ -19,7 +19,7 @@ use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
 };
@@ -47,31 +47,31 @@ impl MessageFormat for IggyMessage {
     type Headers = Iggy;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        let checksum = cursor.number("checksum", ByteOrder::Little, report)?;
-        let id: u128 = cursor.number("id", ByteOrder::Little, report)?;
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        let checksum = cursor.number("checksum", ByteOrder::Little, log)?;
+        let id: u128 = cursor.number("id", ByteOrder::Little, log)?;
         let mut numbers = [FieldValue::Null; 3];
         for (number, field) in numbers.iter_mut().zip(["offset", "timestamp", "origin timestamp"]) {
             let at = cursor.at();
-            let value = cursor.number(field, ByteOrder::Little, report)?;
-            *number = signed(value, field, at, report)?;
+            let value = cursor.number(field, ByteOrder::Little, log)?;
+            *number = signed(value, field, at, log)?;
         }
-        let (payload, headers) = open_parts(&mut cursor, report)?;
-        cursor.nothing_after("headers", report)?;
+        let (payload, headers) = open_parts(&mut cursor, log)?;
+        cursor.nothing_after("headers", log)?;
         let [offset, timestamp, origin] = numbers;
         let id = FieldValue::Id(id.to_be_bytes());
         let fields = [FieldValue::Uint64(checksum), id, offset, timestamp, origin, FieldValue::Binary(payload)];
         Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let checksum = unsigned(message.fields[0], "checksum", report)?;
-        let mut id = id_of(message.fields[1], report)?;
-        let offset = unsigned(message.fields[2], "offset", report)?;
-        let timestamp = unsigned(message.fields[3], "timestamp", report)?;
-        let origin = unsigned(message.fields[4], "origin timestamp", report)?;
-        let payload = payload_of(message.fields[5], report)?;
-        let len = Iggy::encoded_len(message.headers, report)?;
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let checksum = unsigned(message.fields[0], "checksum", log)?;
+        let mut id = id_of(message.fields[1], log)?;
+        let offset = unsigned(message.fields[2], "offset", log)?;
+        let timestamp = unsigned(message.fields[3], "timestamp", log)?;
+        let origin = unsigned(message.fields[4], "origin timestamp", log)?;
+        let payload = payload_of(message.fields[5], log)?;
+        let len = Iggy::encoded_len(message.headers, log)?;
         out.reserve(HEADER_LEN + payload.len() + len);
         id.reverse();
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -89,12 +89,12 @@ impl MessageFormat for IggyMessage {
 }
 
 /// The lengths of headers and payload, the reserved bytes, and both parts.
-pub fn open_parts<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(&'a [u8], Cursor<'a>)> {
-    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, report)? as usize;
-    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, report)? as usize;
+pub fn open_parts<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(&'a [u8], Cursor<'a>)> {
+    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, log)? as usize;
+    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, log)? as usize;
     let at = cursor.at();
-    if cursor.number::<u64, _>("reserved", ByteOrder::Little, report)? != 0 {
-        report.error(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
+    if cursor.number::<u64, _>("reserved", ByteOrder::Little, log)? != 0 {
+        log.error(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
     }
-    Ok((cursor.bytes(payload_len, "payload", report)?, cursor.split(headers_len, "headers block", report)?))
+    Ok((cursor.bytes(payload_len, "payload", log)?, cursor.split(headers_len, "headers block", log)?))
 }

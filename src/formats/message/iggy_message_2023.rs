@@ -12,7 +12,7 @@
 use super::{id_of, payload_of};
 use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
 };
@@ -35,19 +35,19 @@ impl MessageFormat for IggyMessage2023 {
     type Headers = Iggy2023;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        let id: u128 = cursor.number("id", ByteOrder::Little, report)?;
-        let (headers, payload, whole) = open_body(&mut cursor, report)?;
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        let id: u128 = cursor.number("id", ByteOrder::Little, log)?;
+        let (headers, payload, whole) = open_body(&mut cursor, log)?;
         if whole {
-            cursor.nothing_after("payload", report)?;
+            cursor.nothing_after("payload", log)?;
         }
         Ok(Opened { headers: Some(headers), fields: [FieldValue::Id(id.to_be_bytes()), payload] })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let mut id = id_of(message.fields[0], report)?;
-        let payload = payload_of(message.fields[1], report)?;
-        let len = Iggy2023::encoded_len(message.headers, report)?;
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let mut id = id_of(message.fields[0], log)?;
+        let payload = payload_of(message.fields[1], log)?;
+        let len = Iggy2023::encoded_len(message.headers, log)?;
         out.reserve(FIXED + len + payload.len());
         id.reverse();
         out.extend_from_slice(&id);
@@ -60,12 +60,12 @@ impl MessageFormat for IggyMessage2023 {
 }
 
 /// The headers, the payload after them, and whether the payload was complete.
-pub fn open_body<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
-    let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, report)? as usize;
-    let headers = cursor.split(len, "headers block", report)?;
-    let Some(len) = cursor.number_or_error::<u32, _>("payload length", ByteOrder::Little, report)? else {
+pub fn open_body<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
+    let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, log)? as usize;
+    let headers = cursor.split(len, "headers block", log)?;
+    let Some(len) = cursor.number_or_error::<u32, _>("payload length", ByteOrder::Little, log)? else {
         return Ok((headers, FieldValue::Null, false));
     };
-    let payload = cursor.take_or_error(len as usize, "payload", report)?;
+    let payload = cursor.take_or_error(len as usize, "payload", log)?;
     Ok((headers, payload.map_or(FieldValue::Null, FieldValue::Binary), payload.is_some()))
 }

@@ -27,7 +27,7 @@ use crate::error::{Code, Loss};
 use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role, Sealed,
 };
@@ -109,73 +109,73 @@ impl<L: Layout> MessageFormat for Kip82Message<L> {
     type Headers = L::Headers;
     type Fields<'a> = Fields<'a>;
 
-    fn open<'a, R: Report>(mut cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Result<Opened<'a, Fields<'a>>> {
-        let frame = open_frame(&mut cursor, report)?;
-        let message = open_message::<L, R>(frame, report);
-        cursor.nothing_after("message", report)?;
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
+        let frame = open_frame(&mut cursor, log)?;
+        let message = open_message::<L, R>(frame, log);
+        cursor.nothing_after("message", log)?;
         Ok(message?.opened)
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
         let start = out.len();
-        seal_message::<L, R>(message, report, out).inspect_err(|_| out.truncate(start))?;
+        seal_message::<L, R>(message, log, out).inspect_err(|_| out.truncate(start))?;
         Ok(Sealed::Written)
     }
 }
 
-pub fn open_message<'a, L: Layout, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
-    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), report)?;
+pub fn open_message<'a, L: Layout, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
+    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), log)?;
     if head.magic != MAGIC {
-        return head.finish(report, open_body);
+        return head.finish(log, open_body);
     }
     let (is_set, bit_4) = (head.bits() & CODEC_BITS != 0, head.bits() & BIT_4 != 0);
     if L::WRAPPED {
-        let mut message = head.finish(report, if is_set { open_body } else { open_wrapped })?;
+        let mut message = head.finish(log, if is_set { open_body } else { open_wrapped })?;
         message.opened.fields[TOMBSTONE] = FieldValue::Bool(bit_4);
         return Ok(message);
     }
     if is_set && bit_4 {
-        report.error(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
+        log.error(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
     }
-    head.finish(report, |rest, report| {
-        let headers = if bit_4 { open_headers(rest, report)? } else { rest.nothing() };
-        Ok(Body { headers: Some(headers), ..open_body(rest, report)? })
+    head.finish(log, |rest, log| {
+        let headers = if bit_4 { open_headers(rest, log)? } else { rest.nothing() };
+        Ok(Body { headers: Some(headers), ..open_body(rest, log)? })
     })
 }
 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
 /// The headers after the key.
-fn open_headers<'a, R: Report>(message: &mut Cursor<'a>, report: &mut R) -> Result<Cursor<'a>> {
+fn open_headers<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Cursor<'a>> {
     let at = message.at();
-    let len = message.length32("headers length", report)?;
+    let len = message.length32("headers length", log)?;
     if len == 0 {
         let message = || "bit 4 says that headers follow, and they have no bytes".into();
-        report.error(Code::BadAttributes, Some(at), message)?;
+        log.error(Code::BadAttributes, Some(at), message)?;
     }
-    message.split(len, "headers block", report)
+    message.split(len, "headers block", log)
 }
 
 /// The value that is a wrapper or null, which ends the message.
-fn open_wrapped<'a, R: Report>(message: &mut Cursor<'a>, report: &mut R) -> Result<Body<'a>> {
-    let len = message.nullable_length32("value length", report)?;
+fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
+    let len = message.nullable_length32("value length", log)?;
     let value_at = Some(message.at());
     let (headers, value) = match len {
         None => (None, FieldValue::Null),
         Some(len) => {
-            let (headers, value) = open_wrapper(message.split(len, "value", report)?, report)?;
+            let (headers, value) = open_wrapper(message.split(len, "value", log)?, log)?;
             (Some(headers), value)
         }
     };
-    message.nothing_after("value", report)?;
+    message.nothing_after("value", log)?;
     Ok(Body { headers, value: Some(value), value_at })
 }
 
-fn seal_message<L: Layout, R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result {
+fn seal_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
     let Contents { fields, headers } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
-        return Err(report.fatal(Code::BadMagic, None, || unknown_magic(magic)));
+        return Err(log.fatal(Code::BadMagic, None, || unknown_magic(magic)));
     }
     let magic = magic as i8;
     let tombstone = fields[TOMBSTONE] == FieldValue::Bool(true);
@@ -185,17 +185,17 @@ fn seal_message<L: Layout, R: Report>(message: Contents<'_>, report: &mut R, out
     };
     let mut bits = number_or(fields[ATTRIBUTES], 0) as u8;
     if bits & undefined != 0 {
-        return Err(report.fatal(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
+        return Err(log.fatal(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
     }
     let headers = match (magic, headers.is_empty()) {
         (_, true) | (MAGIC, _) => headers,
         _ => {
-            report.loss(false, || Loss::of_message(Code::FieldNotCarried, format!("magic {magic} has no headers")))?;
+            log.loss(false, || Loss::of_message(Code::FieldNotCarried, format!("magic {magic} has no headers")))?;
             &[]
         }
     };
     if bits & CODEC_BITS != 0 && !headers.is_empty() {
-        return Err(report.fatal(Code::BadAttributes, None, || HEADERS_OF_A_SET.into()));
+        return Err(log.fatal(Code::BadAttributes, None, || HEADERS_OF_A_SET.into()));
     }
     let marked = if L::WRAPPED { tombstone } else { !headers.is_empty() };
     bits = (bits & !BIT_4) | if marked && magic == MAGIC { BIT_4 } else { 0 };
@@ -215,13 +215,13 @@ fn seal_message<L: Layout, R: Report>(message: Contents<'_>, report: &mut R, out
         (true, value) => {
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);
-            seal_wrapper(value, headers, report, out)?;
+            seal_wrapper(value, headers, log, out)?;
             let len = (out.len() - len_at - 4) as i32;
             out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
         }
         (false, value) => {
             if !headers.is_empty() {
-                let len = L::Headers::encoded_len(headers, report)?;
+                let len = L::Headers::encoded_len(headers, log)?;
                 out.extend_from_slice(&(len as i32).to_be_bytes());
                 L::Headers::encode_into(headers, out);
             }
@@ -230,7 +230,7 @@ fn seal_message<L: Layout, R: Report>(message: Contents<'_>, report: &mut R, out
     }
     let size = out.len() - size_at - 4;
     let Ok(size) = i32::try_from(size) else {
-        return Err(report.fatal(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
+        return Err(log.fatal(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
     };
     let crc = crc32(&out[covered_at..]);
     out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());

@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
 };
@@ -36,43 +36,35 @@ impl MessageFormat for Kip82Wrapper {
     type Headers = Kip82Int;
     type Fields<'a> = [FieldValue<'a>; 1];
 
-    fn open<'a, R: Report>(cursor: Cursor<'a>, _: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        let (headers, value) = open_wrapper(cursor, report)?;
+    fn open<'a, R: Log>(cursor: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        let (headers, value) = open_wrapper(cursor, log)?;
         Ok(Opened { headers: Some(headers), fields: [value] })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        seal_wrapper(message.fields[0], message.headers, report, out)?;
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        seal_wrapper(message.fields[0], message.headers, log, out)?;
         Ok(Sealed::Written)
     }
 }
 
 /// The headers and the value of a wrapper that extends to the end of the cursor.
-pub(super) fn open_wrapper<'a, R: Report>(
-    mut cursor: Cursor<'a>,
-    report: &mut R,
-) -> Result<(Cursor<'a>, FieldValue<'a>)> {
+pub fn open_wrapper<'a, R: Log>(mut cursor: Cursor<'a>, log: &mut R) -> Result<(Cursor<'a>, FieldValue<'a>)> {
     let at = cursor.at();
-    let magic: i8 = cursor.number("magic", ByteOrder::Big, report)?;
+    let magic: i8 = cursor.number("magic", ByteOrder::Big, log)?;
     if magic != MAGIC {
-        return Err(report.fatal(Code::BadMagic, Some(at), || format!("magic {magic} is unknown: a wrapper has 0")));
+        return Err(log.fatal(Code::BadMagic, Some(at), || format!("magic {magic} is unknown: a wrapper has 0")));
     }
-    let len = cursor.length32("headers length", report)?;
-    let headers = cursor.split(len, "headers block", report)?;
-    let Some(value) = nullable_bytes(&mut cursor, "value length", "value", report)? else {
+    let len = cursor.length32("headers length", log)?;
+    let headers = cursor.split(len, "headers block", log)?;
+    let Some(value) = nullable_bytes(&mut cursor, "value length", "value", log)? else {
         return Ok((headers, FieldValue::Null));
     };
-    cursor.nothing_after("value", report)?;
+    cursor.nothing_after("value", log)?;
     Ok((headers, value))
 }
 
-pub(super) fn seal_wrapper<R: Report>(
-    value: FieldValue<'_>,
-    headers: &[Header<'_>],
-    report: &mut R,
-    out: &mut Vec<u8>,
-) -> Result {
-    let len = Kip82Int::encoded_len(headers, report)?;
+pub fn seal_wrapper<R: Log>(value: FieldValue<'_>, headers: &[Header<'_>], log: &mut R, out: &mut Vec<u8>) -> Result {
+    let len = Kip82Int::encoded_len(headers, log)?;
     let value = bytes_of(value);
     out.reserve(FIXED + len + value.map_or(0, <[u8]>::len));
     out.extend_from_slice(&MAGIC.to_be_bytes());

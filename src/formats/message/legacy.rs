@@ -14,7 +14,7 @@ use super::nullable_bytes;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::checksum::{crc32, mismatch};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Opened};
 use crate::value::ByteOrder::Big;
 
@@ -47,10 +47,10 @@ pub struct Framed<'a> {
 }
 
 /// Reads the frame at the cursor, and moves the cursor past the message in it.
-pub fn open_frame<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<Framed<'a>> {
-    let offset = cursor.number("offset", Big, report)?;
-    let size = cursor.length32("message size", report)?;
-    Ok(Framed { offset, message: cursor.split(size, "message", report)? })
+pub fn open_frame<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<Framed<'a>> {
+    let offset = cursor.number("offset", Big, log)?;
+    let size = cursor.length32("message size", log)?;
+    Ok(Framed { offset, message: cursor.split(size, "message", log)? })
 }
 
 /// A message, and the position of its value; `None` if the message ends in the length of the value.
@@ -59,8 +59,8 @@ pub struct Message<'a> {
     pub value_at: Option<usize>,
 }
 
-pub fn open_message<'a, R: Report>(frame: Framed<'a>, report: &mut R) -> Result<Message<'a>> {
-    Head::open(frame, None, report)?.finish(report, open_body)
+pub fn open_message<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
+    Head::open(frame, None, log)?.finish(log, open_body)
 }
 
 /// A message up to its attributes, and the bytes that follow them.
@@ -75,28 +75,28 @@ pub(super) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
-    pub fn open<R: Report>(frame: Framed<'a>, later: Option<(i8, u8)>, report: &mut R) -> Result<Head<'a>> {
+    pub fn open<R: Log>(frame: Framed<'a>, later: Option<(i8, u8)>, log: &mut R) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
         let crc_at = rest.at();
-        let crc: u32 = rest.number("crc", Big, report)?;
+        let crc: u32 = rest.number("crc", Big, log)?;
         let covered = rest.peek_rest();
         let magic_at = rest.at();
-        let magic: i8 = rest.number("magic", Big, report)?;
+        let magic: i8 = rest.number("magic", Big, log)?;
         let defined = match (magic, later) {
             (0, _) => CODEC_BITS,
             (1, _) => CODEC_BITS | LOG_APPEND_BIT,
             (_, Some((later, bits))) if later == magic => bits,
-            _ => return Err(report.fatal(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
+            _ => return Err(log.fatal(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
         };
         let made = crc32(covered);
         if made != crc {
-            report.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
         }
         let attributes_at = rest.at();
-        let attributes: i8 = rest.number("attributes", Big, report)?;
+        let attributes: i8 = rest.number("attributes", Big, log)?;
         let undefined = attributes as u8 & !defined;
         if undefined != 0 {
-            report.error(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
+            log.error(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
         }
         Ok(Head { offset, crc, magic, attributes, attributes_at, rest })
     }
@@ -106,20 +106,20 @@ impl<'a> Head<'a> {
     }
 
     /// Reads timestamp and key, and leaves what comes after the key to `body`.
-    pub fn finish<R: Report>(
+    pub fn finish<R: Log>(
         mut self,
-        report: &mut R,
+        log: &mut R,
         body: impl FnOnce(&mut Cursor<'a>, &mut R) -> Result<Body<'a>>,
     ) -> Result<Message<'a>> {
         let timestamp = match self.magic {
             0 => FieldValue::Null,
-            _ => FieldValue::Int64(self.rest.number("timestamp", Big, report)?),
+            _ => FieldValue::Int64(self.rest.number("timestamp", Big, log)?),
         };
-        let key = match self.rest.nullable_length32("key length", report)? {
+        let key = match self.rest.nullable_length32("key length", log)? {
             None => FieldValue::Null,
-            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", report)?),
+            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", log)?),
         };
-        let Body { headers, value, value_at } = body(&mut self.rest, report)?;
+        let Body { headers, value, value_at } = body(&mut self.rest, log)?;
         let fields = [
             FieldValue::Int64(self.offset),
             FieldValue::Int64(self.crc.into()),
@@ -143,12 +143,12 @@ pub(super) struct Body<'a> {
 }
 
 /// Reads a value, which ends the message.
-pub(super) fn open_body<'a, R: Report>(rest: &mut Cursor<'a>, report: &mut R) -> Result<Body<'a>> {
+pub(super) fn open_body<'a, R: Log>(rest: &mut Cursor<'a>, log: &mut R) -> Result<Body<'a>> {
     const LENGTH_LEN: usize = 4;
     let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.at() + LENGTH_LEN);
-    let value = nullable_bytes(rest, "value length", "value", report)?;
+    let value = nullable_bytes(rest, "value length", "value", log)?;
     if value.is_some() {
-        rest.nothing_after("value", report)?;
+        rest.nothing_after("value", log)?;
     }
     Ok(Body { headers: None, value, value_at })
 }

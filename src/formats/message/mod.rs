@@ -10,7 +10,7 @@ pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::FieldValue;
 use crate::value::ByteOrder::Big;
 
@@ -26,64 +26,64 @@ pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
 }
 
 /// A number that the format has no sign for; null is 0.
-fn unsigned<R: Report>(field: FieldValue<'_>, name: &str, report: &mut R) -> Result<u64> {
+fn unsigned<R: Log>(field: FieldValue<'_>, name: &str, log: &mut R) -> Result<u64> {
     match field {
         FieldValue::Uint64(number) => Ok(number),
         FieldValue::Int64(number) => u64::try_from(number)
-            .map_err(|_| report.fatal(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
+            .map_err(|_| log.fatal(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
         _ => Ok(0),
     }
 }
 
 /// An id, most significant byte first; null is 0.
-fn id_of<R: Report>(field: FieldValue<'_>, report: &mut R) -> Result<[u8; 16]> {
+fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
         FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
             let given = counted(bytes.len(), "byte");
-            report.fatal(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
+            log.fatal(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
         }),
         _ => Ok([0; 16]),
     }
 }
 
 /// A payload where the format has no null for it.
-fn payload_of<'a, R: Report>(field: FieldValue<'a>, report: &mut R) -> Result<&'a [u8]> {
+fn payload_of<'a, R: Log>(field: FieldValue<'a>, log: &mut R) -> Result<&'a [u8]> {
     match field {
         FieldValue::Binary(payload) => Ok(payload),
         _ => {
             let lost = || Loss::of_message(Code::NullNotCarried, "the payload is null");
-            report.loss(false, || Loss { written: Some("empty"), ..lost() })?;
+            log.loss(false, || Loss { written: Some("empty"), ..lost() })?;
             Ok(&[])
         }
     }
 }
 
 /// A number of 64 bits without a sign, as the column of signed ones that it goes into.
-pub fn signed<R: Report>(number: u64, field: &'static str, at: usize, report: &mut R) -> Result<FieldValue<'static>> {
+pub fn signed<R: Log>(number: u64, field: &'static str, at: usize, log: &mut R) -> Result<FieldValue<'static>> {
     match i64::try_from(number) {
         Ok(number) => Ok(FieldValue::Int64(number)),
         Err(_) => {
-            report.error(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
+            log.error(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
             Ok(FieldValue::Null)
         }
     }
 }
 
 /// `int32 length or -1, bytes` after the headers: `None` and a reported error if they cannot be read.
-fn nullable_bytes<'a, R: Report>(
+fn nullable_bytes<'a, R: Log>(
     cursor: &mut Cursor<'a>,
     length: &'static str,
     field: &'static str,
-    report: &mut R,
+    log: &mut R,
 ) -> Result<Option<FieldValue<'a>>> {
     let at = cursor.at();
-    let Some(len) = cursor.number_or_error::<i32, _>(length, Big, report)? else { return Ok(None) };
+    let Some(len) = cursor.number_or_error::<i32, _>(length, Big, log)? else { return Ok(None) };
     match usize::try_from(len) {
-        Ok(len) => Ok(cursor.take_or_error(len, field, report)?.map(FieldValue::Binary)),
+        Ok(len) => Ok(cursor.take_or_error(len, field, log)?.map(FieldValue::Binary)),
         Err(_) if len == -1 => Ok(Some(FieldValue::Null)),
         Err(_) => {
-            report.error(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+            log.error(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
             Ok(None)
         }
     }

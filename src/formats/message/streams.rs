@@ -15,7 +15,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Loss};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{
     Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
 };
@@ -32,42 +32,33 @@ impl MessageFormat for Streams {
     type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];
 
-    fn open<'a, R: Report>(mut cursor: Cursor<'a>, options: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        let headers = open_headers(&mut cursor, options, report)?;
-        Ok(Opened { headers: Some(headers), fields: [open_payload(&mut cursor, report)?] })
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        let headers = open_headers(&mut cursor, options, log)?;
+        Ok(Opened { headers: Some(headers), fields: [open_payload(&mut cursor, log)?] })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, report) };
-        seal_headers(message.headers, payload.len(), report, out)?;
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, log) };
+        seal_headers(message.headers, payload.len(), log, out)?;
         out.extend_from_slice(payload);
         Ok(Sealed::Written)
     }
 }
 
 /// The headers after their size.
-pub(super) fn open_headers<'a, R: Report>(
-    cursor: &mut Cursor<'a>,
-    options: ReadOptions,
-    report: &mut R,
-) -> Result<Cursor<'a>> {
-    let size = cursor.length("headers size", options.lenient, report)?;
-    cursor.split(size, "headers block", report)
+pub fn open_headers<'a, R: Log>(cursor: &mut Cursor<'a>, options: ReadOptions, log: &mut R) -> Result<Cursor<'a>> {
+    let size = cursor.length("headers size", options.lenient, log)?;
+    cursor.split(size, "headers block", log)
 }
 
 /// Everything that is left.
-pub(super) fn open_payload<'a, R: Report>(cursor: &mut Cursor<'a>, report: &mut R) -> Result<FieldValue<'a>> {
-    cursor.bytes(cursor.remaining(), "payload", report).map(FieldValue::Binary)
+pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<FieldValue<'a>> {
+    cursor.bytes(cursor.remaining(), "payload", log).map(FieldValue::Binary)
 }
 
 /// Writes the size and the headers, and reserves `after` bytes more.
-pub(super) fn seal_headers<R: Report>(
-    headers: &[Header<'_>],
-    after: usize,
-    report: &mut R,
-    out: &mut Vec<u8>,
-) -> Result {
-    let len = Kafka::encoded_len(headers, report)?;
+pub fn seal_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, out: &mut Vec<u8>) -> Result {
+    let len = Kafka::encoded_len(headers, log)?;
     out.reserve(varint::MAX_LEN + len + after);
     varint::write_count(len, out);
     Kafka::encode_into(headers, out);
@@ -75,9 +66,9 @@ pub(super) fn seal_headers<R: Report>(
 }
 
 /// A tombstone has no bytes, and so no place for headers.
-pub(super) fn seal_tombstone<R: Report>(headers: &[Header<'_>], report: &mut R) -> Result<Sealed> {
+pub fn seal_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<Sealed> {
     if !headers.is_empty() {
-        report.loss(false, || {
+        log.loss(false, || {
             Loss::of_message(
                 Code::NullNotCarried,
                 format!("the payload is null, so there is no cell for its headers ({})", headers.len()),

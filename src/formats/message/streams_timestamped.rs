@@ -13,7 +13,7 @@ use super::streams::{open_headers, open_payload, seal_headers, seal_tombstone};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kafka::Kafka;
-use crate::report::{Report, Result};
+use crate::log::{Log, Result};
 use crate::traits::{Contents, Field, FieldType, FieldValue, MessageFormat, Open, Opened, ReadOptions, Role, Sealed};
 use crate::value::ByteOrder;
 
@@ -34,21 +34,21 @@ impl MessageFormat for StreamsTimestamped {
     type Headers = Kafka;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, R: Report>(mut cursor: Cursor<'a>, options: ReadOptions, report: &mut R) -> Open<'a, Self> {
-        let headers = open_headers(&mut cursor, options, report)?;
-        let fields = match cursor.number_or_error("timestamp", ByteOrder::Big, report)? {
-            Some(timestamp) => [FieldValue::Int64(timestamp), open_payload(&mut cursor, report)?],
+    fn open<'a, R: Log>(mut cursor: Cursor<'a>, options: ReadOptions, log: &mut R) -> Open<'a, Self> {
+        let headers = open_headers(&mut cursor, options, log)?;
+        let fields = match cursor.number_or_error("timestamp", ByteOrder::Big, log)? {
+            Some(timestamp) => [FieldValue::Int64(timestamp), open_payload(&mut cursor, log)?],
             None => [FieldValue::Null, FieldValue::Null],
         };
         Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<R: Report>(message: Contents<'_>, report: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, report) };
+    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, log) };
         let FieldValue::Int64(timestamp) = message.fields[0] else {
-            return Err(report.fatal(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
+            return Err(log.fatal(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
         };
-        seal_headers(message.headers, TIMESTAMP_LEN + payload.len(), report, out)?;
+        seal_headers(message.headers, TIMESTAMP_LEN + payload.len(), log, out)?;
         out.extend_from_slice(&timestamp.to_be_bytes());
         out.extend_from_slice(payload);
         Ok(Sealed::Written)

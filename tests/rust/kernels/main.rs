@@ -22,7 +22,7 @@ use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 use letterhead::header::WantedKey;
-use letterhead::report::OnLoss;
+use letterhead::log::OnLoss;
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;

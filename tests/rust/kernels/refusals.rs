@@ -7,10 +7,10 @@ use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
+use letterhead::log::OnLoss;
 use letterhead::op::convert::convert_message;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::report::OnLoss;
 use letterhead::traits::{Class, FieldValue, WriteOptions};
 use letterhead::type_option::TypeOption;
 

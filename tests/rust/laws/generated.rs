@@ -4,7 +4,7 @@ use letterhead::codec::{Codec, compress};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::formats::checksum::crc32;
-use letterhead::report::OnLoss;
+use letterhead::log::OnLoss;
 use letterhead::traits::{Class, FieldType, Role, WriteOptions};
 use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;

@@ -8,7 +8,7 @@ use letterhead::arrow::{Convert, Decode, Encode, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::header::{KeyForm, WantedKey};
-use letterhead::report::OnLoss;
+use letterhead::log::OnLoss;
 use letterhead::traits::{Class, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;

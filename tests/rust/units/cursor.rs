@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use letterhead::cursor::Cursor;
 use letterhead::error::Code;
-use letterhead::report::{Exact, Stop};
+use letterhead::log::{Exact, Stop};
 
 #[test]
 fn taking_more_than_is_left_is_truncated_where_it_begins() {
-    let mut report = Exact::default();
+    let mut log = Exact::default();
     let mut cursor = Cursor::new(&[1, 2, 3]);
-    assert_eq!(cursor.take(2, "key", &mut report), Ok(&[1u8, 2][..]));
-    assert_eq!(cursor.take(2, "key", &mut report), Err(Stop));
-    let error = &report.errors[0];
+    assert_eq!(cursor.take(2, "key", &mut log), Ok(&[1u8, 2][..]));
+    assert_eq!(cursor.take(2, "key", &mut log), Err(Stop));
+    let error = &log.errors[0];
     assert_eq!((error.code, error.byte), (Code::Truncated, Some(2)));
     assert_eq!(error.message, "key takes 2 bytes and 1 is left");
 }
@@ -33,9 +33,9 @@ fn a_cursor_over_a_cell_keeps_to_the_cell_and_to_the_buffer() {
 
 #[test]
 fn a_split_cursor_cannot_read_past_its_own_end() {
-    let mut report = Exact::default();
+    let mut log = Exact::default();
     let mut cursor = Cursor::new(&[0, 0, 0, 0]);
-    let mut part = cursor.split(2, "block", &mut report).unwrap();
-    assert!(part.take(3, "key", &mut report).is_err());
+    let mut part = cursor.split(2, "block", &mut log).unwrap();
+    assert!(part.take(3, "key", &mut log).is_err());
     assert_eq!(cursor.remaining(), 2);
 }

@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["value"],
     &["encoding", "amqp"],
     &["header", "types"],
-    &["type_option", "report"],
+    &["type_option", "log"],
     &["limits"],
     &["kernel"],
     &["cursor"],

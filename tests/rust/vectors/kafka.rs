@@ -2,7 +2,7 @@
 
 use letterhead::error::Code;
 use letterhead::format::Format;
-use letterhead::report::OnLoss;
+use letterhead::log::OnLoss;
 use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::varint::{self, Varint};
 use serde_json::Value;

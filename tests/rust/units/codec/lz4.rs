@@ -39,8 +39,8 @@ fn frames(len: usize) -> Vec<FrameInfo> {
     let mut frames = Vec::new();
     for bits in 0..16 {
         for size in [BlockSize::Max64KB, BlockSize::Max256KB, BlockSize::Max1MB, BlockSize::Max4MB] {
-            let report = if bits & 1 == 0 { BlockMode::Independent } else { BlockMode::Linked };
-            let frame = FrameInfo::new().block_size(size).block_mode(report).block_checksums(bits & 2 != 0);
+            let log = if bits & 1 == 0 { BlockMode::Independent } else { BlockMode::Linked };
+            let frame = FrameInfo::new().block_size(size).block_mode(log).block_checksums(bits & 2 != 0);
             let content_size = (bits & 8 != 0).then_some(len as u64);
             frames.push(frame.content_checksum(bits & 4 != 0).content_size(content_size));
         }

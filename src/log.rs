@@ -1,13 +1,13 @@
-//! What parsing reports. Each parser is written once and runs with one of three implementations of [`Report`].
+//! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of three [`Log`]s.
 //!
 //! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by [`Exact`],
-//! which alone makes errors: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three
+//! which alone makes errors: their code, byte, header and key. A third, [`Labelled`], also names every byte. All three
 //! are monomorphised, so that the fast one does no work for the others.
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
 
-/// Parsing has to end here. The report holds the reason.
+/// Parsing has to end here. The log holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
@@ -23,7 +23,7 @@ pub enum OnLoss {
 }
 
 /// The errors and losses of a parse. A message is built only where it is used.
-pub trait Report {
+pub trait Log {
     /// Reports an error after which the rest cannot be found, and ends the parse.
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
@@ -36,7 +36,7 @@ pub trait Report {
     /// Reports data that the target cannot carry. Where the caller agreed to lose it, it is only recorded.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
-    /// This report as one of the two for columns, where parsing is not monomorphised.
+    /// This log as one of the two for columns, where parsing is not monomorphised.
     fn either(&mut self) -> Either<'_>;
 
     /// Sets the header that errors belong to from here on; `None` after the last.
@@ -65,7 +65,7 @@ impl Fast {
     }
 }
 
-impl Report for Fast {
+impl Log for Fast {
     #[inline]
     fn fatal(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
         Stop
@@ -121,12 +121,7 @@ impl Exact {
     }
 
     /// The result of a parse, or its first error. A parse that stopped without one is an internal error.
-    pub fn ended<T>(
-        &mut self,
-        parsed: Result<T, Stop>,
-        direction: Direction,
-        format: &'static str,
-    ) -> Result<T, Error> {
+    pub fn ended<T>(&mut self, parsed: Result<T>, direction: Direction, format: &'static str) -> Result<T, Error> {
         match (self.errors.drain(..).next(), parsed) {
             (None, Ok(value)) => Ok(value),
             (None, Err(Stop)) => Err(no_reason(format)),
@@ -163,7 +158,7 @@ pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
 }
 
-impl Report for Exact {
+impl Log for Exact {
     #[cold]
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
         self.note(code, byte, message());
@@ -227,7 +222,7 @@ pub struct Labelled {
     pub labels: Vec<Label>,
 }
 
-impl Report for Labelled {
+impl Log for Labelled {
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
         self.exact.fatal(code, byte, message)
     }

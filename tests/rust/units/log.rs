@@ -1,24 +1,24 @@
 //! Errors of a walk.
 
 use letterhead::error::{Code, Direction, Error};
-use letterhead::report::{Exact, Report, Stop};
+use letterhead::log::{Exact, Log, Stop};
 
 #[test]
 fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
-    let mut report = Exact::default();
-    let ended = report.ended::<()>(Err(Stop), Direction::Decode, "kafka");
+    let mut log = Exact::default();
+    let ended = log.ended::<()>(Err(Stop), Direction::Decode, "kafka");
     assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
-    assert_eq!(report.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
+    assert_eq!(log.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
 }
 
 #[test]
 fn a_walk_with_faults_ends_with_the_first_of_them() {
     for parsed in [Ok(()), Err(Stop)] {
-        let mut report = Exact::default();
+        let mut log = Exact::default();
         for code in [Code::BadCrc, Code::Truncated] {
-            assert_eq!(report.error(code, Some(3), || "wrong".into()), Ok(()));
+            assert_eq!(log.error(code, Some(3), || "wrong".into()), Ok(()));
         }
-        let Err(Error::Headers(Direction::Encode, located)) = report.ended(parsed, Direction::Encode, "iggy") else {
+        let Err(Error::Headers(Direction::Encode, located)) = log.ended(parsed, Direction::Encode, "iggy") else {
             panic!("a fault was noted");
         };
         assert_eq!((located.format, located.error.code), ("iggy", Code::BadCrc));
