@@ -92,7 +92,7 @@ static CONSTRUCTORS: [Option<Constructor>; 256] = {
 };
 
 /// What AMQP calls the types it has that are no value of a column.
-fn refused(code: u8) -> Option<&'static str> {
+fn unsupported(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a described type",
         0x74 => "a decimal32",
@@ -107,7 +107,7 @@ fn refused(code: u8) -> Option<&'static str> {
 
 /// Whether AMQP has a primitive that can be read as this.
 pub fn has(scalar: Scalar) -> bool {
-    CONSTRUCTORS.iter().flatten().any(|made| made.scalar == Some(scalar))
+    CONSTRUCTORS.iter().flatten().any(|constructor| constructor.scalar == Some(scalar))
 }
 
 /// A primitive whose code and end are right.
@@ -121,16 +121,16 @@ pub enum Opened<'a> {
 #[inline(always)] // Into loops over rows, where the type is known.
 pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
-    let made = CONSTRUCTORS[usize::from(code)].as_ref()?;
-    if made.scalar.is_some_and(|found| found != scalar) {
+    let constructor = CONSTRUCTORS[usize::from(code)].as_ref()?;
+    if constructor.scalar.is_some_and(|found| found != scalar) {
         return None;
     }
-    let (head, payload) = match made.body {
+    let (head, payload) = match constructor.body {
         Fixed(width) => (1, (rest.len() == width).then_some(rest)?),
         Sized(1) => (2, rest.split_first().and_then(|(len, rest)| (rest.len() == usize::from(*len)).then_some(rest))?),
         Sized(_) => (5, long_payload(rest)?),
     };
-    Some(if made.scalar.is_none() { Opened::Null } else { Opened::Value(code, head, payload) })
+    Some(if constructor.scalar.is_none() { Opened::Null } else { Opened::Value(code, head, payload) })
 }
 
 #[inline]
@@ -156,16 +156,18 @@ fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     let Some((&code, rest)) = bytes.split_first() else {
         return invalid(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
     };
-    let Some(made) = &CONSTRUCTORS[usize::from(code)] else {
-        return invalid(Code::UnknownType, || match refused(code) {
+    let Some(constructor) = &CONSTRUCTORS[usize::from(code)] else {
+        return invalid(Code::UnknownType, || match unsupported(code) {
             Some(name) => format!("the value is {name}, which is no single value"),
             None => format!("the value is of code {code:#04x}, which AMQP does not have"),
         });
     };
-    if made.scalar.is_some_and(|found| found != scalar) {
-        return invalid(Code::WrongType, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
+    if constructor.scalar.is_some_and(|found| found != scalar) {
+        return invalid(Code::WrongType, || {
+            format!("the value is {} and {} was asked for", constructor.name, scalar.name())
+        });
     }
-    wrong_end(made, rest)
+    wrong_end(constructor, rest)
 }
 
 fn value<'a>(scalar: Scalar, code: u8, payload: &'a [u8]) -> Result<Value<'a>, Box<InvalidValue>> {
@@ -214,9 +216,9 @@ pub fn character(payload: &[u8]) -> Option<char> {
     char::from_u32(u32::from_be_bytes(payload.try_into().ok()?))
 }
 
-fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
+fn wrong_end(constructor: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
     let truncated = |message: String| invalid(Code::Truncated, || message).behind(1);
-    let end = match made.body {
+    let end = match constructor.body {
         Fixed(width) => width,
         Sized(width) => {
             let Some(len) = rest.get(..width) else { return truncated("the bytes end inside the length".into()) };
@@ -229,9 +231,9 @@ fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<InvalidValue> {
         }
     };
     match rest.len().checked_sub(end) {
-        None => truncated(format!("the bytes end inside the {}", made.name)),
+        None => truncated(format!("the bytes end inside the {}", constructor.name)),
         Some(more) => {
-            let message = || format!("{} after the {}", counted(more, "byte"), made.name);
+            let message = || format!("{} after the {}", counted(more, "byte"), constructor.name);
             invalid(Code::TrailingBytes, message).behind(1 + end)
         }
     }

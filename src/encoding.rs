@@ -87,12 +87,12 @@ fn float_text(text: &str) -> Option<&str> {
     };
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let spelled = digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty());
-    let scaled = exponent.is_none_or(|exponent| {
+    let has_digits = digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty());
+    let has_exponent = exponent.is_none_or(|exponent| {
         let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         !number.is_empty() && digits(number)
     });
-    (spelled && scaled).then_some(text)
+    (has_digits && has_exponent).then_some(text)
 }
 
 fn uuid_from_text(text: &str) -> Option<String> {
@@ -166,7 +166,7 @@ pub fn untyped<'a>(
     Ok(match encoding {
         Encoding::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
         Encoding::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
-        Encoding::Text => Cow::Owned(spell(scalar, bits)?.into_bytes()),
+        Encoding::Text => Cow::Owned(text_of_scalar(scalar, bits)?.into_bytes()),
     })
 }
 
@@ -174,11 +174,11 @@ pub fn untyped<'a>(
 pub fn text_of(value_type: ValueType, bits: &[u8]) -> Option<String> {
     match value_type {
         ValueType::Named(Scalar::Binary) | ValueType::Unnamed(_) => None,
-        ValueType::Named(scalar) => spell(scalar, bits).ok(),
+        ValueType::Named(scalar) => text_of_scalar(scalar, bits).ok(),
     }
 }
 
-fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
+fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValue>> {
     if scalar == Scalar::Uint128 {
         // Wider than what a column can hold, but not than text.
         return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());

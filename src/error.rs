@@ -196,11 +196,11 @@ pub fn counted(count: usize, what: &str) -> String {
 
 /// What is wrong with the length of a key or value (`part`) that has no bytes, or more than its format allows.
 #[cold]
-pub fn bad_length(part: &str, len: usize, most: usize) -> (Code, String) {
+pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     match (len, part) {
         (0, "key") => (Code::EmptyKey, "the key has no bytes".into()),
         (0, _) => (Code::EmptyValue, format!("the {part} has no bytes")),
-        _ => (Code::TooLong, format!("{part} of {} is longer than {most}", counted(len, "byte"))),
+        _ => (Code::TooLong, format!("{part} of {} is longer than {max}", counted(len, "byte"))),
     }
 }
 

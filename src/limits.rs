@@ -68,8 +68,8 @@ impl Limit {
     }
 
     /// The message about a limit that is exceeded, and what to do about it.
-    fn exceeded(&self, what: &str, most: usize) -> String {
-        format!("{what} the limit of {most}: raise {} in limits= or {}", self.name, self.variable)
+    fn exceeded(&self, what: &str, max: usize) -> String {
+        format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }
 }
 
@@ -136,6 +136,6 @@ impl Limits {
 }
 
 #[cold]
-fn too_many<R: Log>(log: &mut R, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
-    log.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
+fn too_many<R: Log>(log: &mut R, at: usize, limit: Limit, max: usize, what: impl FnOnce() -> String) -> Stop {
+    log.fatal(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), max))
 }

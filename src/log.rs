@@ -130,7 +130,7 @@ impl Exact {
     }
 
     /// An error if something was lost and nothing may be.
-    pub fn refuse_losses(&self, format: &'static str) -> Result<(), Error> {
+    pub fn reject_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {
             (OnLoss::Raise, Some(loss)) => {
                 Err(ErrorDetail::from(loss.clone()).located(Direction::Convert, format, None))

@@ -229,8 +229,8 @@ pub struct Contents<'m> {
 
 /// Whether a sealed message is there at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sealed {
-    Written,
+pub enum Encoded {
+    Message,
     /// In the format, such a message is a null.
     Null,
 }
@@ -258,7 +258,7 @@ pub trait MessageFormat: Sized + 'static {
     }
 
     /// Writes fields and headers. Nothing is written on failure.
-    fn seal<R: Log>(_: Contents<'_>, log: &mut R, _: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(_: Contents<'_>, log: &mut R, _: &mut Vec<u8>) -> Result<Encoded> {
         Err(log.fatal(Code::NullField, None, || "messages of this format are read, not written".into()))
     }
 }
@@ -302,7 +302,7 @@ pub trait Messages<'a> {
     fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result;
 
     /// Passes on messages in temporary bytes, which are dropped when it returns.
-    fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
+    fn within<'b, R>(&mut self, bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
 }
 
 /// The bytes of many messages.

@@ -96,7 +96,7 @@ impl TypeOption {
         let time = seen[place];
         seen[place] += 1;
         match &entries[place].1 {
-            Occurrences::All(spelled) => Some(*spelled),
+            Occurrences::All(encoded) => Some(*encoded),
             Occurrences::InOrder(each) => each.get(time).copied(),
         }
     }

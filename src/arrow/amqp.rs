@@ -10,7 +10,7 @@ use arrow_schema::{DataType, FieldRef};
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::Rows;
-use super::run::{OnError, Plan, Ran, run};
+use super::run::{OnError, Plan, RunResult, run};
 use super::sink::RowSink;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
@@ -52,8 +52,8 @@ impl ReadAmqp {
         let bytes = as_bytes(input.column);
         let column = bytes.as_deref().unwrap_or(input.column);
         let primitives = Bytes::of(column).ok_or_else(|| {
-            let given = schema::type_name(input.column.data_type());
-            Error::Type(format!("the column is {given}, and {NAME} is read from binary or string"))
+            let actual = schema::type_name(input.column.data_type());
+            Error::Type(format!("the column is {actual}, and {NAME} is read from binary or string"))
         })?;
         // The sink continues to the last row by itself.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
@@ -66,7 +66,7 @@ impl ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
-        let Ran { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
+        let RunResult { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
         let values = sink.column.finish();
         let column = match self.on_error {
             OnError::Column => {
@@ -165,7 +165,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
 
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
-        let most = self.max_offset;
+        let max_offset = self.max_offset;
         let (data, valid) = self.column.parts_mut();
         let mut fast = FastPath { scalar, primitives: self.primitives, row, valid };
         macro_rules! integers {
@@ -199,15 +199,15 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                 fast.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
             }
             Data::Text(runs) => match scalar {
-                Scalar::Uuid => fast.runs(most, runs, |payload, runs| {
+                Scalar::Uuid => fast.runs(max_offset, runs, |payload, runs| {
                     runs.push(&uuid_digits(payload.try_into().ok()?)[..UUID_LEN]);
                     Some(())
                 }),
-                Scalar::Char => fast.runs(most, runs, |payload, runs| {
+                Scalar::Char => fast.runs(max_offset, runs, |payload, runs| {
                     runs.push(character(payload)?.encode_utf8(&mut [0; 4]).as_bytes());
                     Some(())
                 }),
-                _ => fast.runs(most, runs, |payload, runs| {
+                _ => fast.runs(max_offset, runs, |payload, runs| {
                     if std::str::from_utf8(payload).is_err() {
                         return None;
                     }
@@ -215,7 +215,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                     Some(())
                 }),
             },
-            Data::Bytes(runs) => fast.runs(most, runs, |payload, runs| {
+            Data::Bytes(runs) => fast.runs(max_offset, runs, |payload, runs| {
                 runs.push(payload);
                 Some(())
             }),
@@ -286,9 +286,9 @@ impl<'a> FastPath<'a, '_> {
 
     /// Values with offsets, which stay within the largest one: `push` gets the payload.
     #[inline(always)]
-    fn runs(&mut self, most: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
+    fn runs(&mut self, max_offset: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
         self.primitives(|opened| match opened {
-            Some((_, payload)) if runs.byte_len() + payload.len().max(UUID_LEN) <= most => push(payload, runs),
+            Some((_, payload)) if runs.byte_len() + payload.len().max(UUID_LEN) <= max_offset => push(payload, runs),
             Some(_) => None,
             None => {
                 runs.push(&[]);
@@ -297,16 +297,16 @@ impl<'a> FastPath<'a, '_> {
         })
     }
 
-    /// Appends rows that are null or readable, until `take` returns `None`.
+    /// Appends rows that are null or readable, until `append` returns `None`.
     #[inline(always)]
-    fn primitives(&mut self, mut take: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
+    fn primitives(&mut self, mut append: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
         for row in self.row..self.primitives.row_count() {
             let opened = match self.primitives.get(row).map(|primitive| open(self.scalar, primitive)) {
                 None | Some(Some(Opened::Null)) => None,
                 Some(Some(Opened::Value(code, _, payload))) => Some((code, payload)),
                 Some(None) => return row - self.row,
             };
-            if take(opened).is_none() {
+            if append(opened).is_none() {
                 return row - self.row;
             }
             self.valid.push(opened.is_some());

@@ -54,8 +54,8 @@ impl ViewInput {
         ViewInput::in_parts(bytes.buffers(), 1 << 30, 3 << 30)
     }
 
-    fn in_parts(buffers: &[Buffer], step: usize, most: usize) -> Self {
-        let part = |buffer: &Buffer, start| buffer.slice_with_length(start, (buffer.len() - start).min(most));
+    fn in_parts(buffers: &[Buffer], step: usize, max: usize) -> Self {
+        let part = |buffer: &Buffer, start| buffer.slice_with_length(start, (buffer.len() - start).min(max));
         let parts = |buffer| (0..Buffer::len(buffer)).step_by(step).map(move |start| part(buffer, start));
         let buffers: Vec<_> = buffers.iter().flat_map(parts).collect();
         let windows = Window::all(buffers.iter().map(Buffer::as_slice));

@@ -181,10 +181,10 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Keeps only these fields; called before any row. Headers that are not kept are still validated.
-    pub fn keep(mut self, asked: impl Fn(&Field) -> bool) -> Self {
-        self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && asked(field));
+    pub fn keep(mut self, is_requested: impl Fn(&Field) -> bool) -> Self {
+        self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && is_requested(field));
         let others: Vec<_> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
-        self.fields.retain(|(place, _)| asked(others[*place]));
+        self.fields.retain(|(place, _)| is_requested(others[*place]));
         self
     }
 
@@ -213,7 +213,7 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
-    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, most: usize, seen: Seen) -> usize {
+    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, seen: Seen) -> usize {
         let (key_types, keys) = match &mut self.keys {
             Keys::Text(keys) => (None, keys),
             Keys::Typed { types, bits } => (Some(types), bits),
@@ -221,7 +221,7 @@ impl<E: MessageFormat> ListSink<E> {
         };
         let (types, has_value, ends) = (self.types.as_mut(), &mut self.has_value, &mut self.lists);
         let done = match_values!(&mut self.values, values => {
-            decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+            decode::<F, _>(block, limit, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
         });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
@@ -261,8 +261,8 @@ impl<E: MessageFormat> ListSink<E> {
                     return Ok(false);
                 }
                 (None, None) => {
-                    let refused = || format!("the key is {} and text keys were asked for", typed.value_type.name());
-                    log.error(Code::WrongType, None, refused)?;
+                    let rejected = || format!("the key is {} and text keys were asked for", typed.value_type.name());
+                    log.error(Code::WrongType, None, rejected)?;
                     return Ok(false);
                 }
             },
@@ -387,9 +387,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
         let rows = self.has_list.count();
-        let done = self.decode::<F>(block, most, seen);
+        let done = self.decode::<F>(block, limit, seen);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done

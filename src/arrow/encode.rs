@@ -15,7 +15,7 @@ use crate::kernel::lists::Lists;
 use crate::kernel::scan::Scratch;
 use crate::log::{Log, OnLoss, Result};
 use crate::op::write::{Origin, Writer};
-use crate::traits::{Class, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions};
+use crate::traits::{Class, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
@@ -37,7 +37,7 @@ impl<E: MessageFormat> EncodeSink<'_, E> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
         let is_simple = E::CLASS == Class::Headers && plainly && !matches!(options.types, TypeOption::ByKey(_));
         let rules = is_simple.then(|| Rules {
-            given: (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary)),
+            default_type: (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary)),
             untyped: match options.types {
                 TypeOption::Untyped(Encoding::Bytes(order)) => Some(order),
                 _ => None,
@@ -87,9 +87,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        let sealed = self.writer.seal(headers, log, self.messages.bytes_mut())?;
+        let encoded = self.writer.encode(headers, log, self.messages.bytes_mut())?;
         self.messages.end_run();
-        self.valid.push(sealed == Sealed::Written);
+        self.valid.push(encoded == Encoded::Message);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
         let Some(rules) = self.rules else { return 0 };
-        let fits = if F::TYPED { lists.has_types() || rules.given.is_some() } else { !lists.is_typed() };
+        let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
         if !fits {
             return 0;
         }
@@ -108,15 +108,15 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
         done
     }
 
-    fn append_converted<S: Frame, F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
         let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
             (false, false) => true,
-            (false, true) => rules.given.is_some(),
+            (false, true) => rules.default_type.is_some(),
             (true, false) => rules.untyped.is_some(),
             (true, true) => false,
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let done = encode::convert::<S, F>(block, most, rules, &mut self.scratch, seen, &mut self.messages);
+        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, seen, &mut self.messages);
         self.valid.push_all(done);
         done
     }

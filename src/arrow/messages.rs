@@ -43,15 +43,15 @@ pub struct Messages {
 }
 
 impl Messages {
-    fn asks_for(&self, name: &str) -> bool {
-        self.columns.as_ref().is_none_or(|names| names.iter().any(|asked| asked == name))
+    fn requests(&self, name: &str) -> bool {
+        self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
     /// The columns of the sinks, the row first, and the positions of the requested columns among them.
     fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
-        let made = known.iter().filter(|field| field.name() == ROW || self.asks_for(field.name()));
+        let made = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
         let made: Vec<_> = made.map(Arc::clone).collect();
         let places = match &self.columns {
             None => (0..made.len()).collect(),
@@ -98,7 +98,7 @@ impl Operation for Messages {
         let mut each = Rows::<'_, '_, B> {
             operation: self,
             rows: Vec::new(),
-            both: Some(Both::new(self)),
+            both: Some(BothSinks::new(self)),
             pending: Pending::default(),
             errors: ErrorColumn::default(),
             row: 0,
@@ -152,7 +152,7 @@ struct Rows<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
     rows: Vec<i64>,
     /// `None` while the rows of a compressed set are read.
-    both: Option<Both<'a, B::Message>>,
+    both: Option<BothSinks<'a, B::Message>>,
     pending: Pending<'a>,
     errors: ErrorColumn,
     row: usize,
@@ -164,9 +164,9 @@ struct Rows<'v, 'a, B: BatchFormat> {
 
 impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     #[inline(always)]
-    fn both(&mut self) -> &mut Both<'a, B::Message> {
+    fn both(&mut self) -> &mut BothSinks<'a, B::Message> {
         let operation = self.operation;
-        self.both.get_or_insert_with(|| Both::new(operation))
+        self.both.get_or_insert_with(|| BothSinks::new(operation))
     }
 
     fn batch(&mut self, batch: Cursor<'a>) {
@@ -225,7 +225,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             (self.pending.number, self.pending.place) = (log.messages, log.place);
         }
         let operation = self.operation;
-        let both = self.both.get_or_insert_with(|| Both::new(operation));
+        let both = self.both.get_or_insert_with(|| BothSinks::new(operation));
         self.pending.fields.extend(both.list.kept(fields));
         self.pending.rows.push(Some(span), len);
         self.pending.headers.push(headers);
@@ -316,7 +316,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
-        let both = self.both.unwrap_or_else(|| Both::new(self.operation));
+        let both = self.both.unwrap_or_else(|| BothSinks::new(self.operation));
         let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
         made.extend(both.list.finish().0);
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
@@ -328,18 +328,18 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
-struct Both<'a, E: MessageFormat> {
+struct BothSinks<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
     /// Parses headers that are neither kept nor selected from.
     nothing: Nothing,
 }
 
-impl<'a, E: MessageFormat> Both<'a, E> {
+impl<'a, E: MessageFormat> BothSinks<'a, E> {
     fn new(operation: &Messages) -> Self {
         let list = ListSink::new(operation.options.text_keys, None);
-        Both {
-            list: list.keep(|field| operation.asks_for(field.name)),
+        BothSinks {
+            list: list.keep(|field| operation.requests(field.name)),
             select: SelectSink::new(
                 &operation.wants,
                 operation.dialect,
@@ -352,8 +352,8 @@ impl<'a, E: MessageFormat> Both<'a, E> {
     }
 
     /// The same columns for messages in other bytes.
-    fn rebind<'b>(self) -> Both<'b, E> {
-        Both { list: self.list, select: self.select.rebind(), nothing: self.nothing }
+    fn rebind<'b>(self) -> BothSinks<'b, E> {
+        BothSinks { list: self.list, select: self.select.rebind(), nothing: self.nothing }
     }
 
     /// Has the kernels append messages, with their kept fields, up to the first that the exact routine has to take; returns
@@ -362,7 +362,7 @@ impl<'a, E: MessageFormat> Both<'a, E> {
         &mut self,
         rows: &mut RowBlock<'a>,
         fields: &[FieldValue<'_>],
-        most: usize,
+        limit: usize,
         max_offset: usize,
     ) -> usize {
         let keeps_headers = self.list.keeps_headers();
@@ -377,13 +377,13 @@ impl<'a, E: MessageFormat> Both<'a, E> {
         let before = self.select.row_count();
         let all = rows.rows().len();
         let mut done = match self.select.is_empty() {
-            false => self.select.append::<F>(rows, most, seen),
+            false => self.select.append::<F>(rows, limit, seen),
             true if keeps_headers => all,
-            true => self.nothing.append::<F>(rows, most, seen),
+            true => self.nothing.append::<F>(rows, limit, seen),
         };
         if keeps_headers {
             rows.truncate(done);
-            let decoded = self.list.decode::<F>(rows, most, seen);
+            let decoded = self.list.decode::<F>(rows, limit, seen);
             if decoded < done {
                 self.select.truncate(before + decoded);
                 done = decoded;
@@ -417,7 +417,7 @@ impl<'a, E: MessageFormat> Both<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for Both<'a, E> {
+impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
     #[inline]
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
         if self.list.keeps_headers() {
@@ -456,13 +456,13 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
         self.broken(errors)
     }
 
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         // What fails here is remembered, and the next message stops.
         let _ = self.flush();
         let mut inner = Rows {
             operation: self.operation,
             rows: std::mem::take(&mut self.rows),
-            both: self.both.take().map(Both::rebind),
+            both: self.both.take().map(BothSinks::rebind),
             pending: Pending::default(),
             errors: std::mem::take(&mut self.errors),
             row: self.row,
@@ -471,10 +471,10 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
             failed: self.failed.take(),
             batch: PhantomData,
         };
-        let handed = hand(&mut inner);
+        let handed = read(&mut inner);
         let _ = inner.flush();
         self.rows = inner.rows;
-        self.both = inner.both.map(Both::rebind);
+        self.both = inner.both.map(BothSinks::rebind);
         self.errors = inner.errors;
         self.full = inner.full;
         self.failed = inner.failed;
@@ -488,7 +488,7 @@ fn parse_headers<'a, B: BatchFormat, R: Log>(
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     log: &mut R,
-    sink: &mut Both<'a, B::Message>,
+    sink: &mut BothSinks<'a, B::Message>,
 ) -> Result {
     sink.list.push_kept(kept);
     let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));

@@ -40,7 +40,7 @@ use decode::ListSink;
 use encode::EncodeSink;
 use input::{Bytes, Lists};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
-use run::{MAX_OFFSET, OnError, Plan, Ran, run};
+use run::{MAX_OFFSET, OnError, Plan, RunResult, run};
 use select::{SelectSink, Want};
 use validate::Nothing;
 
@@ -164,7 +164,7 @@ impl Operation for Decode {
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
-        let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::CLASS) {
             (OnError::Raise | OnError::Null, Class::Headers) => columns.swap_remove(0),
@@ -200,11 +200,11 @@ impl Operation for Encode {
         match E::CLASS {
             Class::Headers => {
                 let rows = list_rows::<E>(input.column)?;
-                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
+                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
             }
             Class::Message | Class::Batch => {
                 let rows = StructRows::<FrameOf<E>>::new::<E>(input.column)?;
-                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
+                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
             }
         }
     }
@@ -291,7 +291,7 @@ fn write_rows<'a, E: MessageFormat, R: Rows<'a>>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || EncodeSink::<E>::new(options.clone(), origin);
-    let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
+    let RunResult { sink, findings, until } = run(rows, input.from, plan, make)?;
     let mut columns = vec![sink.finish()];
     if plan.on_loss == OnLoss::Report {
         columns.push(findings.losses.finish());
@@ -339,7 +339,7 @@ impl Select {
         let plan = input.plan(format, Direction::Decode, self.on_error);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types, views.as_ref()));
-        let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
             columns.push(findings.errors.finish());
@@ -380,7 +380,7 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
+        let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
         Ok(Output { column: findings.errors.finish(), until })
     }
 }
@@ -411,8 +411,8 @@ impl Operation for Validate {
 
 fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
     Bytes::of(column).ok_or_else(|| {
-        let given = schema::type_name(column.data_type());
-        Error::Type(format!("the column is {given}, and {} is read from binary, large_binary or binary_view", E::NAME))
+        let actual = schema::type_name(column.data_type());
+        Error::Type(format!("the column is {actual}, and {} is read from binary, large_binary or binary_view", E::NAME))
     })
 }
 

@@ -138,7 +138,7 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         }
         match block.rows().len() {
             0 => (0, 0),
-            given => (given, sink.append::<FrameOf<E>>(block, self.options.limits.headers, seen)),
+            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, seen)),
         }
     }
 
@@ -224,8 +224,8 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
         sink: &mut S,
     ) -> (usize, usize) {
         match block.rows().len() {
-            given @ 1.. if max_converted::<L, F>(block) <= room => {
-                (given, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
+            offered @ 1.. if max_converted::<L, F>(block) <= room => {
+                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
             }
             _ => (0, 0),
         }
@@ -474,7 +474,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         let Some(lists) = block else { return (0, 0) };
         let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
         match self.lists.fill(rows, lists) {
-            given @ 1.. if max_bytes::<F>(lists) <= room => (given, sink.append_lists::<F>(lists, seen)),
+            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, seen)),
             _ => (0, 0),
         }
     }

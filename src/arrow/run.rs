@@ -42,7 +42,7 @@ pub struct Plan {
 }
 
 /// What a run made, and the row at which the output was full, or the number of rows.
-pub struct Ran<S> {
+pub struct RunResult<S> {
     pub sink: S,
     pub findings: Findings,
     pub until: usize,
@@ -54,14 +54,14 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     from: usize,
     plan: &Plan,
     make: impl Fn() -> Result<S, Error> + Sync,
-) -> Result<Ran<S>, Error> {
+) -> Result<RunResult<S>, Error> {
     let all = from..rows.row_count();
     let mut whole = Run::new(rows, plan, all.clone(), make()?);
     let part = |range: Range<usize>| {
         let mut part = Run::new(rows, plan, range.clone(), make().ok()?);
         part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.ran)
     };
-    let mut append = |range: Range<usize>, part: Option<Ran<S>>| match part {
+    let mut append = |range: Range<usize>, part: Option<RunResult<S>>| match part {
         Some(part) if whole.fits(&part) => {
             whole.extend(part);
             Ok(true)
@@ -83,7 +83,7 @@ struct Run<'r, 'a, R: Rows<'a>, S> {
     block: R::Block,
     /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
     step: usize,
-    ran: Ran<S>,
+    ran: RunResult<S>,
 }
 
 impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
@@ -97,7 +97,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             all: rows.before(range.end) - before,
             block: rows.block(),
             step: ROWS,
-            ran: Ran { sink, findings: Findings::default(), until: range.start },
+            ran: RunResult { sink, findings: Findings::default(), until: range.start },
         }
     }
 
@@ -106,13 +106,13 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     }
 
     /// Whether no output passes its limit when a part is appended.
-    fn fits(&self, part: &Ran<S>) -> bool {
-        let reach = |ran: &Ran<S>| ran.sink.max_offset().max(ran.findings.text_len());
+    fn fits(&self, part: &RunResult<S>) -> bool {
+        let reach = |ran: &RunResult<S>| ran.sink.max_offset().max(ran.findings.text_len());
         reach(&self.ran).saturating_add(reach(part)) <= self.plan.max_offset
     }
 
     /// Appends what was made of the next rows.
-    fn extend(&mut self, part: Ran<S>) {
+    fn extend(&mut self, part: RunResult<S>) {
         let seen = self.seen();
         self.ran.sink.extend(&part.sink, seen);
         self.ran.findings.extend(part.findings);
@@ -123,15 +123,15 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
         while self.ran.until < end {
             let seen = self.seen();
-            let Run { rows, plan, block, step, ran: Ran { sink, findings, until: row }, .. } = self;
-            let (given, taken) = rows.append(block, *row..end.min(*row + *step), plan.max_offset, seen, sink);
+            let Run { rows, plan, block, step, ran: RunResult { sink, findings, until: row }, .. } = self;
+            let (offered, taken) = rows.append(block, *row..end.min(*row + *step), plan.max_offset, seen, sink);
             findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
             *row += taken;
-            if given > 0 && given == taken {
+            if offered > 0 && offered == taken {
                 *step = (2 * *step).min(ROWS);
                 continue;
             }
-            if given > 0 {
+            if offered > 0 {
                 *step = 1;
             }
             sink.begin_row();
@@ -210,7 +210,7 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
         if parse.is_err() || ended.is_err() {
             return Err(no_reason(format));
         }
-        exact.refuse_losses(format).map_err(|error| error.in_row(Some(row)))?;
+        exact.reject_losses(format).map_err(|error| error.in_row(Some(row)))?;
         return Ok(Some(Box::new((Vec::new(), exact.losses))));
     };
     match plan.on_error {

@@ -123,8 +123,8 @@ pub fn errors_type() -> DataType {
 }
 
 /// An error that names the type that came and the type that fits.
-pub fn mismatch(wanted: &DataType, given: &DataType) -> Error {
-    Error::Type(format!("the column is {}, and what fits is {}", type_name(given), type_name(wanted)))
+pub fn mismatch(wanted: &DataType, actual: &DataType) -> Error {
+    Error::Type(format!("the column is {}, and what fits is {}", type_name(actual), type_name(wanted)))
 }
 
 /// A type in the short notation of pyarrow.

@@ -77,12 +77,12 @@ struct Found<'a> {
 
 /// The headers of the current row with a requested key: mostly one, which needs no list.
 #[derive(Default)]
-struct Finds<'a> {
+struct Matches<'a> {
     first: Option<Found<'a>>,
     more: Vec<Found<'a>>,
 }
 
-impl<'a> Finds<'a> {
+impl<'a> Matches<'a> {
     #[inline(always)]
     fn clear(&mut self) {
         if self.first.take().is_some() {
@@ -113,7 +113,7 @@ impl<'a> Finds<'a> {
 /// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
     want: Want,
-    found: Finds<'a>,
+    found: Matches<'a>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
@@ -155,7 +155,7 @@ impl<'a> SelectSink<'a> {
             };
             Slot {
                 want: want.clone(),
-                found: Finds::default(),
+                found: Matches::default(),
                 plain: plain(want, &column),
                 column,
                 lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
@@ -287,10 +287,10 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear(self.slots.len());
-        let rows = scan::select::<F>(block, most, &mut self.scratch, keys, &mut self.hits);
+        let rows = scan::select::<F>(block, limit, &mut self.scratch, keys, &mut self.hits);
         self.append_hits(rows, seen, |row| block.rows()[row].is_none())
     }
 
@@ -348,7 +348,7 @@ impl<'a> Slot<'a> {
     fn rebind<'b>(mut self) -> Slot<'b> {
         self.found.clear();
         let more = self.found.more.into_iter().map(|_| unreachable!("it was cleared")).collect();
-        let found = Finds { first: None, more };
+        let found = Matches { first: None, more };
         let Slot { want, plain, column, lists, values, .. } = self;
         Slot { want, found, plain, column, lists, values }
     }

@@ -31,8 +31,8 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
     /// Appends rows of a block up to the first that needs the exact routine, and returns how many. Rows have at most
-    /// `most` headers.
-    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _most: usize, _seen: Seen) -> usize {
+    /// `limit` headers.
+    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Seen) -> usize {
         0
     }
 
@@ -42,7 +42,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     }
 
     /// As `append`, of rows of layout `S` that are written in layout `F`.
-    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _most: usize, _seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Seen) -> usize {
         0
     }
 

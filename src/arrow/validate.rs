@@ -38,8 +38,8 @@ impl<'a> RowSink<'a> for Nothing {
         Some(usize::MAX)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, most: usize, _seen: Seen) -> usize {
-        scan::validate::<F>(block, most, &mut self.0)
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Seen) -> usize {
+        scan::validate::<F>(block, limit, &mut self.0)
     }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {

@@ -106,9 +106,9 @@ impl Frame {
             _ => Some(u64::from_le_bytes(array(rest)?)),
         };
         let header = &whole[..whole.len() - rest.len()];
-        let [given] = array(rest)?;
-        let made = |bytes: &[u8]| XxHash32::oneshot(0, bytes).to_le_bytes()[1];
-        if given != made(&header[MAGIC.len()..]) && !(legacy && given == made(header)) {
+        let [stored] = array(rest)?;
+        let computed = |bytes: &[u8]| XxHash32::oneshot(0, bytes).to_le_bytes()[1];
+        if stored != computed(&header[MAGIC.len()..]) && !(legacy && stored == computed(header)) {
             return Err(Codec::Lz4.corrupt("the checksum of the header does not hold"));
         }
         Ok(Frame { flags, max_block_len, content_len })
@@ -136,9 +136,9 @@ impl Frame {
     }
 
     fn compressed(&self, block: &[u8], output: &mut Output) -> Result {
-        let most = self.max_block_len.min(block.len().saturating_mul(MAX_RATIO));
-        let (limit, limited) = (output.too_large(), output.room() < most);
-        output.fill(most.min(output.room()), |before, room| {
+        let max_len = self.max_block_len.min(block.len().saturating_mul(MAX_RATIO));
+        let (limit, limited) = (output.too_large(), output.room() < max_len);
+        output.fill(max_len.min(output.room()), |before, room| {
             let written = match self.flags & FLAG_INDEPENDENT {
                 0 => decompress_into_with_dict(block, room, &before[before.len().saturating_sub(WINDOW_LEN)..]),
                 _ => decompress_into(block, room),

@@ -13,7 +13,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 /// The message about a checksum that is not the one computed.
-pub(super) fn mismatch<T: LowerHex>(given: T, made: T) -> String {
+pub(super) fn mismatch<T: LowerHex>(stored: T, computed: T) -> String {
     let digits = 2 * size_of::<T>();
-    format!("the checksum is {given:0digits$x} and the bytes give {made:0digits$x}")
+    format!("the checksum is {stored:0digits$x} and the bytes give {computed:0digits$x}")
 }

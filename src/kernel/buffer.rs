@@ -383,10 +383,10 @@ pub struct Tail<'b> {
 }
 
 impl<'b> Tail<'b> {
-    /// Room for `most` bytes, and one copy beyond.
+    /// Room for `max` bytes, and one copy beyond.
     #[inline(always)]
-    pub fn new(bytes: &'b mut Vec<u8>, most: usize) -> Self {
-        bytes.reserve(most + COPY);
+    pub fn new(bytes: &'b mut Vec<u8>, max: usize) -> Self {
+        bytes.reserve(max + COPY);
         Tail { start: bytes.as_mut_ptr(), len: bytes.len(), bytes }
     }
 

@@ -26,12 +26,12 @@ pub fn max_bytes<F: Frame>(input: usize) -> usize {
 }
 
 dispatch! {
-    /// Decodes rows until one is not readable or has more than `most` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
+    /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
+    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
 }
 
 #[inline(always)]
-fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
+fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
     let (first_key, first_row) = (out.keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
@@ -57,7 +57,7 @@ fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, most: usize, seen: Se
                 let before = to.mark();
                 // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the writers
                 // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
-                if !unsafe { decode_row::<F, _>(*row, most, &mut to) } {
+                if !unsafe { decode_row::<F, _>(*row, limit, &mut to) } {
                     to.roll_back(before);
                     done = place;
                     break;
@@ -137,7 +137,7 @@ impl<F, W: ValueWriter> Output<'_, F, W> {
 ///
 /// The writers were made for the headers of the row.
 #[inline(always)]
-unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &mut Output<'_, F, W>) -> bool {
+unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, limit: usize, to: &mut Output<'_, F, W>) -> bool {
     let (start, len) = (row.start(), row.len());
     let before = to.values.count();
     // SAFETY: `Span` has `SLACK` bytes after the row, `at` is inside the row, and the parts that a frame finds are too.
@@ -158,7 +158,7 @@ unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &
             at = parts.end();
         }
         let found = to.values.count() - before;
-        found <= most && count.is_none_or(|count| count == found)
+        found <= limit && count.is_none_or(|count| count == found)
     }
 }
 

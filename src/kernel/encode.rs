@@ -21,8 +21,8 @@ dispatch! {
 
 #[inline(always)]
 fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
-    let (rows, most) = (lists.row_count(), max_bytes::<F>(lists));
-    lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, most, seen), rules))
+    let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
+    lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, seen), rules))
 }
 
 /// The maximum number of bytes that converting a block of layout `S` to layout `F` appends.
@@ -36,7 +36,7 @@ dispatch! {
     /// message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
         block: &RowBlock<'_>,
-        most: usize,
+        limit: usize,
         rules: Rules,
         scratch: &mut Scratch,
         seen: Seen,
@@ -47,7 +47,7 @@ dispatch! {
 #[inline(always)]
 fn convert_block<S: Frame, F: Frame>(
     block: &RowBlock<'_>,
-    most: usize,
+    limit: usize,
     rules: Rules,
     scratch: &mut Scratch,
     seen: Seen,
@@ -56,8 +56,8 @@ fn convert_block<S: Frame, F: Frame>(
     let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
     let to = out.writer(block.rows().len(), max_converted::<S, F>(block), seen);
     let done = match S::MAX_COUNT {
-        0 => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, false>::new(to, rules)),
-        _ => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, true>::new(to, rules)),
+        0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
+        _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
     };
     out.truncate(before + done);
     done

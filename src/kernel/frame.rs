@@ -51,7 +51,7 @@ pub struct Header {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
     /// The type of values that have none.
-    pub given: Option<ValueType>,
+    pub default_type: Option<ValueType>,
     /// The order of bytes in which numbers are written where values have no types: that their types are lost is agreed.
     pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
@@ -182,7 +182,7 @@ unsafe impl Frame for Kip82 {
                 place.cast::<[u8; 4]>().write([0; 4]);
                 return Some(8 + key_len);
             }
-            let of = header.value_type.or(rules.given)?;
+            let of = header.value_type.or(rules.default_type)?;
             let code = TypeCodes::Kip82.code(of)?;
             let is_checked = of == ValueType::Named(Scalar::Binary)
                 || Checks::Value.check(of, std::slice::from_raw_parts(header.value, value_len)).is_ok();
@@ -523,7 +523,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
                     4 + header.key_len
                 }
             };
-            let of = header.value_type.or(rules.given)?;
+            let of = header.value_type.or(rules.default_type)?;
             Some(key_len + Self::write_part(to.add(key_len), of, header.value, header.value_len)?)
         }
     }

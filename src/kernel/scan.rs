@@ -210,20 +210,20 @@ impl<'a> Hits<'a> {
 pub struct Scratch(Vec<u8>);
 
 dispatch! {
-    /// Reads rows until one is not readable or has more than `most` headers, and returns how many there were before it.
-    pub fn validate<F: Frame>(block: &RowBlock<'_>, most: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
+    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before it.
+    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
 }
 
 #[inline(always)]
-fn validate_block<F: Frame>(block: &RowBlock<'_>, most: usize, scratch: &mut Scratch) -> usize {
-    scan_block::<F, _>(block, most, scratch, &mut Nothing)
+fn validate_block<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
+    scan_block::<F, _>(block, limit, scratch, &mut Nothing)
 }
 
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
     pub fn select<'a, F: Frame>(
         block: &RowBlock<'a>,
-        most: usize,
+        limit: usize,
         scratch: &mut Scratch,
         keys: &Keys,
         hits: &mut Hits<'a>,
@@ -233,12 +233,12 @@ dispatch! {
 #[inline(always)]
 fn select_block<'a, F: Frame>(
     block: &RowBlock<'a>,
-    most: usize,
+    limit: usize,
     scratch: &mut Scratch,
     keys: &Keys,
     hits: &mut Hits<'a>,
 ) -> usize {
-    scan_block::<F, _>(block, most, scratch, &mut Select::<F>::new(keys, hits))
+    scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
 }
 
 /// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how many
@@ -246,7 +246,7 @@ fn select_block<'a, F: Frame>(
 #[inline(always)]
 pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
-    most: usize,
+    limit: usize,
     scratch: &mut Scratch,
     visit: &mut V,
 ) -> usize {
@@ -257,7 +257,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     for (place, row) in block.rows().iter().enumerate() {
         let is_whole = match row {
             // SAFETY: the keys of the block, and the lengths after them, have fewer bytes than the block.
-            Some(row) => unsafe { scan_row::<F, V>(place, *row, most, &mut odd_keys, visit) },
+            Some(row) => unsafe { scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit) },
             None => visit.null(),
         };
         if !is_whole {
@@ -279,7 +279,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
 unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     place: usize,
     row: Span<'a>,
-    most: usize,
+    limit: usize,
     odd_keys: &mut Tail<'_>,
     visit: &mut V,
 ) -> bool {
@@ -304,7 +304,7 @@ unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
                 _ => return false,
             }
         }
-        scan.found <= most && count.is_none_or(|count| count == scan.found) && scan.visit.end()
+        scan.found <= limit && count.is_none_or(|count| count == scan.found) && scan.visit.end()
     }
 }
 

@@ -11,8 +11,8 @@ use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::log::{Either, Exact, Fast, Log, Result};
 use crate::traits::{
-    BatchFormat, Class, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions,
-    Role, Sealed, Sink, WriteOptions, parse_message,
+    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence,
+    ReadOptions, Role, Sink, WriteOptions, parse_message,
 };
 use crate::value::ByteOrder;
 
@@ -104,7 +104,7 @@ fn map_fields<'a, R: Log>(
     let no_headers = |field: &&Field| field.role != Role::Headers;
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
     let sources: Vec<&Field> = from.iter().filter(no_headers).collect();
-    let mut made: Vec<_> = targets.iter().map(|target| none_of(target, &sources)).collect();
+    let mut fields: Vec<_> = targets.iter().map(|target| none_of(target, &sources)).collect();
     let deletes =
         sources.iter().zip(values).any(|(field, value)| field.role == Role::Payload && *value == FieldValue::Null);
     for (field, value) in sources.iter().zip(values) {
@@ -112,7 +112,7 @@ fn map_fields<'a, R: Log>(
             continue;
         }
         match targets.iter().position(|target| same_meaning(field.role, target.role)) {
-            Some(place) => made[place] = carried(field, targets[place], *value, log)?,
+            Some(place) => fields[place] = carried(field, targets[place], *value, log)?,
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
                 (Role::Tombstone, _) if deletes => {}
@@ -120,7 +120,7 @@ fn map_fields<'a, R: Log>(
             },
         }
     }
-    Ok(made)
+    Ok(fields)
 }
 
 /// What a field is when the source has nothing to put into it.
@@ -217,11 +217,11 @@ impl Visitor for WriteInto<'_> {
         let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut log), &mut message);
         let presence = log.ended(gathered, Direction::Decode, reader.name)?;
         let mut data = Vec::new();
-        let sealed = hand_over(&mut message, reader.fields, E::FIELDS, &mut log, &mut writer)
-            .and_then(|()| writer.seal(presence, &mut log, &mut data));
-        let sealed = log.ended(sealed, Direction::Encode, E::NAME)?;
-        log.refuse_losses(E::NAME)?;
-        let data = (sealed == Sealed::Written).then_some(data);
+        let encoded = hand_over(&mut message, reader.fields, E::FIELDS, &mut log, &mut writer)
+            .and_then(|()| writer.encode(presence, &mut log, &mut data));
+        let encoded = log.ended(encoded, Direction::Encode, E::NAME)?;
+        log.reject_losses(E::NAME)?;
+        let data = (encoded == Encoded::Message).then_some(data);
         Ok(Converted { data, losses: log.losses, type_hints: writer.into_type_hints() })
     }
 

@@ -76,8 +76,8 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
         self.0.limits.check_message(0, log.collected())
     }
 
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        hand(self)
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        read(self)
     }
 }
 

@@ -14,25 +14,25 @@ use crate::traits::{
 };
 
 /// Receives messages as they are read; the arguments do not outlive the call.
-pub trait Take {
-    fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
+pub trait Consumer {
+    fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
 
-    /// Whether headers are parsed. Otherwise `take_unparsed` is called with their bytes, whatever is in them.
+    /// Whether headers are parsed. Otherwise `unparsed_message` is called with their bytes, whatever is in them.
     fn parses_headers(&self) -> bool {
         true
     }
 
-    fn take_unparsed(&mut self, _headers: Option<&[u8]>, _fields: &[FieldValue<'_>]) {}
+    fn unparsed_message(&mut self, _headers: Option<&[u8]>, _fields: &[FieldValue<'_>]) {}
 }
 
 /// Reads a batch up to the first message with an error; the messages before it were passed on.
 pub struct ReadMessages<'a, T> {
     pub data: &'a [u8],
     pub options: ReadOptions,
-    pub take: &'a mut T,
+    pub consumer: &'a mut T,
 }
 
-impl<T: Take> Visitor for ReadMessages<'_, T> {
+impl<T: Consumer> Visitor for ReadMessages<'_, T> {
     type Out = Result<(), Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
@@ -41,25 +41,25 @@ impl<T: Take> Visitor for ReadMessages<'_, T> {
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         let mut log = Exact::default();
-        let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
+        let mut each = Each::<B, T> { consumer: self.consumer, options: self.options, batch: PhantomData };
         let parsed = parse_batch::<B, _, _>(Cursor::new(self.data), self.options, &mut log, &mut each);
         log.ended(parsed, Direction::Decode, B::NAME)
     }
 }
 
 struct Each<'t, B, T> {
-    take: &'t mut T,
+    consumer: &'t mut T,
     options: ReadOptions,
     batch: PhantomData<B>,
 }
 
-impl<'a, B: BatchFormat, T: Take> Messages<'a> for Each<'_, B, T> {
+impl<'a, B: BatchFormat, T: Consumer> Messages<'a> for Each<'_, B, T> {
     type Within<'b> = Self;
 
     fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
         self.options.limits.check_message(message_len(fields, headers), log.collected())?;
-        if !self.take.parses_headers() && log.collected().errors.is_empty() {
-            self.take.take_unparsed(headers.map(|cursor| cursor.peek_rest()), fields);
+        if !self.consumer.parses_headers() && log.collected().errors.is_empty() {
+            self.consumer.unparsed_message(headers.map(|cursor| cursor.peek_rest()), fields);
             return Ok(());
         }
         let mut sink = MessageSink::default();
@@ -70,7 +70,7 @@ impl<'a, B: BatchFormat, T: Take> Messages<'a> for Each<'_, B, T> {
         if !log.collected().errors.is_empty() {
             return Err(Stop);
         }
-        self.take.take(headers.map(|_| &sink.headers[..]), fields);
+        self.consumer.message(headers.map(|_| &sink.headers[..]), fields);
         Ok(())
     }
 
@@ -78,7 +78,7 @@ impl<'a, B: BatchFormat, T: Take> Messages<'a> for Each<'_, B, T> {
         Err(Stop)
     }
 
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        hand(self)
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        read(self)
     }
 }

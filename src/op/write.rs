@@ -12,7 +12,7 @@ use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
-    BatchFormat, Contents, FieldValue, HeadersFormat, MessageFormat, Presence, Sealed, Sink, WriteOptions,
+    BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
 };
 use crate::type_option::{EncodedType, TypeOption};
 use crate::value::{ByteOrder, Checks, InvalidValue, bits_of};
@@ -29,7 +29,7 @@ pub struct Origin {
 
 impl Origin {
     /// Headers from the user: typed values are their bits.
-    pub const GIVEN: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
+    pub const USER: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
 }
 
 /// The type option that restores the type of a value.
@@ -46,13 +46,13 @@ pub struct Writer<'a, E> {
     options: WriteOptions,
     origin: Origin,
     /// The type of untyped values.
-    given: Option<ValueType>,
+    default_type: Option<ValueType>,
     headers: Vec<Header<'a>>,
     /// Values with another encoding, one after the other, and the positions of their headers.
     encoded: Vec<u8>,
     places: Vec<(usize, Range<usize>)>,
     /// Memory for the headers with such values. It holds none between two messages.
-    sealed: Vec<Header<'static>>,
+    scratch: Vec<Header<'static>>,
     /// How often each key of the type option occurred so far.
     seen: Vec<usize>,
     /// For a report: the type options that restore the types of the written values.
@@ -74,15 +74,15 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
         }
         options.types.check(E::NAME, E::Headers::TYPES)?;
-        let given = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
+        let default_type = (options.types == TypeOption::Binary).then_some(ValueType::Named(Scalar::Binary));
         Ok(Writer {
             options,
             origin,
-            given,
+            default_type,
             headers: Vec::new(),
             encoded: Vec::new(),
             places: Vec::new(),
-            sealed: Vec::new(),
+            scratch: Vec::new(),
             seen: Vec::new(),
             type_hints: Vec::new(),
             fields: Vec::new(),
@@ -104,16 +104,16 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 
     /// Appends the message to `out`. Nothing is written on failure.
-    pub fn seal<R: Log>(&mut self, headers: Presence, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    pub fn encode<R: Log>(&mut self, headers: Presence, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
-            let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
-            return Err(log.fatal(Code::NullNotCarried, None, refused));
+            let rejected = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
+            return Err(log.fatal(Code::NullNotCarried, None, rejected));
         }
         let canonical = E::Headers::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, log, out);
+            return E::encode(Contents { fields: &self.fields, headers: &self.headers }, log, out);
         }
-        let mut headers = without_headers(mem::take(&mut self.sealed));
+        let mut headers = without_headers(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
         for (place, range) in &self.places {
             headers[*place].value = Some(&self.encoded[range.clone()]);
@@ -121,9 +121,9 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, log, out);
-        self.sealed = without_headers(headers);
-        sealed
+        let done = E::encode(Contents { fields: &self.fields, headers: &headers }, log, out);
+        self.scratch = without_headers(headers);
+        done
     }
 
     /// The type options that restore the types, in the order of their headers.
@@ -243,11 +243,11 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
 /// Bits in another encoding; borrowed bits stay borrowed.
 fn reencoded<'a>(
     bits: &Cow<'a, [u8]>,
-    spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
+    encode: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<InvalidValue>>,
 ) -> Result<Cow<'a, [u8]>, Box<InvalidValue>> {
     match bits {
-        Cow::Borrowed(bits) => spell(bits),
-        Cow::Owned(bits) => spell(bits).map(|written| Cow::Owned(written.into_owned())),
+        Cow::Borrowed(bits) => encode(bits),
+        Cow::Owned(bits) => encode(bits).map(|written| Cow::Owned(written.into_owned())),
     }
 }
 
@@ -367,7 +367,7 @@ impl<'a, E: MessageFormat> Sink<'a> for Writer<'a, E> {
         }
         let came_with = header.value_type;
         if header.value.is_some() {
-            header.value_type = came_with.or(self.given);
+            header.value_type = came_with.or(self.default_type);
         }
         if !self.is_plain(&header) {
             header.value_type = came_with;
@@ -393,7 +393,7 @@ pub struct EncodeMessage<'a> {
 
 impl EncodeMessage<'_> {
     fn write<E: MessageFormat, R: Log>(&self, log: &mut R) -> Result<Result<Option<Vec<u8>>>, Error> {
-        let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
+        let mut writer = Writer::<E>::new(self.options.clone(), Origin::USER)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
         writer.headers.reserve(self.headers.as_ref().map_or(0, Vec::len));
@@ -404,8 +404,8 @@ impl EncodeMessage<'_> {
         });
         log.enter_header(None);
         let mut out = Vec::new();
-        let sealed = gathered.and_then(|()| writer.seal(presence, log, &mut out));
-        Ok(sealed.map(|sealed| (sealed == Sealed::Written).then_some(out)))
+        let done = gathered.and_then(|()| writer.encode(presence, log, &mut out));
+        Ok(done.map(|done| (done == Encoded::Message).then_some(out)))
     }
 }
 
@@ -420,7 +420,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
         let mut log = Exact::new(self.options.on_loss);
         let made = self.write::<E, _>(&mut log)?;
         let made = log.ended(made, Direction::Encode, E::NAME)?;
-        log.refuse_losses(E::NAME)?;
+        log.reject_losses(E::NAME)?;
         Ok(made)
     }
 

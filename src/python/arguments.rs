@@ -59,14 +59,14 @@ type HeaderTuple = (KeyArgument, Option<PyBackedStr>, Option<PyBackedBytes>);
 /// Headers as a list of `(key, type, value)`, or of `(key, value)` as in `letterhead.Headers`.
 fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
     let list = headers.cast::<PyList>()?;
-    let mut given = Vec::with_capacity(list.len());
+    let mut parsed = Vec::with_capacity(list.len());
     for (index, header) in list.iter().enumerate() {
-        given.push(match header.cast::<PyTuple>() {
+        parsed.push(match header.cast::<PyTuple>() {
             Ok(pair) if pair.len() == 2 => pair_tuple(pair, index, format)?,
             _ => header.extract()?,
         });
     }
-    Ok(given)
+    Ok(parsed)
 }
 
 /// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such as
@@ -83,26 +83,26 @@ impl<'py> TextHeaders<'py> {
     /// The headers of a list of pairs or of a dict; `None` if some header has another form.
     pub fn of(headers: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         if let Ok(list) = headers.cast::<PyList>() {
-            let mut given = Vec::with_capacity(list.len());
+            let mut parsed = Vec::with_capacity(list.len());
             for pair in list {
                 let Ok(pair) = pair.cast_into::<PyTuple>() else { return Ok(None) };
                 if pair.len() != 2 {
                     return Ok(None);
                 }
                 let Some(header) = TextHeader::of(pair.get_item(0)?, pair.get_item(1)?)? else { return Ok(None) };
-                given.push(header);
+                parsed.push(header);
             }
-            return Ok(Some(TextHeaders(given)));
+            return Ok(Some(TextHeaders(parsed)));
         }
         let Ok(dict) = headers.cast_exact::<PyDict>() else { return Ok(None) };
         // All items first: looking at a value may run Python code, which may change the dict.
         let pairs: Vec<_> = dict.iter().collect();
-        let mut given = Vec::with_capacity(pairs.len());
+        let mut parsed = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let Some(header) = TextHeader::of(key, value)? else { return Ok(None) };
-            given.push(header);
+            parsed.push(header);
         }
-        Ok(Some(TextHeaders(given)))
+        Ok(Some(TextHeaders(parsed)))
     }
 
     /// The headers for the core; `None` if some key has no UTF-8 form.
@@ -206,7 +206,7 @@ pub enum OccurrencesArgument {
 }
 
 impl TypesArgument {
-    pub fn asked(self) -> Result<TypeOption, Error> {
+    pub fn type_option(self) -> Result<TypeOption, Error> {
         let words = [
             ("be", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big))),
             ("le", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Little))),
@@ -215,7 +215,7 @@ impl TypesArgument {
         ];
         match self {
             TypesArgument::Word(word) => match words.iter().find(|(known, _)| *known == word) {
-                Some((_, asked)) => Ok(asked.clone()),
+                Some((_, type_option)) => Ok(type_option.clone()),
                 None => Err(unknown_name("types value", &word, words.iter().map(|(known, _)| *known))),
             },
             TypesArgument::Each(pairs) => {
@@ -244,8 +244,8 @@ pub mod argument {
     macro_rules! arguments {
         ($($name:ident: $take:ident -> $type:ty)*) => {$(
             #[allow(clippy::needless_lifetimes, reason = "texts live as long as what was given, flags need not")]
-            pub fn $name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<$type> {
-                $take(given, stringify!($name))
+            pub fn $name<'a>(argument: &'a Bound<'_, PyAny>) -> PyResult<$type> {
+                $take(argument, stringify!($name))
             }
         )*};
     }
@@ -266,21 +266,21 @@ pub mod argument {
         views: flag -> bool
     }
 
-    fn text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
-        given.cast::<PyString>().map_err(|_| refused(given, name, "str"))?.to_str()
+    fn text<'a>(argument: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+        argument.cast::<PyString>().map_err(|_| wrong_type(argument, name, "str"))?.to_str()
     }
 
-    fn known_format(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Format> {
-        Ok(Format::named(text(given, name)?)?)
+    fn known_format(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<Format> {
+        Ok(Format::named(text(argument, name)?)?)
     }
 
-    fn flag(given: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
-        given.extract().map_err(|_| refused(given, name, "bool"))
+    fn flag(argument: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
+        argument.extract().map_err(|_| wrong_type(argument, name, "bool"))
     }
 
     #[cold]
-    fn refused(given: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyErr {
-        match given.get_type().name() {
+    fn wrong_type(argument: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyErr {
+        match argument.get_type().name() {
             Ok(of) => PyTypeError::new_err(format!("{name} must be {wanted}, not {of}")),
             Err(error) => error,
         }
@@ -313,8 +313,8 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     let limit = |name, otherwise: usize| match limits.getattr_opt(name)? {
         Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),
         None => {
-            let given = limits.get_type().name()?;
-            Err(PyTypeError::new_err(format!("limits must be letterhead.Limits, not {given}")))
+            let class = limits.get_type().name()?;
+            Err(PyTypeError::new_err(format!("limits must be letterhead.Limits, not {class}")))
         }
     };
     Ok(Limits {
@@ -335,7 +335,7 @@ pub fn write_options(
     let losses = [("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)];
     Ok(WriteOptions {
         on_loss: named("on_loss value", on_loss, &losses)?,
-        types: types.map(TypesArgument::asked).transpose()?.unwrap_or_default(),
+        types: types.map(TypesArgument::type_option).transpose()?.unwrap_or_default(),
         refuse_null_headers: named("null_headers value", null_headers, &[("empty", false), ("raise", true)])?,
         canonical,
     })
@@ -372,28 +372,28 @@ impl MessageArgument {
     }
 
     pub fn from_dict(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
-        let given = message.cast::<PyDict>()?;
-        let mut made = MessageArgument::default();
+        let dict = message.cast::<PyDict>()?;
+        let mut result = MessageArgument::default();
         for field in info.fields {
-            let value = given.get_item(field.name)?.filter(|value| !value.is_none());
+            let value = dict.get_item(field.name)?.filter(|value| !value.is_none());
             match (field.role, value) {
                 (Role::Headers, value) => {
-                    made.headers = value.map(|value| header_tuples(&value, info.name)).transpose()?
+                    result.headers = value.map(|value| header_tuples(&value, info.name)).transpose()?
                 }
-                (_, None) => made.fields.push(FieldArgument::Null),
-                (_, Some(value)) => made.fields.push(FieldArgument::of(field.of, &value)?),
+                (_, None) => result.fields.push(FieldArgument::Null),
+                (_, Some(value)) => result.fields.push(FieldArgument::of(field.of, &value)?),
             }
         }
-        Ok(made)
+        Ok(result)
     }
 
     pub fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
         let Some(headers) = &self.headers else { return Ok(None) };
-        let mut made = Vec::with_capacity(headers.len());
+        let mut result = Vec::with_capacity(headers.len());
         for (index, tuple) in headers.iter().enumerate() {
-            made.push(header(index, tuple)?);
+            result.push(header(index, tuple)?);
         }
-        Ok(Some(made))
+        Ok(Some(result))
     }
 
     /// About how many bytes there are to copy.

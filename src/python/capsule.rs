@@ -91,10 +91,10 @@ impl Stream {
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
         // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
         let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
-        let made = without_gil(py, || chunks.next_chunk());
+        let result = without_gil(py, || chunks.next_chunk());
         // After an error they are put back as well: they repeat that rows are missing.
-        *self.lock()? = if matches!(made, Ok(None)) { State::Ended } else { State::Here(chunks) };
-        made?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
+        *self.lock()? = if matches!(result, Ok(None)) { State::Ended } else { State::Here(chunks) };
+        result?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
     }
 }
 
@@ -160,9 +160,9 @@ pub trait Work: Send + Sync {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
 }
 
-pub struct Of<V>(pub V, pub Format);
+pub struct FormatOperation<V>(pub V, pub Format);
 
-impl<V: Operation + Send + Sync> Work for Of<V> {
+impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
     fn name(&self) -> &'static str {
         self.1.info().name
     }
@@ -244,9 +244,9 @@ impl Chunks {
             let message = "the stream failed at an earlier chunk and ends there: make it again to read it again";
             return Err(Error::Value(message.into()));
         }
-        let made = self.work_on_next()?;
+        let result = self.work_on_next()?;
         self.failed = false;
-        Ok(made)
+        Ok(result)
     }
 
     fn work_on_next(&mut self) -> Result<Option<ArrayRef>, Error> {
@@ -326,9 +326,9 @@ fn import(column: &Bound<'_, PyAny>) -> PyResult<AnyArray> {
     let py = column.py();
     let has = |name| column.hasattr(pyo3::types::PyString::new(py, name));
     if !has("__arrow_c_array__")? && !has("__arrow_c_stream__")? {
-        let given = column.get_type().name()?;
+        let class = column.get_type().name()?;
         return Err(PyTypeError::new_err(format!(
-            "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {given}"
+            "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {class}"
         )));
     }
     column.extract()

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
 use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
-use super::capsule::{self, Of, Schema, Work};
+use super::capsule::{self, FormatOperation, Schema, Work};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::{MAX_OFFSET, OnError};
@@ -55,7 +55,7 @@ pub struct Options {
 }
 
 impl Options {
-    fn of(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn of(py: Python<'_>, argument: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let (mut lenient, mut strict_types, mut text_keys, mut limits) = (false, false, false, None);
         let (mut on_loss, mut types, mut null_headers, mut canonical) =
             ("raise".to_owned(), None, "empty".to_owned(), false);
@@ -72,7 +72,7 @@ impl Options {
             fields: None,
             target: None,
         };
-        for (name, value) in given.into_iter().flatten() {
+        for (name, value) in argument.into_iter().flatten() {
             let name: String = name.extract()?;
             match name.as_str() {
                 "errors" => options.on_error = on_error(argument::errors(&value)?)?,
@@ -111,18 +111,18 @@ impl Options {
         let Options { read, on_error, dialect, views, .. } = *self;
         let (wants, write) = (self.wants.clone(), self.write.clone());
         let work: Box<dyn Work> = match operation {
-            "decode" => Box::new(Of(Decode { options: read, on_error, views }, format)),
-            "encode" => Box::new(Of(Encode { options: write }, format)),
+            "decode" => Box::new(FormatOperation(Decode { options: read, on_error, views }, format)),
+            "encode" => Box::new(FormatOperation(Encode { options: write }, format)),
             "convert" => {
                 let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
-                Box::new(Of(Convert { target, read, write, on_error }, format))
+                Box::new(FormatOperation(Convert { target, read, write, on_error }, format))
             }
             "messages" => {
                 let columns = self.fields.clone();
-                Box::new(Of(Messages { columns, wants, dialect, options: read, on_error }, format))
+                Box::new(FormatOperation(Messages { columns, wants, dialect, options: read, on_error }, format))
             }
-            "select" => Box::new(Of(Select { wants, dialect, options: read, on_error, views }, format)),
-            "validate" => Box::new(Of(Validate { options: read }, format)),
+            "select" => Box::new(FormatOperation(Select { wants, dialect, options: read, on_error, views }, format)),
+            "validate" => Box::new(FormatOperation(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
         };
         Ok(match &self.error_column {
@@ -167,8 +167,8 @@ impl Work for ErrorsNamed {
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         let output = self.work.apply(input)?;
-        let Some(made) = output.column.as_struct_opt() else { return Ok(output) };
-        let (fields, columns, nulls) = made.clone().into_parts();
+        let Some(result) = output.column.as_struct_opt() else { return Ok(output) };
+        let (fields, columns, nulls) = result.clone().into_parts();
         Ok(Output { column: Arc::new(StructArray::new(self.fields(&fields)?, columns, nulls)), ..output })
     }
 }
@@ -181,12 +181,12 @@ fn dialect_named(name: &str) -> Result<Dialect, Error> {
     named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }
 
-fn threads(given: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let number = if given.is_instance_of::<PyBool>() { None } else { given.extract::<i64>().ok() };
+fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let number = if argument.is_instance_of::<PyBool>() { None } else { argument.extract::<i64>().ok() };
     match number {
         Some(number @ 1..) => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
         Some(number) => Err(PyValueError::new_err(format!("threads must be at least 1, not {number}"))),
-        None => Err(PyTypeError::new_err(format!("threads must be int, not {}", given.get_type().name()?))),
+        None => Err(PyTypeError::new_err(format!("threads must be int, not {}", argument.get_type().name()?))),
     }
 }
 

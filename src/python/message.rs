@@ -20,7 +20,7 @@ use crate::format::{Format, Info};
 use crate::header::Header;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
-use crate::op::messages::{ReadMessages, Take};
+use crate::op::messages::{Consumer, ReadMessages};
 use crate::op::values::{CountSink, DecodeMessage, ReadMessage};
 use crate::op::write::{EncodeMessage, TypeHint};
 use crate::traits::{Class, FieldValue, ReadOptions};
@@ -80,8 +80,8 @@ pub fn messages<'py>(
         }
     }
 
-    impl Take for Dicts<'_> {
-        fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
+    impl Consumer for Dicts<'_> {
+        fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
             self.append(headers_object(self.list.py(), headers, self.info.order), fields);
         }
 
@@ -89,7 +89,7 @@ pub fn messages<'py>(
             self.parse_headers
         }
 
-        fn take_unparsed(&mut self, headers: Option<&[u8]>, fields: &[FieldValue<'_>]) {
+        fn unparsed_message(&mut self, headers: Option<&[u8]>, fields: &[FieldValue<'_>]) {
             let py = self.list.py();
             let headers = headers.map(|block| PyBytes::new(py, block));
             self.append(headers.into_bound_py_any(py), fields);
@@ -97,15 +97,15 @@ pub fn messages<'py>(
     }
 
     let options = read_options(py, lenient, strict_types, limits)?;
-    let mut take = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
+    let mut consumer = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
-    let done = catch_panic(|| format.visit(ReadMessages { data: data, options, take: &mut take }));
-    if let Some(error) = take.failed {
+    let done = catch_panic(|| format.visit(ReadMessages { data: data, options, consumer: &mut consumer }));
+    if let Some(error) = consumer.failed {
         return Err(error);
     }
     match done? {
         Err(Error::Value(text)) => Err(Error::Value(text).into()),
-        ended => Ok((take.list, ended.err().map(PyErr::from))),
+        ended => Ok((consumer.list, ended.err().map(PyErr::from))),
     }
 }
 
@@ -127,18 +127,18 @@ pub fn encode<'py>(
     if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
         let size = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
-        let made = without_gil_if_long(py, size, || format.visit(encode))?;
-        return Ok(made.map(|bytes| PyBytes::new(py, &bytes)));
+        let result = without_gil_if_long(py, size, || format.visit(encode))?;
+        return Ok(result.map(|bytes| PyBytes::new(py, &bytes)));
     }
-    let given = match info.class {
+    let argument = match info.class {
         Class::Headers => MessageArgument::from_headers(message, info.name)?,
         Class::Message | Class::Batch => MessageArgument::from_dict(message, info)?,
     };
-    let made = without_gil_if_long(py, given.size(), || {
-        let headers = given.headers()?;
-        format.visit(EncodeMessage { headers, fields: given.fields(), options })
+    let result = without_gil_if_long(py, argument.size(), || {
+        let headers = argument.headers()?;
+        format.visit(EncodeMessage { headers, fields: argument.fields(), options })
     })?;
-    Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
+    Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
 /// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
@@ -164,11 +164,11 @@ pub fn convert<'py>(
 ) -> PyResult<ConvertedTuple<'py>> {
     let write = write_options(on_loss, types, null_headers, canonical)?;
     let read = read_options(py, lenient, strict_types, limits)?;
-    let made = without_gil(py, || convert_message(data, format, target, read, write))?;
-    let losses = made.losses.into_iter().map(loss_tuple).collect();
+    let result = without_gil(py, || convert_message(data, format, target, read, write))?;
+    let losses = result.losses.into_iter().map(loss_tuple).collect();
     let back = |back: TypeHint| Ok((wanted_object(py, &back.key)?, back.value_type, back.lost));
-    let type_hints = made.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
-    Ok((made.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
+    let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
+    Ok((result.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
 }
 
 /// A type option that restores a type: `(key, type, lost)`.
@@ -195,10 +195,10 @@ pub fn select<'py>(
     // Before the message is copied.
     options.limits.check_size(data.len(), format.info().name)?;
     let data = BinaryArray::from_vec(vec![data]);
-    let made =
+    let result =
         without_gil(py, || format.visit(Apply(&operation, Input::new(&data))).map_err(|error| error.in_row(None)))?;
     let row = PyDict::new(py);
-    let columns = made.column.as_struct();
+    let columns = result.column.as_struct();
     for (name, column) in columns.column_names().iter().zip(columns.columns()) {
         row.set_item(name, to_object(py, column, 0)?)?;
     }

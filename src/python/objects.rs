@@ -24,8 +24,8 @@ pub fn headers_object<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(headers) = headers else { return Ok(py.None().into_bound(py)) };
     let mut maker = Maker::new(py, order);
-    let made = headers.iter().map(|header| maker.header(header)).collect::<PyResult<Vec<_>>>()?;
-    headers_of(PyList::new(py, made)?.into_any())
+    let result = headers.iter().map(|header| maker.header(header)).collect::<PyResult<Vec<_>>>()?;
+    headers_of(PyList::new(py, result)?.into_any())
 }
 
 /// `letterhead.Headers` of a list, or of headers that are still in their bytes.
@@ -35,12 +35,12 @@ pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     let class = CLASS.import(py, "letterhead.headers", "Headers")?;
     // SAFETY: the class is written in Python and derived from no other class of C than `object`, whose objects are complete
     // when they are allocated. The result is a new reference, or null with an exception set.
-    let made = unsafe {
-        let made = ffi::PyType_GenericNew(class.as_type_ptr(), ptr::null_mut(), ptr::null_mut());
-        Bound::from_owned_ptr_or_err(py, made)?
+    let result = unsafe {
+        let result = ffi::PyType_GenericNew(class.as_type_ptr(), ptr::null_mut(), ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, result)?
     };
-    made.setattr(intern!(py, "_items"), items)?;
-    Ok(made)
+    result.setattr(intern!(py, "_items"), items)?;
+    Ok(result)
 }
 
 pub fn fields_dict<'py>(
@@ -145,13 +145,13 @@ fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyR
     // The allocation is a new reference, or null with an exception set. Nobody else has a reference to it, and 0 and 1 are
     // below its number of items, as `PyTuple_SetItem` requires; it takes the reference that `into_ptr` releases.
     unsafe {
-        let made = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
+        let result = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
         for (place, object) in [(0, key), (1, value)] {
-            if ffi::PyTuple_SetItem(made.as_ptr(), place, object.into_ptr()) != 0 {
+            if ffi::PyTuple_SetItem(result.as_ptr(), place, object.into_ptr()) != 0 {
                 return Err(PyErr::fetch(py));
             }
         }
-        Ok(made)
+        Ok(result)
     }
 }
 

@@ -85,31 +85,31 @@ impl Packed {
     fn all<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
         let py = key.py();
         let Ok(wanted) = key.to_str() else { return Ok(PyList::empty(py)) };
-        let made = self.parse(py, || {
+        let result = self.parse(py, || {
             Making::new(|header| match header.key.is_text(wanted.as_bytes()) {
                 true => value_object(py, header, self.order).map(Some),
                 false => Ok(None),
             })
         })?;
-        made.list(py)
+        result.list(py)
     }
 
     /// The keys of all headers, repeats included.
     fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made = self.parse(py, || {
+        let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.key(&header.key).map(Some))
         })?;
-        made.list(py)
+        result.list(py)
     }
 
     /// The headers as plain tuples of key and value, in a list of their own.
     fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let made = self.parse(py, || {
+        let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
         })?;
-        made.list(py)
+        result.list(py)
     }
 
     /// The headers: the same list on every access.
@@ -117,14 +117,14 @@ impl Packed {
         if let Some(list) = self.list.get(py) {
             return Ok(list.bind(py).clone());
         }
-        let made = self.parse(py, || {
+        let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.header(header).map(Some))
         })?;
-        let made = made.list(py)?.unbind();
+        let result = result.list(py)?.unbind();
         // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release the GIL.
-        let kept = self.list.set(py, made.clone_ref(py)).is_ok();
-        let list = if kept { &made } else { self.list.get(py).unwrap_or(&made) };
+        let kept = self.list.set(py, result.clone_ref(py)).is_ok();
+        let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
         Ok(list.bind(py).clone())
     }
 }

@@ -26,16 +26,16 @@ pub fn join_value<'py>(
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let payload = payload.as_bytes();
     let text_headers = TextHeaders::of(headers)?;
-    let made = match text_headers.as_ref().and_then(TextHeaders::headers) {
+    let result = match text_headers.as_ref().and_then(TextHeaders::headers) {
         Some(headers) => catch_panic(|| join(headers, timestamp, payload)),
         None => {
             let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
-            let given = MessageArgument::from_headers(headers, format)?;
-            catch_panic(|| join(given.headers()?.unwrap_or_default(), timestamp, payload))
+            let argument = MessageArgument::from_headers(headers, format)?;
+            catch_panic(|| join(argument.headers()?.unwrap_or_default(), timestamp, payload))
         }
     };
-    let made = made??;
-    Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
+    let result = result??;
+    Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
 fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Result<Option<Vec<u8>>, Error> {
@@ -83,16 +83,16 @@ struct Split<'a> {
 fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
     limits.check_size(value.len(), E::NAME)?;
     let opened = open_message::<E>(value)?;
-    let mut made = Split::default();
+    let mut result = Split::default();
     if let Some(headers) = opened.headers {
-        (made.start, made.end) = (headers.at(), headers.at() + headers.remaining());
+        (result.start, result.end) = (headers.at(), headers.at() + headers.remaining());
     }
     for field in opened.fields.as_ref() {
         match field {
-            FieldValue::Int64(millis) => made.timestamp = Some(*millis),
-            FieldValue::Binary(payload) => made.payload = payload,
+            FieldValue::Int64(millis) => result.timestamp = Some(*millis),
+            FieldValue::Binary(payload) => result.payload = payload,
             _ => {}
         }
     }
-    Ok(made)
+    Ok(result)
 }

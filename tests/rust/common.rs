@@ -6,7 +6,7 @@ use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
 use letterhead::op::inspect::Inspect;
-use letterhead::op::messages::{ReadMessages, Take};
+use letterhead::op::messages::{Consumer, ReadMessages};
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
@@ -178,7 +178,7 @@ impl Visitor for Read<'_> {
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         let mut taken = Taken { order: <B::Message as MessageFormat>::Headers::ORDER, messages: vec![] };
-        ReadMessages { data: self.0, options: self.1, take: &mut taken }.visit_batch::<B>()?;
+        ReadMessages { data: self.0, options: self.1, consumer: &mut taken }.visit_batch::<B>()?;
         Ok(taken.messages)
     }
 }
@@ -188,8 +188,8 @@ struct Taken {
     messages: Vec<Message>,
 }
 
-impl Take for Taken {
-    fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
+impl Consumer for Taken {
+    fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
         self.messages.push(taken(headers, fields, self.order));
     }
 }

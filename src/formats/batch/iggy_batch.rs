@@ -186,9 +186,10 @@ fn open_batch<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Base,
     check_zeros(&mut header, log)?;
     let sized = usize::try_from(len).unwrap_or(usize::MAX);
     if sized < HEADER_LEN {
-        let given = counted(sized, "byte");
-        return Err(log
-            .fatal(Code::WrongSize, Some(len_at), || format!("batch of {given} where its header takes {HEADER_LEN}")));
+        let stored = counted(sized, "byte");
+        return Err(log.fatal(Code::WrongSize, Some(len_at), || {
+            format!("batch of {stored} where its header takes {HEADER_LEN}")
+        }));
     }
     if sized > whole.len() {
         return Err(log.fatal(Code::Truncated, Some(len_at), || {
@@ -198,8 +199,8 @@ fn open_batch<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Base,
     }
     let frames = cursor.split(sized - HEADER_LEN, "frames", log)?;
     match batch_checksum(&whole[..sized]) {
-        Some(made) if made != checksum => {
-            log.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
+        Some(computed) if computed != checksum => {
+            log.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, computed))?;
         }
         _ => {}
     }
@@ -237,9 +238,9 @@ fn open_frame<'a, R: Log>(data: &mut Cursor<'a>, base: &Base, log: &mut R) -> Re
     let offset: u32 = data.number("offset delta", Little, log)?;
     let timestamp: u32 = data.number("timestamp delta", Little, log)?;
     let (payload, headers) = open_parts(data, log)?;
-    let made = XxHash3_64::oneshot(&whole[8..data.at() - at]);
-    if made != checksum {
-        log.error(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
+    let computed = XxHash3_64::oneshot(&whole[8..data.at() - at]);
+    if computed != checksum {
+        log.error(Code::BadCrc, Some(at), || mismatch(checksum, computed))?;
     }
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [

@@ -117,9 +117,9 @@ fn open_polled<'a, R: Log>(
     let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, log)?) } else { None };
     let (headers, payload, whole) = open_body(cursor, log)?;
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
-        let made = crc32(payload);
-        if made != crc {
-            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+        let computed = crc32(payload);
+        if computed != crc {
+            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, computed))?;
         }
     }
     let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));

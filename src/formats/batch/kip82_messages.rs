@@ -17,13 +17,13 @@ use crate::traits::{BatchFormat, Collect, Messages, ReadOptions};
 pub struct Kip82Messages<L>(PhantomData<L>);
 
 impl<L: Layout> SetLayout for L {
-    type Handed<'a> = Fields<'a>;
+    type Fields<'a> = Fields<'a>;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
         open_message::<L, R>(frame, log)
     }
 
-    fn handed<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
+    fn fields<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
         fields
     }
 }

@@ -23,12 +23,12 @@ use crate::traits::{Collect, FieldValue, Messages, Opened};
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
-    type Handed<'a>: AsRef<[FieldValue<'a>]>;
+    type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
-    fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
+    fn fields<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Fields<'a>;
 }
 
 /// Passes on the message in a frame, or those of the set in it.
@@ -42,7 +42,7 @@ pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     match L::open(frame, log) {
         Err(Stop) => each.unreadable(log),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
-            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.headers, log),
+            0 => each.message(L::fields(opened.fields, None).as_ref(), opened.headers, log),
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
                 let Some(value_at) = value_at else { return each.unreadable(log) };
@@ -141,8 +141,8 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
         log.begin_message();
         // A frame that breaks ends the set, and not what comes after the outer message.
         let Ok(frame) = open_frame(&mut cursor, log) else { return each.unreadable(log) };
-        let opened = refuse_other_magic(&frame, magic, log).and_then(|()| L::open(frame, log)).and_then(|message| {
-            refuse_set(&message.opened, log)?;
+        let opened = reject_other_magic(&frame, magic, log).and_then(|()| L::open(frame, log)).and_then(|message| {
+            reject_set(&message.opened, log)?;
             Ok(message.opened)
         });
         let Ok(mut inner) = opened else {
@@ -153,7 +153,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
+        each.message(L::fields(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
     }
     if empty && !log.errors.is_empty() {
         // There is no message that the errors of the outer one could belong to.
@@ -164,7 +164,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
 }
 
 /// A message of a compressed set has the magic of the set.
-fn refuse_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result {
+fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result {
     match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
         Some(found) if found != magic => {
             Err(log.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
@@ -174,7 +174,7 @@ fn refuse_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result
 }
 
 /// A message of a compressed set is no compressed set.
-fn refuse_set(inner: &Opened<'_, Fields<'_>>, log: &mut Exact) -> Result {
+fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut Exact) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }

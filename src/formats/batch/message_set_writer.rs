@@ -61,25 +61,25 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
     }
 
     fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
-        let refuse = |code, message: String| Err(ErrorDetail::of_message(code, message));
+        let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let next = self.last_offset.map_or(self.first_offset, |last| last.wrapping_add(1));
         let offset = number_or(fields[OFFSET], next);
         if let Some(last) = self.last_offset.filter(|last| offset <= *last) {
-            return refuse(Code::OutOfRange, format!("offset {offset} is not after {last}"));
+            return reject(Code::OutOfRange, format!("offset {offset} is not after {last}"));
         }
         if number_or(fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
-            return refuse(Code::BadAttributes, "a compressed set is no message of a set: give its messages".into());
+            return reject(Code::BadAttributes, "a compressed set is no message of a set: give its messages".into());
         }
         let mut written = offset;
         if self.codec != Codec::None {
             let Common { magic, appended } = Common::of(fields);
             if magic != self.common.magic {
                 let message = format!("magic {magic} inside a set of magic {}", self.common.magic);
-                return refuse(Code::BadMagic, message);
+                return reject(Code::BadMagic, message);
             }
             if appended != self.common.appended {
                 let message = "a compressed set has one timestamp type, and with log append time one timestamp";
-                return refuse(Code::FieldNotCarried, message.into());
+                return reject(Code::FieldNotCarried, message.into());
             }
             if magic > 0 {
                 written = offset.wrapping_sub(self.first_offset);
@@ -115,7 +115,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Null,
         ];
         let (mut log, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
-        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut log, &mut out);
+        let _ = Kip82Message::<L>::encode(Contents { fields: &fields, headers: &[] }, &mut log, &mut out);
         log.errors.pop().map_or(Ok(out), Err)
     }
 }

@@ -38,8 +38,8 @@ use crate::kernel::Padded;
 use crate::limits::Limits;
 use crate::log::{Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collect, Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
-    ReadOptions, Role, Sealed,
+    BatchFormat, Collect, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages,
+    Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -155,10 +155,10 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cu
     let _: i8 = batch.number("magic", Big, log)?;
     let crc_at = batch.at();
     let crc: u32 = batch.number("crc", Big, log)?;
-    let made = crc32c(batch.peek_rest());
-    if made != crc {
+    let computed = crc32c(batch.peek_rest());
+    if computed != crc {
         // Its content is not trusted.
-        return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
+        return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, computed)));
     }
     let attributes_at = batch.at();
     let attributes: i16 = batch.number("attributes", Big, log)?;
@@ -288,13 +288,13 @@ fn some(number: i64) -> FieldValue<'static> {
 struct Old;
 
 impl SetLayout for Old {
-    type Handed<'a> = Fields<'a>;
+    type Fields<'a> = Fields<'a>;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
         open_message(frame, log)
     }
 
-    fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
+    fn fields<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
         // The time of a compressed set is of the set's type.
         let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8);
         let timestamp = fields[legacy::TIMESTAMP];
@@ -327,7 +327,7 @@ impl MessageFormat for Record {
     type Headers = Kafka;
     type Fields<'a> = Fields<'a>;
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         let offset = number_or(message.fields[OFFSET], 0);
         let Ok(offset_delta) = i32::try_from(offset) else {
             return Err(log.fatal(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
@@ -361,6 +361,6 @@ impl MessageFormat for Record {
             [] => out.push(0),
             _ => Kafka::encode_into(message.headers, out),
         }
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }

@@ -72,10 +72,10 @@ impl Builder for RecordBatchBuilder {
     }
 
     fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), ErrorDetail> {
-        let refuse = |code, message: String| Err(ErrorDetail::of_message(code, message));
+        let reject = |code, message: String| Err(ErrorDetail::of_message(code, message));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
         if offset <= self.last_offset || offset < self.base_offset {
-            return refuse(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
+            return reject(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
         }
         let delta = offset.wrapping_sub(self.base_offset);
         let sequence = match self.base_sequence {
@@ -84,11 +84,11 @@ impl Builder for RecordBatchBuilder {
         };
         if Common::of(fields) != Some(self.common) || number_or(fields[SEQUENCE], sequence) != sequence {
             let what = "timestamp type, producer, sequence or flags are not those of the batch's first record";
-            return refuse(Code::FieldNotCarried, what.into());
+            return reject(Code::FieldNotCarried, what.into());
         }
         let timestamp = number_or(fields[TIMESTAMP], NONE);
         if self.common.appended && timestamp != self.base_timestamp {
-            return refuse(Code::FieldNotCarried, "with log append time all records have one timestamp".into());
+            return reject(Code::FieldNotCarried, "with log append time all records have one timestamp".into());
         }
         self.largest_timestamp = self.largest_timestamp.max(timestamp);
         fields[OFFSET] = FieldValue::Int64(delta);

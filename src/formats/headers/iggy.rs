@@ -25,7 +25,7 @@ use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
-use super::iggy_parts::{MAX_PART, MIN_PART, read_len, read_type, read_value, write_bits};
+use super::iggy_shared::{MAX_PART, MIN_PART, read_len, read_type, read_value, write_bits};
 use super::{describe_typed, parse_to_end};
 
 pub struct Iggy;

@@ -21,7 +21,7 @@ use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
 
-use super::iggy_parts::{MAX_PART, MIN_PART, read_len, read_type, read_value, write_bits};
+use super::iggy_shared::{MAX_PART, MIN_PART, read_len, read_type, read_value, write_bits};
 use super::{parse_to_end, read_text_key, text_of_key};
 
 pub struct Iggy2023;

@@ -3,7 +3,7 @@
 pub mod iggy;
 pub mod iggy_2023;
 pub mod iggy_auto;
-mod iggy_parts;
+mod iggy_shared;
 pub mod kafka;
 pub mod kip82_int;
 pub mod kip82_typed;
@@ -16,7 +16,7 @@ use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
 use crate::log::{Log, Result};
 use crate::traits::{
-    Class, Contents, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sealed, Sink,
+    Class, Contents, Encoded, Field, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Sink,
 };
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
@@ -38,10 +38,10 @@ impl<B: HeadersFormat> MessageFormat for Bare<B> {
         Ok(Opened { headers: Some(cursor), fields: [] })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         out.reserve(B::encoded_len(message.headers, log)?);
         B::encode_into(message.headers, out);
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
 use crate::log::{Log, Result};
 use crate::traits::{
-    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder;
 
@@ -64,7 +64,7 @@ impl MessageFormat for IggyMessage {
         Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         let checksum = unsigned(message.fields[0], "checksum", log)?;
         let mut id = id_of(message.fields[1], log)?;
         let offset = unsigned(message.fields[2], "offset", log)?;
@@ -84,7 +84,7 @@ impl MessageFormat for IggyMessage {
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(payload);
         Iggy::encode_into(message.headers, out);
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::log::{Log, Result};
 use crate::traits::{
-    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder;
 
@@ -44,7 +44,7 @@ impl MessageFormat for IggyMessage2023 {
         Ok(Opened { headers: Some(headers), fields: [FieldValue::Id(id.to_be_bytes()), payload] })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         let mut id = id_of(message.fields[0], log)?;
         let payload = payload_of(message.fields[1], log)?;
         let len = Iggy2023::encoded_len(message.headers, log)?;
@@ -55,7 +55,7 @@ impl MessageFormat for IggyMessage2023 {
         Iggy2023::encode_into(message.headers, out);
         out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
         out.extend_from_slice(payload);
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }
 

@@ -16,7 +16,7 @@
 
 use std::marker::PhantomData;
 
-use super::kip82_wrapper::{open_wrapper, seal_wrapper};
+use super::kip82_wrapper::{encode_wrapper, open_wrapper};
 use super::legacy::{
     self, ATTRIBUTES, Body, CODEC_BITS, FRAME_LEN, Fields, Framed, Head, KEY, LOG_APPEND_BIT, Message, OFFSET,
     TIMESTAMP, TOMBSTONE, VALUE, open_body, open_frame, undefined_bits, unknown_magic,
@@ -29,7 +29,7 @@ use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::log::{Log, Result};
 use crate::traits::{
-    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role, Sealed,
+    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
 };
 
 /// What the three layouts differ in.
@@ -116,10 +116,10 @@ impl<L: Layout> MessageFormat for Kip82Message<L> {
         Ok(message?.opened)
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         let start = out.len();
-        seal_message::<L, R>(message, log, out).inspect_err(|_| out.truncate(start))?;
-        Ok(Sealed::Written)
+        encode_message::<L, R>(message, log, out).inspect_err(|_| out.truncate(start))?;
+        Ok(Encoded::Message)
     }
 }
 
@@ -171,7 +171,7 @@ fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Bod
     Ok(Body { headers, value: Some(value), value_at })
 }
 
-fn seal_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
+fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
     let Contents { fields, headers } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
@@ -215,7 +215,7 @@ fn seal_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut
         (true, value) => {
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);
-            seal_wrapper(value, headers, log, out)?;
+            encode_wrapper(value, headers, log, out)?;
             let len = (out.len() - len_at - 4) as i32;
             out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
         }

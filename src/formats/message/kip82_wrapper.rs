@@ -16,7 +16,7 @@ use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::log::{Log, Result};
 use crate::traits::{
-    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder;
 
@@ -41,9 +41,9 @@ impl MessageFormat for Kip82Wrapper {
         Ok(Opened { headers: Some(headers), fields: [value] })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        seal_wrapper(message.fields[0], message.headers, log, out)?;
-        Ok(Sealed::Written)
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
+        encode_wrapper(message.fields[0], message.headers, log, out)?;
+        Ok(Encoded::Message)
     }
 }
 
@@ -63,7 +63,7 @@ pub fn open_wrapper<'a, R: Log>(mut cursor: Cursor<'a>, log: &mut R) -> Result<(
     Ok((headers, value))
 }
 
-pub fn seal_wrapper<R: Log>(value: FieldValue<'_>, headers: &[Header<'_>], log: &mut R, out: &mut Vec<u8>) -> Result {
+pub fn encode_wrapper<R: Log>(value: FieldValue<'_>, headers: &[Header<'_>], log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = Kip82Int::encoded_len(headers, log)?;
     let value = bytes_of(value);
     out.reserve(FIXED + len + value.map_or(0, <[u8]>::len));

@@ -88,9 +88,9 @@ impl<'a> Head<'a> {
             (_, Some((later, bits))) if later == magic => bits,
             _ => return Err(log.fatal(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
         };
-        let made = crc32(covered);
-        if made != crc {
-            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+        let computed = crc32(covered);
+        if computed != crc {
+            log.error(Code::BadCrc, Some(crc_at), || mismatch(crc, computed))?;
         }
         let attributes_at = rest.at();
         let attributes: i8 = rest.number("attributes", Big, log)?;

@@ -40,8 +40,8 @@ fn id_of<R: Log>(field: FieldValue<'_>, log: &mut R) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
         FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
-            let given = counted(bytes.len(), "byte");
-            log.fatal(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
+            let stored = counted(bytes.len(), "byte");
+            log.fatal(Code::WrongSize, None, || format!("id of {stored} where 16 are needed"))
         }),
         _ => Ok([0; 16]),
     }

@@ -17,7 +17,7 @@ use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::log::{Log, Result};
 use crate::traits::{
-    Contents, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role, Sealed,
+    Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Open, Opened, ReadOptions, Role,
 };
 use crate::varint;
 
@@ -37,11 +37,11 @@ impl MessageFormat for Streams {
         Ok(Opened { headers: Some(headers), fields: [open_payload(&mut cursor, log)?] })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, log) };
-        seal_headers(message.headers, payload.len(), log, out)?;
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
+        let FieldValue::Binary(payload) = message.fields[0] else { return encode_tombstone(message.headers, log) };
+        encode_headers(message.headers, payload.len(), log, out)?;
         out.extend_from_slice(payload);
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }
 
@@ -57,7 +57,7 @@ pub fn open_payload<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<
 }
 
 /// Writes the size and the headers, and reserves `after` bytes more.
-pub fn seal_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, out: &mut Vec<u8>) -> Result {
+pub fn encode_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, out: &mut Vec<u8>) -> Result {
     let len = Kafka::encoded_len(headers, log)?;
     out.reserve(varint::MAX_LEN + len + after);
     varint::write_count(len, out);
@@ -66,7 +66,7 @@ pub fn seal_headers<R: Log>(headers: &[Header<'_>], after: usize, log: &mut R, o
 }
 
 /// A tombstone has no bytes, and so no place for headers.
-pub fn seal_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<Sealed> {
+pub fn encode_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<Encoded> {
     if !headers.is_empty() {
         log.loss(false, || {
             Loss::of_message(
@@ -75,5 +75,5 @@ pub fn seal_tombstone<R: Log>(headers: &[Header<'_>], log: &mut R) -> Result<Sea
             )
         })?;
     }
-    Ok(Sealed::Null)
+    Ok(Encoded::Null)
 }

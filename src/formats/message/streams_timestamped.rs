@@ -9,12 +9,12 @@
 //!
 //! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the headers.
 
-use super::streams::{open_headers, open_payload, seal_headers, seal_tombstone};
+use super::streams::{encode_headers, encode_tombstone, open_headers, open_payload};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kafka::Kafka;
 use crate::log::{Log, Result};
-use crate::traits::{Contents, Field, FieldType, FieldValue, MessageFormat, Open, Opened, ReadOptions, Role, Sealed};
+use crate::traits::{Contents, Encoded, Field, FieldType, FieldValue, MessageFormat, Open, Opened, ReadOptions, Role};
 use crate::value::ByteOrder;
 
 pub struct StreamsTimestamped;
@@ -43,14 +43,14 @@ impl MessageFormat for StreamsTimestamped {
         Ok(Opened { headers: Some(headers), fields })
     }
 
-    fn seal<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, log) };
+    fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
+        let FieldValue::Binary(payload) = message.fields[1] else { return encode_tombstone(message.headers, log) };
         let FieldValue::Int64(timestamp) = message.fields[0] else {
             return Err(log.fatal(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
         };
-        seal_headers(message.headers, TIMESTAMP_LEN + payload.len(), log, out)?;
+        encode_headers(message.headers, TIMESTAMP_LEN + payload.len(), log, out)?;
         out.extend_from_slice(&timestamp.to_be_bytes());
         out.extend_from_slice(payload);
-        Ok(Sealed::Written)
+        Ok(Encoded::Message)
     }
 }

@@ -256,7 +256,7 @@ fn strings(parts: &[Vec<u8>]) -> (Vec<i32>, Vec<u8>) {
 }
 
 const RULES: Rules =
-    Rules { given: None, untyped: None, drops: false, refuses_nulls: false, max_bytes: i32::MAX as usize };
+    Rules { default_type: None, untyped: None, drops: false, refuses_nulls: false, max_bytes: i32::MAX as usize };
 
 #[test]
 fn headers_of_all_lengths_are_encoded() {
@@ -400,7 +400,7 @@ fn typed_headers_that_are_not_regular_are_left() {
 fn a_block_is_written_in_another_layout() {
     let headers = [(text(3), Some(text(70))), (text(70), None), (text(0), Some(vec![]))];
     let rows = Rows::of(&[written(&headers), vec![], written(&headers[1..]), vec![1], written(&headers)]);
-    let binary = Rules { given: Some(ValueType::Named(Scalar::Binary)), ..RULES };
+    let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut scratch = Scratch::default();
     let mut out = Runs::default();
     assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 3);
