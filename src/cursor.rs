@@ -1,4 +1,4 @@
-//! The checked reader of messages: every read is compared with the end, and an error names the field and its byte.
+//! [`Cursor`]: bounds-checked reads, whose errors name the field and its byte.
 
 use std::fmt::Display;
 use std::ops::Range;

@@ -12,7 +12,7 @@ use crate::error::Code;
 use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, sized, wrong_size};
 use crate::value_type::{Scalar, ValueType};
 
-/// How the bytes of a value spell it.
+/// How a value is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Bytes(ByteOrder),
@@ -34,7 +34,7 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<I
         Scalar::Float32 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float32),
         Scalar::Float64 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float64),
         Scalar::Uuid => uuid_from_text(text).map(|text| Value::Text(Cow::Owned(text))),
-        Scalar::String | Scalar::Binary => unreachable!("`Type::parse` gives these no suffix"),
+        Scalar::String | Scalar::Binary => unreachable!("`Type::parse` rejects suffixes of these"),
         _ => return int_text(scalar, text),
     };
     value.ok_or_else(|| bad_text(scalar))
@@ -130,7 +130,7 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
         Value::Float64(number) => number.to_be_bytes().to_vec(),
         // One character of at most U+FFFF: `read_text` saw to it.
         Value::Text(text) => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
-        Value::Bytes(_) => unreachable!("`Type::parse` gives binary no suffix"),
+        Value::Bytes(_) => unreachable!("`Type::parse` rejects suffixes of binary"),
     })
 }
 

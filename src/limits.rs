@@ -63,7 +63,7 @@ impl Limit {
         let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         number.ok_or_else(|| {
             let Limit { variable, counts, .. } = self;
-            Error::Value(format!("{variable} is '{text}', and a whole number of {counts} is meant"))
+            Error::Value(format!("{variable} is '{text}', not a whole number of {counts}"))
         })
     }
 

@@ -1,4 +1,4 @@
-//! The option `types` of conversions: how values get or lose types between formats with and without types.
+//! [`TypeOption`], the option `types` of conversions: how values get or lose types.
 
 use crate::encoding::Encoding;
 use crate::error::{Error, unknown_name};
@@ -29,7 +29,7 @@ pub enum Occurrences {
     InOrder(Vec<EncodedType>),
 }
 
-/// A type, and how bytes without a type spell a value of it.
+/// A type, and the encoding of its values without a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodedType {
     pub value_type: ValueType,

@@ -1,4 +1,4 @@
-//! The types that a user names, and what a value is read as one of them.
+//! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
 //!   type     name[:be|le|text|amqp]

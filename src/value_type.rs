@@ -1,4 +1,4 @@
-//! The one table of value types: their name, their width, and the codes of the formats that tag values.
+//! The table of value types: name, width, and the codes of the typed formats.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! amqp: a column of AMQP primitives into a typed column.
+//! [`ReadAmqp`] converts a column of AMQP primitives to a typed column.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Runs of bytes, views and validity as Arrow arrays.
+//! Byte runs, views and validity as Arrow arrays.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! decode: headers into a list column, the other fields of messages into columns beside it.
+//! [`ListSink`]: headers as a list column, the other fields of messages as columns beside it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

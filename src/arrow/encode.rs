@@ -1,4 +1,4 @@
-//! encode: headers, and the other fields of messages, into a binary column.
+//! [`EncodeSink`]: headers and the other fields of messages as a binary column.
 
 use arrow_array::ArrayRef;
 

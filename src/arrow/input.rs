@@ -1,4 +1,4 @@
-//! Columns as they come in, read in place: bytes, text, and lists of headers, in each of Arrow's layouts.
+//! Input columns, read in place: bytes, text and lists of headers, in each of Arrow's layouts.
 
 use std::ops::Range;
 use std::slice;

@@ -1,4 +1,4 @@
-//! messages: batches into one row for each message, with its fields, its headers and some of them as typed columns.
+//! [`Messages`] turns batches into one row per message: its fields, its headers and some of them as typed columns.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

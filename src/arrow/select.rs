@@ -1,4 +1,4 @@
-//! select: some headers into typed columns, one pass over all of them.
+//! [`SelectSink`]: some headers as typed columns, in one pass over all of them.
 
 use std::sync::Arc;
 
@@ -376,7 +376,7 @@ impl<'a> Slot<'a> {
         let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
-            log.column_error(|| self.error(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
+            log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }

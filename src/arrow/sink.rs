@@ -1,4 +1,4 @@
-//! Sinks that a run appends rows to.
+//! [`RowSink`]: what a run appends rows to.
 
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Seen;

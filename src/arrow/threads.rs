@@ -1,4 +1,4 @@
-//! The rows of one run shared by several threads: [`share`].
+//! [`share`] divides the rows of one run among threads.
 //!
 //! ```text
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯

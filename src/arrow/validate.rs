@@ -1,4 +1,4 @@
-//! validate: reads everything and keeps nothing but the errors.
+//! [`Nothing`] parses everything and keeps only errors.
 
 use super::sink::RowSink;
 use crate::header::Header;

@@ -1,4 +1,4 @@
-//! The codecs in which messages are compressed: bytes in, bytes out, never more of them than the caller allows.
+//! Compression codecs: [`compress`] and [`decompress`], never to more bytes than the caller allows.
 //!
 //! Compressed data is untrusted: no size in it causes an allocation. Memory is reserved as content appears, bounded by
 //! what the input could hold. Data that end too early, continue after their end or fail their checksum are rejected.

@@ -1,4 +1,4 @@
-//! Encodes messages as one batch.
+//! [`write`] encodes messages as one batch.
 
 use crate::codec::Codec;
 use crate::error::{Direction, Error, ErrorDetail};

@@ -1,4 +1,4 @@
-//! messages: the messages of a batch one by one, as values.
+//! [`ReadMessages`] reads the messages of a batch one by one.
 
 use std::marker::PhantomData;
 

@@ -1,5 +1,5 @@
 //! Writing, shared by single messages and columns: headers are gathered, adapted to what the target can
-//! carry, and sealed.
+//! carry, and written by [`Writer`].
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

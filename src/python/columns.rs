@@ -1,4 +1,4 @@
-//! The operations on columns as Python calls them: options by name, then one call.
+//! The operations on columns, as Python calls them: [`apply`], with options by name.
 
 use std::sync::Arc;
 

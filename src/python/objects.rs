@@ -1,4 +1,4 @@
-//! What the core makes of one message, as Python has it.
+//! Headers and fields of one message as Python objects.
 
 use std::ptr;
 

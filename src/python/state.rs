@@ -1,4 +1,4 @@
-//! Values of stores that keep headers (KIP-1271), put together and taken apart: what runs at every write and read.
+//! Joins and splits values of stores that keep headers (KIP-1271); called for every write and read.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

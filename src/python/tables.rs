@@ -1,4 +1,4 @@
-//! The tables of the core, for everything in Python that is derived from them.
+//! The tables of the core (formats, types, codes, limits), from which Python derives its own.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -595,7 +595,7 @@ for call in (lambda: lh.decode(b"", "kafka"), lambda: lh.Limits(headers=1).fille
     except ValueError as error:
         print(error)
 """
-    said = f"{variable} is '{value}', and a whole number of {counts} is meant"
+    said = f"{variable} is '{value}', not a whole number of {counts}"
     assert in_process({variable: value}, code).splitlines() == [said, said]
 
 
@@ -807,4 +807,4 @@ def test_a_malformed_variable_ends_a_command() -> None:
     environment = os.environ | {"LETTERHEAD_MAX_HEADERS": "many"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 2
-    assert done.stderr == "letterhead: LETTERHEAD_MAX_HEADERS is 'many', and a whole number of headers is meant\n"
+    assert done.stderr == "letterhead: LETTERHEAD_MAX_HEADERS is 'many', not a whole number of headers\n"

@@ -301,7 +301,7 @@ def _column(reading: Reading, spec: Spec, dialect: str, faults: list[ErrorDetail
         second = found[1]
         text = keys.spell(key)
         faults.append(
-            ErrorDetail("repeated_key", "the key stands a second time", second.at, second.header, text, column)
+            ErrorDetail("repeated_key", "the key occurs a second time", second.at, second.header, text, column)
         )
         return None
     if repeat == "all":

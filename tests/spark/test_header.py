@@ -300,7 +300,7 @@ def test_the_check_of_the_layout_costs_nothing(spark):
         (
             [[("k", None), ("k", b"")]],
             {"type": "binary", "repeat": "error"},
-            "header k: the key stands a second time (repeated_key)",
+            "header k: the key occurs a second time (repeated_key)",
         ),
         ([[(None, b"")]], {"type": "binary"}, "the key of a header is null (null_key)"),
     ],

@@ -181,7 +181,7 @@ def _by_spark(
         # With errors="null" an absent header is null or an empty list in any case.
         checks.append(Check(count <= 0, "missing_key", F.lit("the header is required and absent")))
     if wanted.repeat == "error":
-        checks.append(Check(count > 1, "repeated_key", F.lit("the key stands a second time")))
+        checks.append(Check(count > 1, "repeated_key", F.lit("the key occurs a second time")))
 
     def fail(check: Check) -> Column:
         return raised(f"header {name}: ", check) if strict else F.lit(None)

@@ -1,4 +1,4 @@
-//! Formats of many messages: batches and message sets.
+//! Batch formats, one file each, and the [`Builder`] that writes them.
 
 pub mod iggy_batch;
 pub mod iggy_polled_2023;

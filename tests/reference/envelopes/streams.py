@@ -41,5 +41,5 @@ def unseal_block(cursor: Cursor) -> Cursor:
 def lose_headers(written: Written, lose: Lose) -> None:
     """Lose the headers of a tombstone, which has no cell."""
     if written.header_count:
-        message = f"the payload is null, so there is no cell for its headers ({written.header_count})"
+        message = f"the payload is null, so there is no place for its headers ({written.header_count})"
         lose(Loss("null_not_carried", message))

@@ -16,7 +16,7 @@ fn variables_change_the_defaults_and_say_so_when_they_are_malformed() {
     assert_eq!(with(RECORDS.variable, "5"), Ok(Limits { records: 5, ..Limits::DEFAULT }));
     assert_eq!(with(OUTPUT_BYTES.variable, "6"), Ok(Limits { output_bytes: 6, ..Limits::DEFAULT }));
     for wrong in ["", "-1", "+1", " 1", "1e6", "1 MiB", "18446744073709551616"] {
-        let said = format!("LETTERHEAD_MAX_HEADERS is '{wrong}', and a whole number of headers is meant");
+        let said = format!("LETTERHEAD_MAX_HEADERS is '{wrong}', not a whole number of headers");
         assert_eq!(with(HEADERS.variable, wrong), Err(Error::Value(said)));
     }
 }
