@@ -135,16 +135,10 @@ pub struct ListSink<E> {
     /// Columns of the other fields, with their places among them.
     fields: Vec<(usize, Column)>,
     has_message: Validity,
-    mark: Mark,
+    /// Rows before the current one.
+    row: usize,
     text_keys: bool,
     format: PhantomData<fn() -> E>,
-}
-
-/// The lengths before the current row.
-#[derive(Default)]
-struct Mark {
-    rows: usize,
-    headers: usize,
 }
 
 impl<E: MessageFormat> ListSink<E> {
@@ -172,7 +166,7 @@ impl<E: MessageFormat> ListSink<E> {
             lists: vec![0],
             has_list: Validity::default(),
             with_headers: true,
-            mark: Mark::default(),
+            row: 0,
             fields,
             has_message: Validity::default(),
             text_keys,
@@ -274,7 +268,7 @@ impl<E: MessageFormat> ListSink<E> {
     fn end_list(&mut self, valid: bool, has_message: bool) {
         for (_, column) in &mut self.fields {
             // A message that could not be opened has no fields.
-            if column.count() == self.mark.rows {
+            if column.count() == self.row {
                 column.push(None);
             }
         }
@@ -283,13 +277,15 @@ impl<E: MessageFormat> ListSink<E> {
         self.has_message.push(has_message);
     }
 
+    /// Drops the headers of the current row, whose list has not ended.
     fn drop_headers(&mut self) {
-        self.keys.truncate(self.mark.headers);
+        let headers = self.lists.last().map_or(0, |end| *end as usize);
+        self.keys.truncate(headers);
         if let Some(types) = &mut self.types {
-            types.truncate(self.mark.headers);
+            types.truncate(headers);
         }
-        match_values!(&mut self.values, values => values.truncate(self.mark.headers));
-        self.has_value.truncate(self.mark.headers);
+        match_values!(&mut self.values, values => values.truncate(headers));
+        self.has_value.truncate(headers);
     }
 
     /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
@@ -369,7 +365,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
 
     #[inline]
     fn begin_row(&mut self) {
-        self.mark = Mark { rows: self.has_list.count(), headers: self.keys.count() };
+        self.row = self.has_list.count();
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
@@ -406,12 +402,12 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn abort_row(&mut self) {
+        self.lists.truncate(self.row + 1);
         self.drop_headers();
-        self.lists.truncate(self.mark.rows + 1);
-        self.has_list.truncate(self.mark.rows);
-        self.has_message.truncate(self.mark.rows);
+        self.has_list.truncate(self.row);
+        self.has_message.truncate(self.row);
         for (_, column) in &mut self.fields {
-            column.truncate(self.mark.rows);
+            column.truncate(self.row);
         }
     }
 
@@ -426,9 +422,5 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         let values = match_values!(&self.values, values => values.byte_len());
         let types = self.types.as_ref().map_or(0, Runs::byte_len).max(types);
         keys.max(types).max(values).max(self.keys.count()).max(fields)
-    }
-
-    fn keeps_parts(&self) -> bool {
-        false
     }
 }

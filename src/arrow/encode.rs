@@ -136,8 +136,4 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     fn max_offset(&self) -> usize {
         self.messages.byte_len()
     }
-
-    fn keeps_parts(&self) -> bool {
-        false
-    }
 }

@@ -75,6 +75,24 @@ pub trait Rows<'a>: Sync {
     ) -> Result<Presence>;
 }
 
+/// The methods of rows that are the values of a binary column.
+macro_rules! binary_rows {
+    ($column:ident) => {
+        fn row_count(&self) -> usize {
+            self.$column.row_count()
+        }
+
+        #[inline]
+        fn is_null(&self, row: usize) -> bool {
+            self.$column.is_null(row)
+        }
+
+        fn before(&self, row: usize) -> usize {
+            self.$column.before(row)
+        }
+    };
+}
+
 /// Serialized messages of a format.
 pub struct MessageRows<'a, E> {
     messages: Bytes<'a>,
@@ -92,17 +110,10 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
     type Block = kernel::RowBlock<'a>;
 
     fn block(&self) -> Self::Block {
-        kernel::RowBlock::new()
+        kernel::RowBlock::default()
     }
 
-    fn row_count(&self) -> usize {
-        self.messages.row_count()
-    }
-
-    #[inline]
-    fn is_null(&self, row: usize) -> bool {
-        self.messages.is_null(row)
-    }
+    binary_rows!(messages);
 
     fn append<S: RowSink<'a>>(
         &self,
@@ -142,10 +153,6 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         }
     }
 
-    fn before(&self, row: usize) -> usize {
-        self.messages.before(row)
-    }
-
     #[inline]
     fn parse<R: Log, S: Sink<'a>>(
         &self,
@@ -176,17 +183,7 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
 
     fn block(&self) -> Self::Block {}
 
-    fn row_count(&self) -> usize {
-        self.batches.row_count()
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        self.batches.is_null(row)
-    }
-
-    fn before(&self, row: usize) -> usize {
-        self.batches.before(row)
-    }
+    binary_rows!(batches);
 
     fn parse<R: Log, S: Sink<'a>>(
         &self,
@@ -241,7 +238,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
         });
         let is_simple = F::WRITES && has_kernel && !self.options.lenient;
-        (is_simple.then(kernel::RowBlock::new), MessageSink::default())
+        (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
     fn append<S: RowSink<'a>>(
@@ -273,17 +270,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         }
     }
 
-    fn before(&self, row: usize) -> usize {
-        self.messages.before(row)
-    }
-
-    fn row_count(&self) -> usize {
-        self.messages.row_count()
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        self.messages.is_null(row)
-    }
+    binary_rows!(messages);
 
     fn parse<R: Log, S: Sink<'a>>(
         &self,

@@ -119,8 +119,6 @@ struct Slot<'a> {
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
-    /// For `repeat="all"`: values before the current row.
-    values: usize,
 }
 
 /// Typed columns as they grow.
@@ -159,7 +157,6 @@ impl<'a> SelectSink<'a> {
                 plain: plain(want, &column),
                 column,
                 lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
-                values: 0,
             }
         };
         let slots: Vec<_> = wants.iter().map(slot).collect();
@@ -199,16 +196,7 @@ impl<'a> SelectSink<'a> {
 
     /// Back to this many rows.
     pub fn truncate(&mut self, rows: usize) {
-        for slot in &mut self.slots {
-            match &mut slot.lists {
-                Some((ends, valid)) => {
-                    ends.truncate(rows + 1);
-                    valid.truncate(rows);
-                    slot.column.truncate(ends.last().map_or(0, |end| *end as usize));
-                }
-                None => slot.column.truncate(rows),
-            }
-        }
+        self.slots.iter_mut().for_each(|slot| slot.truncate(rows));
     }
 
     pub fn row_count(&self) -> usize {
@@ -241,7 +229,7 @@ impl<'a> SelectSink<'a> {
         let mut hits = hits.every.iter().peekable();
         for row in 0..rows {
             for slot in slots.iter_mut().filter(|slot| slot.plain.is_none()) {
-                slot.begin_row();
+                slot.found.clear();
             }
             while let Some(hit) = hits.next_if(|hit| hit.row == row) {
                 let found = Found { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
@@ -307,7 +295,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     #[inline]
     fn begin_row(&mut self) {
         self.rows = self.row_count();
-        self.slots.iter_mut().for_each(Slot::begin_row);
+        self.slots.iter_mut().for_each(|slot| slot.found.clear());
     }
 
     #[inline]
@@ -349,8 +337,8 @@ impl<'a> Slot<'a> {
         self.found.clear();
         let more = self.found.more.into_iter().map(|_| unreachable!("it was cleared")).collect();
         let found = Matches { first: None, more };
-        let Slot { want, plain, column, lists, values, .. } = self;
-        Slot { want, found, plain, column, lists, values }
+        let Slot { want, plain, column, lists, .. } = self;
+        Slot { want, found, plain, column, lists }
     }
 
     #[inline]
@@ -362,13 +350,6 @@ impl<'a> Slot<'a> {
             // The second one is kept for its position; those after it add nothing.
             Repeat::Error if self.found.count() > 1 => {}
             Repeat::First | Repeat::Error => self.found.push(found),
-        }
-    }
-
-    fn begin_row(&mut self) {
-        self.found.clear();
-        if self.lists.is_some() {
-            self.values = self.column.count();
         }
     }
 
@@ -409,10 +390,10 @@ impl<'a> Slot<'a> {
                 None => whole = false,
             }
         }
-        if !whole {
-            self.column.truncate(self.values);
-        }
         if let Some((ends, valid)) = &mut self.lists {
+            if !whole {
+                self.column.truncate(ends.last().map_or(0, |end| *end as usize));
+            }
             ends.push(self.column.count() as i32);
             valid.push(whole);
         }
@@ -474,11 +455,15 @@ impl<'a> Slot<'a> {
 
     fn abort_row(&mut self, rows: usize) {
         self.found.clear();
+        self.truncate(rows);
+    }
+
+    fn truncate(&mut self, rows: usize) {
         match &mut self.lists {
             Some((ends, valid)) => {
-                self.column.truncate(self.values);
                 ends.truncate(rows + 1);
                 valid.truncate(rows);
+                self.column.truncate(ends.last().map_or(0, |end| *end as usize));
             }
             None => self.column.truncate(rows),
         }

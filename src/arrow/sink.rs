@@ -55,5 +55,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     fn max_offset(&self) -> usize;
 
     /// Whether the valid columns of a row with errors are kept when errors become nulls.
-    fn keeps_parts(&self) -> bool;
+    fn keeps_parts(&self) -> bool {
+        false
+    }
 }

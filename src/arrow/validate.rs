@@ -49,8 +49,4 @@ impl<'a> RowSink<'a> for Nothing {
     fn max_offset(&self) -> usize {
         0
     }
-
-    fn keeps_parts(&self) -> bool {
-        false
-    }
 }

@@ -130,10 +130,6 @@ pub struct RowBlock<'a> {
 }
 
 impl<'a> RowBlock<'a> {
-    pub fn new() -> Self {
-        RowBlock { rows: [None; ROWS], len: 0, bytes: 0 }
-    }
-
     #[inline(always)]
     pub fn clear(&mut self) {
         (self.len, self.bytes) = (0, 0);
@@ -182,7 +178,7 @@ impl<'a> RowBlock<'a> {
 
 impl Default for RowBlock<'_> {
     fn default() -> Self {
-        RowBlock::new()
+        RowBlock { rows: [None; ROWS], len: 0, bytes: 0 }
     }
 }
 

@@ -67,7 +67,7 @@ impl Rows {
     }
 
     fn block(&self) -> RowBlock<'_> {
-        let mut block = RowBlock::new();
+        let mut block = RowBlock::default();
         for place in &self.places {
             let span = place.map(|(start, end)| Span::new(&self.buffer, start, end).expect("there is slack"));
             block.push(span, place.map_or(0, |(start, end)| end - start));
