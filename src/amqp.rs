@@ -91,7 +91,7 @@ static CONSTRUCTORS: [Option<Constructor>; 256] = {
     table
 };
 
-/// What AMQP calls the types it has that are no value of a column.
+/// AMQP's names of types that are not supported in columns.
 fn unsupported(code: u8) -> Option<&'static str> {
     Some(match code {
         0x00 => "a described type",

@@ -134,7 +134,7 @@ fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<InvalidValue>>
     })
 }
 
-/// The number of a text of digits that fits 128 bits, half of which `read_text` has no room for.
+/// The number of a text of digits that fits 128 bits without a sign, which `read_text` cannot represent.
 fn wide_unsigned(bytes: &[u8]) -> Option<u128> {
     std::str::from_utf8(bytes).ok().filter(|text| is_digits(text))?.parse().ok()
 }

@@ -101,7 +101,7 @@ pub struct Loss {
     pub key: Option<String>,
     /// The type option that restores the type of the value.
     pub value_type: Option<String>,
-    /// What was written instead; `None` when it was left out.
+    /// The replacement that was written; `None` if it was dropped.
     pub written: Option<&'static str>,
 }
 
@@ -194,7 +194,7 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// What is wrong with the length of a key or value (`part`) that has no bytes, or more than its format allows.
+/// The error of a key or value (`part`) without bytes, or with more than its format allows.
 #[cold]
 pub fn bad_length(part: &str, len: usize, max: usize) -> (Code, String) {
     match (len, part) {

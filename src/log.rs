@@ -13,7 +13,7 @@ pub struct Stop;
 
 pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
 
-/// What a writer does with data that its format cannot carry.
+/// How a writer treats data that its format cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {
     #[default]

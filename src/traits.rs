@@ -59,7 +59,7 @@ impl<'a> Sink<'a> for Discard {
     }
 }
 
-/// What became of the headers of a row that ends.
+/// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// All of them, possibly none, were passed to the sink.
@@ -72,13 +72,13 @@ pub enum Presence {
     Broken,
 }
 
-/// What a headers format can carry; anything else is a loss.
+/// The headers that a format can carry; anything else is a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Carries {
     pub nulls: bool,
     /// The fewest and the most bytes of a key, and of a value.
     pub part_len: (usize, usize),
-    /// What its reader checks in typed values.
+    /// How strictly its reader validates typed values.
     pub checks: Checks,
 }
 
@@ -101,7 +101,7 @@ pub trait HeadersFormat: 'static {
     /// The layout in one line.
     const LAYOUT: &'static str;
     const KEYS: KeyForm;
-    /// How values are tagged.
+    /// The type codes of values.
     const TYPES: TypeCodes;
     /// The byte order of typed numbers.
     const ORDER: ByteOrder;
@@ -146,7 +146,7 @@ pub enum FieldType {
     Id,
 }
 
-/// What a field means, so that conversion finds its counterpart in another format.
+/// The meaning of a field, by which conversion finds its counterpart in another format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Headers,
@@ -220,14 +220,14 @@ pub struct Opened<'a, F> {
 
 pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 
-/// What a message is written from: its fields in the order of the table, without the headers, and the headers.
+/// A message to write: its fields in the order of the table, without the headers, and the headers.
 #[derive(Clone, Copy)]
 pub struct Contents<'m> {
     pub fields: &'m [FieldValue<'m>],
     pub headers: &'m [Header<'m>],
 }
 
-/// Whether a sealed message is there at all.
+/// Whether a message was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoded {
     Message,

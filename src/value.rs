@@ -23,7 +23,7 @@ pub enum ByteOrder {
 pub enum Value<'a> {
     Bool(bool),
     Int(i64),
-    /// What 64 bits with a sign cannot hold: `uint64` and the integers of 128 bits.
+    /// `uint64` and the integers of 128 bits.
     Wide(i128),
     Float32(f32),
     Float64(f64),

@@ -24,7 +24,7 @@ use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
 use crate::value_type::Scalar;
 
-/// What errors name as the format.
+/// The format that errors name.
 pub const NAME: &str = "amqp";
 
 /// AMQP primitives → values of one type.

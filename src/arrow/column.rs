@@ -67,7 +67,7 @@ pub struct Column {
     of: DataType,
     data: Data,
     valid: Validity,
-    /// What views refer to.
+    /// The buffers that views refer to.
     input: ViewInput,
 }
 
@@ -145,8 +145,7 @@ impl Column {
             Data::Decimal(numbers) => numbers.push(wide),
             Data::Float32(numbers) => numbers.push(if let Some(Value::Float32(number)) = value { number } else { 0.0 }),
             Data::Float64(numbers) => numbers.push(if let Some(Value::Float64(number)) = value { number } else { 0.0 }),
-            Data::Text(runs) => runs.push(bytes_of(&value)),
-            Data::Bytes(runs) => runs.push(bytes_of(&value)),
+            Data::Text(runs) | Data::Bytes(runs) => runs.push(bytes_of(&value)),
             Data::TextViews(views) | Data::ByteViews(views) => views.push(bytes_of(&value)),
         }
     }

@@ -186,7 +186,7 @@ impl<E: MessageFormat> ListSink<E> {
         self.with_headers
     }
 
-    /// How many fields are kept beside the headers.
+    /// The number of kept fields, without the headers.
     pub fn field_count(&self) -> usize {
         self.fields.len()
     }
@@ -370,7 +370,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed { .. }));
-        // What is appended is at most `max_bytes` of the input, and fields are parts of it.
+        // At most `max_bytes` of the input are appended, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
     }

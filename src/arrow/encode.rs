@@ -24,7 +24,7 @@ pub struct EncodeSink<'a, E> {
     writer: Writer<'a, E>,
     messages: Runs,
     valid: Validity,
-    /// How many rows there were before this one.
+    /// Rows before the current one.
     mark: usize,
     /// How the kernel writes headers; `None` if the options need the exact routine.
     rules: Option<Rules>,

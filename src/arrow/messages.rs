@@ -171,7 +171,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn batch(&mut self, batch: Cursor<'a>) {
         let mut log = Exact::default();
-        // What ends a value is in the mode, in `full` or in `failed`.
+        // The reason for ending a batch is in the log, in `full` or in `failed`.
         let _ = parse_batch::<B, _, _>(batch, self.operation.options, &mut log, self);
         let flushed = self.flush();
         let errors = std::mem::take(&mut log.errors);
@@ -356,7 +356,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         BothSinks { list: self.list, select: self.select.rebind(), nothing: self.nothing }
     }
 
-    /// Has the kernels append messages, with their kept fields, up to the first that the exact routine has to take; returns
+    /// Lets the kernels append messages, with their kept fields, up to the first that needs the exact routine; returns
     /// how many.
     fn append<F: kernel::frame::Frame>(
         &mut self,
@@ -457,7 +457,7 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        // What fails here is remembered, and the next message stops.
+        // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
         let mut inner = Rows {
             operation: self.operation,

@@ -54,7 +54,7 @@ pub struct Input<'a> {
     pub rows_before: usize,
     /// Where an output column is cut; [`MAX_OFFSET`] but in tests.
     pub max_offset: usize,
-    /// How many threads share the rows.
+    /// Threads that share the rows.
     pub threads: usize,
 }
 

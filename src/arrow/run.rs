@@ -12,7 +12,7 @@ use crate::kernel::buffer::Seen;
 use crate::log::{Exact, Fast, Log, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
-/// What becomes of a row that does not decode.
+/// How rows that do not decode are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
     #[default]
@@ -37,11 +37,11 @@ pub struct Plan {
     pub rows_before: usize,
     /// An output column may not grow past this many bytes or elements.
     pub max_offset: usize,
-    /// How many threads share the rows.
+    /// Threads that share the rows.
     pub threads: usize,
 }
 
-/// What a run made, and the row at which the output was full, or the number of rows.
+/// The result of a run, and the row at which the output was full, or the number of rows.
 pub struct RunResult<S> {
     pub sink: S,
     pub findings: Findings,
@@ -199,7 +199,7 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
     };
     exact.enter_header(None);
     let parsed = exact.errors.len();
-    // What is written in another format has to be read first: of a message that was not there is nothing to end.
+    // A message is converted only if it was read: a partial one is not written.
     let ended = match plan.target {
         Some(_) if parsed > 0 => Err(Stop),
         _ => sink.end_row(headers, &mut exact),

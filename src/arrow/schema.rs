@@ -68,7 +68,7 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
         FieldType::Bool => DataType::Boolean,
         FieldType::Int8 => DataType::Int8,
         FieldType::Int64 | FieldType::Natural => DataType::Int64,
-        // What Spark can hold of 64 bits without a sign.
+        // The only type of Spark for 64 bits without a sign.
         FieldType::Uint64 => Scalar::Uint64.arrow(Dialect::Spark),
         FieldType::Text => DataType::Utf8,
         FieldType::Binary | FieldType::Id => DataType::Binary,

@@ -124,7 +124,7 @@ struct Slot<'a> {
 /// Typed columns as they grow.
 pub struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
-    /// What the kernels look for, slot by slot; `None` where there are too many.
+    /// The requested keys for the kernels, slot by slot; `None` if there are too many.
     keys: Option<Keys>,
     hits: Hits<'a>,
     scratch: Scratch,

@@ -21,7 +21,7 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
-    /// How many input bytes of a layout can be appended by kernels before an output passes an offset; `None` if this sink
+    /// The input bytes of a layout that kernels can append before an output passes an offset; `None` if this sink
     /// takes no blocks of this layout.
     fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
         None

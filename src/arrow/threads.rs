@@ -77,7 +77,7 @@ struct State<P> {
 
 struct Claim<P> {
     rows: Range<usize>,
-    /// What was made of the rows, once it was made.
+    /// The part, once it was made.
     made: Option<Option<P>>,
 }
 

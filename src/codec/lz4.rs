@@ -45,7 +45,7 @@ const RESERVED_SIZE_BITS: u8 = 0b1000_1111;
 /// The top bit of a block's length: the block is not compressed.
 const STORED: u32 = 1 << 31;
 
-/// How far back a block may refer.
+/// The maximum distance of a reference.
 const WINDOW_LEN: usize = 64 * 1024;
 
 /// Content bytes per block byte at most: a byte of a long length adds 255.

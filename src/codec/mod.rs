@@ -24,7 +24,7 @@ pub enum Codec {
 /// Why bytes could not be taken out of a codec or put into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodecError {
-    /// What is wrong with the bytes; lower case, no full stop, never a user's bytes.
+    /// Lower case, no full stop, never a user's bytes.
     Corrupt(String),
     /// The content is larger than the caller allows.
     TooLarge { limit: usize },
@@ -129,7 +129,7 @@ impl Output {
         &self.content
     }
 
-    /// How many bytes may still come.
+    /// The bytes that may still be appended.
     fn room(&self) -> usize {
         self.limit - self.content.len()
     }

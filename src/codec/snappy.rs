@@ -16,10 +16,10 @@
 
 use super::{Codec, Output, Result, TRUNCATED, take};
 
-/// How the framing begins. No bare data do: these would be a content of 10,626 bytes that begins with a copy.
+/// The first bytes of the framing. Unframed data never begin with them: a content of 10,626 bytes would begin with a copy.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 
-/// What `snappy-java` writes as its version and as the oldest version that can read it.
+/// The version that `snappy-java` writes, also as the oldest version that can read it.
 const VERSION: i32 = 1;
 
 /// The content of a block that `snappy-java` writes.

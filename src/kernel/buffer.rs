@@ -73,7 +73,7 @@ pub trait ValueWriter {
     unsafe fn push_reversed(&mut self, from: *const u8, len: usize);
 }
 
-/// How much of the input was seen, so that room for the rest can be estimated.
+/// How much of the input was processed, to estimate the memory for the rest.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
     /// Input bytes that the output so far was made from.
@@ -83,7 +83,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// How long an output will become that has this length now: its share of the input, and a sixteenth more.
+    /// The estimated final length of an output with this length now: its share of the input, and a sixteenth more.
     fn estimate(self, len: usize) -> usize {
         match self.bytes {
             0 => len,
@@ -104,7 +104,7 @@ impl Seen {
     fn grow<T>(self, out: &mut Vec<T>, more: usize) {
         let len = out.len();
         let rest = self.estimate(len).saturating_sub(len).saturating_add(more);
-        // Where there is not enough memory for the estimate, there may be for what is needed now.
+        // If there is not enough memory for the estimate, there may be for what is needed now.
         if rest < len / 8 || out.try_reserve_exact(rest).is_err() {
             out.reserve(more);
         }
@@ -408,7 +408,7 @@ impl<'b> Tail<'b> {
         debug_assert!(self.len <= self.bytes.capacity());
     }
 
-    /// What was appended since there were `from` bytes.
+    /// The bytes appended since there were `from` bytes.
     pub fn since(&self, from: usize) -> &[u8] {
         assert!(from <= self.len);
         // SAFETY: this many bytes were written.

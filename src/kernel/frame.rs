@@ -47,7 +47,7 @@ pub struct Header {
     pub(super) value_type: Option<ValueType>,
 }
 
-/// What a writer does with headers that its layout cannot carry as they are.
+/// How a writer treats headers that its layout cannot carry as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
     /// The type of values that have none.
@@ -62,7 +62,7 @@ pub struct Rules {
     pub max_bytes: usize,
 }
 
-/// What a kernel does with a header. Where it returns false, the row is left to the exact routine.
+/// Receives headers from a frame. If it returns false, the row is left to the exact routine.
 ///
 /// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
 pub trait HeaderVisitor {
@@ -143,7 +143,7 @@ pub unsafe trait Frame: 'static {
         0
     }
 
-    /// Writes a header, and returns how many bytes it wrote; `None` if the exact routine has to take the row.
+    /// Writes a header, and returns how many bytes it wrote; `None` if the row needs the exact routine.
     ///
     /// # Safety
     ///
@@ -353,7 +353,7 @@ unsafe impl Frame for Varint {
     }
 }
 
-/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the exact routine has to take the row.
+/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the row needs the exact routine.
 ///
 /// # Safety
 ///
@@ -509,7 +509,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
     unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
         let fits = |len: usize| (1..=LONGEST).contains(&len);
         if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
-            // What else is wrong with a part that has a type is for the exact routine.
+            // Other errors of a part with a type are left to the exact routine.
             let has_types = header.key_type.is_some() || header.value_type.is_some();
             return (rules.drops && !has_types).then_some(0);
         }

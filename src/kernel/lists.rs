@@ -76,7 +76,7 @@ impl<'a> Columns<'a> {
         is_covered.then_some(Columns { key_types, keys, types, values, has_value, places: (places.start, places.end) })
     }
 
-    /// How many bytes the keys and values at some places have, if kernels can read them: the places are among those of these
+    /// The bytes of the keys and values at some places, if kernels can read them: the places are among those of these
     /// columns, offsets are not negative and never decrease, and `COPY` bytes follow the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.places.0 || last > self.places.1 {

@@ -40,7 +40,7 @@ impl<'a> Value<'a> {
         self.len == MISSING
     }
 
-    /// How many bytes there are, of a null none.
+    /// The number of bytes; 0 for a null.
     #[inline(always)]
     pub(super) fn len(self) -> usize {
         self.len.max(0) as usize
@@ -113,7 +113,7 @@ impl<'a> Hits<'a> {
         self.every.clear();
     }
 
-    /// What was found for a place, row by row.
+    /// The values of a place, row by row.
     pub fn lane(&self, place: usize) -> &[Value<'a>] {
         &self.lanes[place * ROWS..][..ROWS]
     }
@@ -129,7 +129,7 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// What a kernel does with headers, row by row. Where it returns false, the row is left to the exact routine.
+/// Receives headers row by row. If it returns false, the row is left to the exact routine.
 pub(super) trait RowVisitor<'a> {
     /// A row without headers or a list of them.
     fn null(&mut self) -> bool {

@@ -202,7 +202,7 @@ impl ViewWriter<'_> {
 }
 
 impl ValueWriter for ViewWriter<'_> {
-    /// How many values there are, and their own bytes.
+    /// The number of values, and of their own bytes.
     type Mark = (usize, usize);
 
     #[inline(always)]

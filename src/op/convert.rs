@@ -123,7 +123,7 @@ fn map_fields<'a, R: Log>(
     Ok(fields)
 }
 
-/// What a field is when the source has nothing to put into it.
+/// The value of a target field without a source field.
 fn none_of<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
     match target.role {
         // Kafka's word for "no timestamp".

@@ -99,7 +99,7 @@ impl<'a> Sink<'a> for MessageSink<'a> {
     }
 }
 
-/// How many headers there are.
+/// Counts headers.
 #[derive(Default)]
 pub struct CountSink {
     pub count: usize,

@@ -272,7 +272,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     #[inline(always)]
     fn is_plain(&self, header: &Header<'a>) -> bool {
         if self.options.on_loss == OnLoss::Report {
-            return false; // What every value was is part of the report.
+            return false; // The type of every value is part of the report.
         }
         let carries = E::Headers::CARRIES;
         let fits = |len: usize| carries.fits(len);

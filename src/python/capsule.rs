@@ -57,7 +57,7 @@ pub struct Stream {
     chunks: Mutex<State>,
 }
 
-/// Who has the chunks of a stream. Only a stream that was read to its end may end an iteration.
+/// The owner of the chunks of a stream. Only a stream that was read to its end may end an iteration.
 enum State {
     Here(Chunks),
     /// A thread is making the next one.
@@ -147,9 +147,9 @@ fn unnamed(of: &DataType) -> FieldRef {
     Arc::new(Field::new("", of.clone(), true))
 }
 
-/// What is done to a column, known at run time.
+/// An operation on a column, chosen at run time.
 pub trait Work: Send + Sync {
-    /// What errors name as the format.
+    /// The format that errors name.
     fn name(&self) -> &'static str;
 
     /// The direction of the error when a result is too large.

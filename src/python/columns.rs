@@ -38,6 +38,7 @@ pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
 }
 
 /// The options of all operations on columns; an operation reads those that it has.
+#[derive(Default)]
 pub struct Options {
     read: ReadOptions,
     write: WriteOptions,
@@ -59,19 +60,7 @@ impl Options {
         let (mut lenient, mut strict_types, mut text_keys, mut limits) = (false, false, false, None);
         let (mut on_loss, mut types, mut null_headers, mut canonical) =
             ("raise".to_owned(), None, "empty".to_owned(), false);
-        let mut options = Options {
-            read: ReadOptions::default(),
-            write: WriteOptions::default(),
-            on_error: OnError::Raise,
-            error_column: None,
-            dialect: Dialect::Arrow,
-            views: false,
-            threads: 1,
-            max_offset: MAX_OFFSET,
-            wants: Vec::new(),
-            fields: None,
-            target: None,
-        };
+        let mut options = Options { threads: 1, max_offset: MAX_OFFSET, ..Options::default() };
         for (name, value) in argument.into_iter().flatten() {
             let name: String = name.extract()?;
             match name.as_str() {

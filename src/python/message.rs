@@ -99,7 +99,7 @@ pub fn messages<'py>(
     let options = read_options(py, lenient, strict_types, limits)?;
     let mut consumer = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
-    let done = catch_panic(|| format.visit(ReadMessages { data: data, options, consumer: &mut consumer }));
+    let done = catch_panic(|| format.visit(ReadMessages { data, options, consumer: &mut consumer }));
     if let Some(error) = consumer.failed {
         return Err(error);
     }

@@ -103,7 +103,7 @@ impl Packed {
         result.list(py)
     }
 
-    /// The headers as plain tuples of key and value, in a list of their own.
+    /// The headers as plain tuples of key and value, in a new list.
     fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);

@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
-/// How many objects a thread keeps.
+/// Objects kept per thread.
 const SLOTS: usize = 512;
 
 /// The most bytes of a key and a value together that are kept.
 const MAX_LEN: usize = 64;
 
-/// What an object is created from. All these objects are immutable, so those of equal origins are interchangeable.
+/// The data of an object. All these objects are immutable, so those of equal origins are interchangeable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Origin<'a> {
     pub key: &'a [u8],

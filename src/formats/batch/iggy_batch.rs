@@ -47,7 +47,7 @@ pub struct Frame;
 
 const HEADER_LEN: usize = 256;
 const FRAME_LEN: usize = 48;
-/// What a poll may have before its batches.
+/// The lengths of the prefix that a poll may put before its batches.
 const PREFIXES: [usize; 3] = [0, 16, 40];
 
 // Places in a batch header.
@@ -128,7 +128,7 @@ fn batch_checksum(batch: &[u8]) -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// What the frames of a batch count from.
+/// The base values of a batch, to which its frames add.
 struct Base {
     offset: u64,
     timestamp: u64,
@@ -136,7 +136,7 @@ struct Base {
 }
 
 fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut R, each: &mut V) -> Result {
-    // What is wrong with the batch is wrong with its first message.
+    // Errors of the batch belong to its first message.
     log.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, log)?;
     let mut found = 0;

@@ -70,7 +70,7 @@ fn has_state(cursor: Cursor<'_>) -> bool {
     }
 }
 
-/// How far the messages of an era fill the data.
+/// The messages of an era at the beginning of the data.
 struct Filled {
     messages: usize,
     to_the_end: bool,

@@ -31,7 +31,7 @@ pub struct Heads {
     pub end: usize,
 }
 
-// Places in a batch; those of the older formats are of their own.
+// Positions in a batch; the older formats have others.
 const MAGIC_AT: usize = 16;
 const ATTRIBUTES: usize = 21;
 const LAST_OFFSET_DELTA: usize = 23;

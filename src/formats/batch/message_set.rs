@@ -181,7 +181,7 @@ fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut Exact) -> Result {
     Ok(())
 }
 
-/// The offset of the last message that is there as a whole; 0 when there is none.
+/// The offset of the last complete message; 0 if there is none.
 fn last_offset(set: &[u8]) -> i64 {
     let (mut cursor, mut log, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
     while let Ok(frame) = open_frame(&mut cursor, &mut log) {

@@ -13,7 +13,7 @@ use crate::formats::message::number_or;
 use crate::log::{Exact, OnLoss};
 use crate::traits::{Contents, FieldValue, MessageFormat};
 
-/// What the messages of a compressed set have in common, by their fields.
+/// Properties shared by all messages of a compressed set.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Common {
     magic: i64,

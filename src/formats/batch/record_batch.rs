@@ -90,7 +90,7 @@ impl BatchFormat for RecordBatch {
             if options.lenient && is_cut_off(cursor) {
                 return Ok(());
             }
-            // What is wrong with a batch is wrong with its first record.
+            // Errors of a batch belong to its first record.
             log.begin_message();
             let frame = open_frame(&mut cursor, log)?;
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
@@ -113,7 +113,7 @@ impl BatchFormat for RecordBatch {
     }
 }
 
-/// What the records of a batch count from, and have in common.
+/// Base values and properties shared by the records of a batch.
 struct Header2 {
     base_offset: i64,
     base_timestamp: i64,

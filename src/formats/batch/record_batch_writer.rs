@@ -12,7 +12,7 @@ use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
 use crate::traits::FieldValue;
 
-/// What all records of a batch have in common, by their fields.
+/// Properties shared by all records of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Common {
     appended: bool,

@@ -127,7 +127,7 @@ fn check_total<R: Log>(len: usize, log: &mut R) -> Result<usize> {
     }
 }
 
-/// What a value looks like, for a person: its text where it is printable, else its length.
+/// A value for a person: its text if it is printable, else its length.
 fn describe(value: &[u8]) -> String {
     match std::str::from_utf8(value) {
         Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),

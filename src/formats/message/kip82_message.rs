@@ -32,7 +32,7 @@ use crate::traits::{
     Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Opened, ReadOptions, Role,
 };
 
-/// What the three layouts differ in.
+/// The differences of the three layouts.
 pub trait Layout: 'static {
     const NAME: &'static str;
     const SOURCE: &'static str;

@@ -135,7 +135,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// What comes after the key; `value` is `None` if it could not be read.
+/// The part after the key; `value` is `None` if it could not be read.
 pub(super) struct Body<'a> {
     pub headers: Option<Cursor<'a>>,
     pub value: Option<FieldValue<'a>>,
