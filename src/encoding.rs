@@ -54,15 +54,13 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValu
     // A number past 128 bits parses to nothing, and is out of every range.
     match text.parse::<i128>() {
         Ok(number) if (low..=high).contains(&number) => match i64::try_from(number) {
-            Ok(number) if !is_wide(scalar) => Ok(Value::Int(number)),
+            Ok(number) if !matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128) => {
+                Ok(Value::Int(number))
+            }
             _ => Ok(Value::Wide(number)),
         },
         _ => Err(does_not_fit(scalar)),
     }
-}
-
-fn is_wide(scalar: Scalar) -> bool {
-    matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128)
 }
 
 fn int_range(scalar: Scalar) -> (i128, i128) {

@@ -106,16 +106,15 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         }
         Scalar::Float32 => Ok(Value::Float32(f32::from_be_bytes(sized(scalar, order, bytes)?))),
         Scalar::Float64 => Ok(Value::Float64(f64::from_be_bytes(sized(scalar, order, bytes)?))),
-        Scalar::Uuid => Ok(Value::Text(Cow::Owned(uuid_text(sized(scalar, order, bytes)?)))),
+        Scalar::Uuid => {
+            let digits = uuid_digits(sized(scalar, order, bytes)?);
+            Ok(Value::Text(Cow::Owned(digits.iter().map(|digit| char::from(*digit)).collect())))
+        }
     }
 }
 
 /// Characters of a UUID's text.
 pub const UUID_LEN: usize = 36;
-
-fn uuid_text(bytes: [u8; 16]) -> String {
-    uuid_digits(bytes).iter().map(|digit| char::from(*digit)).collect()
-}
 
 /// The text of a UUID, in ASCII.
 #[inline]

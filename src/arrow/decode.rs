@@ -344,10 +344,6 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
     columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
 }
 
-fn max_field_bytes(columns: &[(usize, Column)]) -> usize {
-    columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
-}
-
 impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     fn extend(&mut self, other: &Self, seen: Seen) {
         extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, seen);
@@ -417,7 +413,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let fields = max_field_bytes(&self.fields);
+        let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
         let (types, keys) = self.keys.byte_len();
         let values = match_values!(&self.values, values => values.byte_len());
         let types = self.types.as_ref().map_or(0, Runs::byte_len).max(types);

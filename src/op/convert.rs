@@ -116,7 +116,10 @@ fn map_fields<'a, R: Log>(
             None => match (field.role, value) {
                 (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
                 (Role::Tombstone, _) if deletes => {}
-                _ => log.loss(false, || not_carried(field))?,
+                _ => {
+                    let lost = || format!("{} is not carried", field.name);
+                    log.loss(false, || Loss::of_message(Code::FieldNotCarried, lost()))?;
+                }
             },
         }
     }
@@ -142,10 +145,6 @@ fn same_meaning(source: Role, target: Role) -> bool {
         (_, Role::Deletes) => false,
         _ => source == target || (time(source) && time(target)),
     }
-}
-
-fn not_carried(field: &Field) -> Loss {
-    Loss::of_message(Code::FieldNotCarried, format!("{} is not carried", field.name))
 }
 
 /// A value in the type of its target field; null if it was dropped.
@@ -222,7 +221,7 @@ impl Visitor for WriteInto<'_> {
         let encoded = log.ended(encoded, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;
         let data = (encoded == Encoded::Message).then_some(data);
-        Ok(Converted { data, losses: log.losses, type_hints: writer.into_type_hints() })
+        Ok(Converted { data, losses: log.losses, type_hints: writer.type_hints })
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {

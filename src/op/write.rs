@@ -56,7 +56,7 @@ pub struct Writer<'a, E> {
     /// How often each key of the type option occurred so far.
     seen: Vec<usize>,
     /// For a report: the type options that restore the types of the written values.
-    type_hints: Vec<TypeHint>,
+    pub type_hints: Vec<TypeHint>,
     fields: Vec<FieldValue<'a>>,
     format: PhantomData<fn() -> E>,
 }
@@ -124,11 +124,6 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         let done = E::encode(Contents { fields: &self.fields, headers: &headers }, log, out);
         self.scratch = without_headers(headers);
         done
-    }
-
-    /// The type options that restore the types, in the order of their headers.
-    pub fn into_type_hints(self) -> Vec<TypeHint> {
-        self.type_hints
     }
 
     fn remember(&mut self, key: &Key<'_>, value_type: impl FnOnce() -> String, lost: bool) {

@@ -77,7 +77,10 @@ impl Options {
                 "types" => types = value.extract::<Option<TypesArgument>>()?,
                 "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
                 "canonical" => canonical = argument::canonical(&value)?,
-                "dialect" => options.dialect = dialect_named(argument::dialect(&value)?)?,
+                "dialect" => {
+                    let dialects = [("arrow", Dialect::Arrow), ("spark", Dialect::Spark)];
+                    options.dialect = named("dialect", argument::dialect(&value)?, &dialects)?;
+                }
                 "views" => options.views = argument::views(&value)?,
                 "threads" => options.threads = threads(&value)?,
                 "columns" => options.wants = wants(value.extract()?)?,
@@ -164,10 +167,6 @@ impl Work for ErrorsNamed {
 
 fn on_error(name: &str) -> Result<OnError, Error> {
     named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
-}
-
-fn dialect_named(name: &str) -> Result<Dialect, Error> {
-    named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }
 
 fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
