@@ -116,7 +116,6 @@ check-tests: dev
 
 .PHONY: check-rust
 check-rust: dev
-	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --features python -- -D warnings
 	PROPTEST_CASES=16 PROPTEST_RNG_SEED=82 cargo test --quiet --no-default-features --lib
 
