@@ -80,7 +80,7 @@ test-long: ## Run the tests that take long or much memory, and what `test` leave
 
 .PHONY: docs
 docs: $(VENV)/.docs ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html"
 
 .PHONY: bench
