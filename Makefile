@@ -80,7 +80,7 @@ test-long: ## Run the tests that take long or much memory, and what `test` leave
 
 .PHONY: docs
 docs: $(VENV)/.docs ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "site/index.html"
 
 .PHONY: bench
@@ -116,7 +116,6 @@ check-tests: dev
 
 .PHONY: check-rust
 check-rust: dev
-	cargo clippy --quiet --all-targets --no-default-features -- -D warnings
 	cargo clippy --quiet --all-targets --features python -- -D warnings
 	PROPTEST_CASES=16 PROPTEST_RNG_SEED=82 cargo test --quiet --no-default-features --lib
 

@@ -68,10 +68,10 @@ class _Sum(AccumulatorParam[float]):
 def native_calls_counted(spark: Any) -> Iterator[Any]:
     """Make every `mapInArrow` of letterhead that is planned in the body add its time in native calls to what is given.
 
-    What is added is the CPU time of the worker's thread from the call of a verb of `letterhead.arrow` to its return, and
-    of each step over the stream that it gives, in which the kernels run; they work in that one thread. The few
-    microseconds of Python before the native function are in it. Reading the batch from Spark is not, nor is handing the
-    result to pyarrow and to Spark. The workers' CPU time beside which it is put is all of theirs (:func:`counted`).
+    Counted is the CPU time of the worker's thread while an operation of `letterhead.arrow` is called and while its stream
+    is read: the kernels run in that one thread. It includes a few microseconds of Python before the native function, and
+    excludes reading the batch from Spark and handing the result to pyarrow and Spark. :func:`counted` gives the whole CPU
+    time of the workers, with which this is compared.
     """
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -95,22 +95,22 @@ class _Clocked:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from letterhead import arrow as lha
 
-        clock = _Clock(getattr(lha, self.runner.verb))
-        with mock.patch.object(lha, self.runner.verb, clock):
+        clock = _Clock(getattr(lha, self.runner.operation))
+        with mock.patch.object(lha, self.runner.operation, clock):
             yield from self.runner(batches)
         self.spent.add(clock.seconds)
 
 
 class _Clock:
-    """A verb that notes the CPU time of its thread."""
+    """An operation that notes the CPU time of its thread."""
 
-    def __init__(self, verb: Callable[..., Any]):
-        self.verb = verb
+    def __init__(self, operation: Callable[..., Any]):
+        self.operation = operation
         self.seconds = 0.0
 
     def __call__(self, *arguments: Any, **options: Any) -> Iterator[Any]:
         began = time.thread_time()
-        chunks = iter(self.verb(*arguments, **options))
+        chunks = iter(self.operation(*arguments, **options))
         while True:
             try:
                 chunk = next(chunks)

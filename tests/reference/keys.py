@@ -20,8 +20,6 @@ from reference import types
 
 Key = str | int | tuple[str, bytes]
 
-FORMS = ("text", "int", "typed")
-
 
 def plain(type: str, bits: bytes) -> Key:
     """Give a typed key as plain Python has it."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+import connect
 import letterhead as lh
 from frames import collected, plain
 from letterhead import arrow as lha
@@ -29,7 +30,7 @@ def session(type: str):
         "spark.sql.shuffle.partitions", "2"
     )
     if type == "connect":
-        return builder.remote("local[2]").getOrCreate()
+        return connect.local_session(builder)
     builder = builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     return builder.getOrCreate()

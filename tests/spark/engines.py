@@ -44,9 +44,11 @@ class Spark:
     def __init__(self, samples: Path, *, connect: bool) -> None:
         from pyspark.sql import SparkSession
 
+        from connect import local_session as connect_session
+
         builder = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-        self.spark = (builder.remote("local[2]") if connect else builder.master("local[2]")).getOrCreate()
+        self.spark = connect_session(builder) if connect else builder.master("local[2]").getOrCreate()
         self.samples = samples
 
     def file(self, name: str, column: str, order: str) -> Any:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import connect
 import elsewhere
 import letterhead as lh
 import pages
@@ -59,7 +60,7 @@ def run(type: str, samples: Path) -> None:
         spark = SparkSession.builder.getOrCreate()
     else:
         builder = SparkSession.builder
-        spark = (builder.remote("local[2]") if type == "connect" else builder).getOrCreate()
+        spark = connect.local_session(builder) if type == "connect" else builder.getOrCreate()
         before = said(spark)
         recipe(f"python {type}", spark=spark, archive=recipe("python pack")["archive"])
     recipe("python doctor", spark=spark)

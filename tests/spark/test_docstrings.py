@@ -23,7 +23,7 @@ def test_examples_run(spark, samples, name):
     frames = {
         "spark": spark,
         "orders": orders,
-        "fetched": spark.createDataFrame([(0, sent[0] + sent[1]), (1, sent[2])], "partition int, cell binary"),
+        "fetched": spark.createDataFrame([(0, sent[0] + sent[1]), (1, sent[2])], "partition int, batch binary"),
         "state": spark.read.parquet(str(samples / "store-latest-0.parquet")),
         "frame": orders.selectExpr("key", "headers", "unix_millis(timestamp) as ts_ms", "value"),
     }

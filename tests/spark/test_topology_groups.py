@@ -193,7 +193,9 @@ def test_other_punctuations_than_before_are_refused():
     run_groups("key", [record], state, task)
     ticking = simple(put, init=lambda self: self.context.schedule(5, "stream_time", print))
     task = GroupTask(ticking, app.APPLICATION, "key", KeyState(state), None, None)
-    with pytest.raises(TopologyError, match="the topology has changed, and must start from the beginning"):
+    with pytest.raises(
+        TopologyError, match="schedule 1 punctuations, and the progress has 0: the topology has changed"
+    ):
         run_groups("key", [record], state, task)
 
 
@@ -487,7 +489,7 @@ def test_a_store_has_no_rows_outside_of_a_record():
 @pytest.mark.parametrize(
     ("late", "type", "message"),
     [
-        (False, "wall_clock_time", "only when records arrive: schedule it by stream_time"),
+        (False, "wall_clock_time", "this engine runs processors only when records arrive: schedule it by stream_time"),
         (True, "stream_time", "schedule it in init"),
     ],
 )

@@ -58,7 +58,7 @@ def compact(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> sent = fetched.transform(lhs.explode_batches("cell", "kip82-messages"))
+    >>> sent = fetched.transform(lhs.explode_batches("batch", "kip82-messages"))
     >>> sent.selectExpr("offset", "string(key) as key").collect()
     [Row(offset=0, key='k'), Row(offset=1, key='k'), Row(offset=2, key='k')]
     >>> sent.transform(lhs.compact()).selectExpr("offset", "string(key) as key").collect()

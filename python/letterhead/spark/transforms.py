@@ -284,7 +284,7 @@ def explode_batches(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
+    >>> fetched.transform(lhs.explode_batches("batch", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
     read = _bytes_input(column, format)

@@ -54,7 +54,6 @@ class GroupTask:
         key_serde: Serde[Any] | None,
         value_serde: Serde[Any] | None,
     ) -> None:
-        self._scope = scope
         self._state = state
         self._written: list[Row] | None = None
         self._context = StoreContext(application_id, changelog=self, key_serde=key_serde, value_serde=value_serde)
