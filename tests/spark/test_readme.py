@@ -37,29 +37,27 @@ def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, in
     run(page, {"spark": spark}, info)
 
 
-def test_the_page_about_state_directories_reads_a_store(spark, samples: Path) -> None:
+def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, samples: Path) -> None:
     names = {"spark": spark}
-    there = {"/tmp/kafka-streams/orders-app": str(samples / "streams-state-0_0")}
-    run("docs/how-to/read-a-state-store.md", names, there=there)
-    latest = names["latest"]
-    assert latest.columns == ["task", "key", "value", "tenant", "retry"]
-    assert latest.count() == 6_643
-    stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    said = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
-    assert latest.select("key", "tenant").exceptAll(said.select("key", "tenant")).count() == 0
+    partition, state = samples / "orders-0", samples / "streams-state-0_0"
+    there = {"/var/lib/kafka/data/orders-0": str(partition), "/tmp/kafka-streams/orders-app": str(state)}
+    run("docs/reference/data-sources.md", names, there=there)
 
-
-def test_the_page_about_segments_reads_a_partition(spark, samples: Path) -> None:
-    names = {"spark": spark}
-    run("docs/how-to/read-log-segments.md", names, there={"/var/lib/kafka/data/orders-0": str(samples / "orders-0")})
     orders = names["orders"]
     assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
     topic = spark.read.parquet(str(samples / "orders-0.parquet"))
-    said = topic.transform(
+    expected = topic.transform(
         lhs.select_headers("headers", "kafka", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
     )
     same = orders.select("offset", "tenant", "amount_cents")
-    assert (same.count(), same.exceptAll(said.select(same.columns)).count()) == (10_000, 0)
+    assert (same.count(), same.exceptAll(expected.select(same.columns)).count()) == (10_000, 0)
+
+    latest = names["latest"]
+    assert latest.count() == 6_643
+    stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
+    expected = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
+    tenants = latest.select("key", lhs.header("headers", "tenant", "string"))
+    assert tenants.exceptAll(expected.select("key", "tenant")).count() == 0
 
 
 @pytest.mark.parametrize("limit", [1000, 2])
