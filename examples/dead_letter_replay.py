@@ -3,7 +3,7 @@
 Kafka Streams writes topic, partition and offset into the headers of a dead letter (KIP-1034). The records are read from the
 segments of their own topic, with key, value and headers as they were sent, and written as one batch.
 
-Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/dead_letter_replay.py
+Needs pyarrow: pip install '.[arrow]' in a clone. Run: python examples/dead_letter_replay.py
 """
 
 import tempfile

@@ -1,6 +1,6 @@
 """Convert headers from Kafka to Apache Iggy and back: name types, list losses, verify that everything else is equal.
 
-Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/kafka_to_iggy.py
+Needs pyarrow: pip install '.[arrow]' in a clone. Run: python examples/kafka_to_iggy.py
 """
 
 from collections import Counter

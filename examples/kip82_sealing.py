@@ -1,6 +1,6 @@
 """Encrypt and sign payloads end to end with an interceptor, and leave headers readable.
 
-Needs `cryptography`: pip install letterhead cryptography. Run: python examples/kip82_sealing.py
+Needs `cryptography`: pip install . cryptography in a clone. Run: python examples/kip82_sealing.py
 """
 
 import os

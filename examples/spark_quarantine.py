@@ -1,7 +1,7 @@
 """Spark: typed columns from stored bytes, with rows that cannot be decoded set aside.
 
-Needs pyspark and a JDK: pip install 'letterhead[pyspark]'.
-Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantine.py
+Needs pyspark and a JDK: pip install '.[pyspark]' in a clone.
+Run: PYSPARK_PYTHON=$(which python) python examples/spark_quarantine.py
 """
 
 from pathlib import Path

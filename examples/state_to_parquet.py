@@ -1,6 +1,6 @@
 """From the state directory of a Kafka Streams application to Parquet, without a JVM, batch by batch.
 
-Needs rocksdict and pyarrow: pip install 'letterhead[state,arrow]'. Run from a clone: python examples/state_to_parquet.py
+Needs rocksdict and pyarrow: pip install '.[state,arrow]' in a clone. Run: python examples/state_to_parquet.py
 Of your own: python examples/state_to_parquet.py /tmp/kafka-streams/my-app my-store out.parquet
 """
 

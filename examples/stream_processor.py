@@ -4,7 +4,7 @@ Orders arrive more than once. The store keeps the last order of each key with it
 by its `ce_id`, and a forwarded order names the one it replaces. Orders without a `ce_id` are always forwarded, and so are
 deletes, which leave nothing in the store.
 
-Needs rocksdict and pyarrow: pip install 'letterhead[state,arrow]'. Run from a clone: python examples/stream_processor.py
+Needs rocksdict and pyarrow: pip install '.[state,arrow]' in a clone. Run: python examples/stream_processor.py
 """
 
 import tempfile

@@ -3,7 +3,7 @@
 Kafka stores no types, so `lha.scan` suggests them, and confident suggestions are used. What Iggy cannot store (null, empty, more than
 255 bytes) is left out and counted. Iggy has no message keys: they become a header.
 
-Needs pyarrow and numpy: pip install 'letterhead[arrow]'. Run from a clone: python examples/topic_to_iggy.py
+Needs pyarrow and numpy: pip install '.[arrow]' in a clone. Run: python examples/topic_to_iggy.py
 """
 
 from collections import Counter

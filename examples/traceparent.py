@@ -3,7 +3,7 @@
 Each record gets a `traceparent` of its own (https://www.w3.org/TR/trace-context/): the same trace id, a new parent id. A record
 without one, or with an invalid one, begins a new trace. `tracestate` and all other headers are passed on unchanged.
 
-Needs pyarrow and numpy: pip install 'letterhead[arrow]'. Run from a clone: python examples/traceparent.py
+Needs pyarrow and numpy: pip install '.[arrow]' in a clone. Run: python examples/traceparent.py
 """
 
 import secrets

@@ -90,16 +90,21 @@ def digits(value: float) -> str:
 
 def matters() -> str:
     """Return the table of what matters to a user."""
-    head = ["job", "letterhead", "alternative", "its time", "ratio", "condition"]
-    rule = ["---", "---:", "---", "---:", "---:", "---"]
+    head = ["job", "letterhead", "alternative", "ratio", "condition"]
+    rule = ["---", "---:", "---", "---:", "---"]
     lines = summary.matters(limits(), kept_rows(), other)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
+    meanings = [f"* {name}: {meaning}" for name, meaning in summary.conditions(other).items()]
+    return "\n".join(["| " + " | ".join(cells) + " |" for cells in [head, rule, *lines]] + ["", *meanings])
 
 
 def readme() -> str:
     """Return the three lines of that table that the README has, without times."""
     lines = [line for line in summary.matters(limits(), kept_rows(), other) if (line[0], line[2]) in summary.README]
-    rows = [[job, side, ratio, condition] for job, _, side, _, ratio, condition in lines]
+    meanings = summary.conditions(other)
+    rows = []
+    for job, _, side, ratio, condition in lines:
+        cores, data = condition.split(", ", 1)
+        rows.append([job, side, ratio, f"{cores}; {meanings[data]}"])
     rule = ["---", "---", "---:", "---"]
     head = ["job", "alternative", "its time, ours = 1", "condition"]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])

@@ -31,42 +31,41 @@ SPARK_SOURCE = "store cells (streams-timestamped)"
 
 
 def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Line]:
-    """Yield a line for each job: what it is, our time, the alternative and its time, the ratio, the condition."""
+    """Yield a line for each job: what it is, our time, the alternative, the ratio, the condition.
+
+    A condition is the number of cores and, after a comma, the data: a key of :func:`conditions`, or their description.
+    """
     yield from directly(other("direct.json"))
     yield from in_spark(other("spark.json"))
     for job, title in PYTHON_JOBS:
         plain = plain_times(record, job)
-        yield of(title, plain[0], "plain Python", plain[1], "one core; real headers (corpus A), 64,000 rows a call")
+        yield of(title, plain[0], "plain Python", plain[1], "one core, corpus A")
     for job, title in (("decode", "Decode a column of headers"), ("encode", "Encode a column of headers")):
         theirs = record.ns(job, "A", BATCH, "garbage", "Kafka's Java")
-        yield of(
-            title,
-            record.ns(job, "A", BATCH),
-            "Kafka's Java",
-            theirs,
-            f"one core; real headers (corpus A), {BATCH:,} rows a call",
-        )
+        yield of(title, record.ns(job, "A", BATCH), "Kafka's Java", theirs, "one core, corpus A")
     for (job, corpus), pair in goals.crates(rows).items():
         if (job, corpus) == ("decode", "iggy"):
             each = pair[False]
-            yield of(
-                "Decode Iggy's headers", each.ns / each.times, "Iggy's crate", each.ns, "one core; five typed headers"
-            )
+            ours = each.ns / each.times
+            yield of("Decode Iggy's headers", ours, "Iggy's crate", each.ns, "one core, five typed headers")
     for ours, each in goals.messages(rows):
         if ours.job == "decode one message" and ours.side == "letterhead":
-            yield of("Decode one message to objects", ours.ns, "plain Python", each.ns, "one core; one call a message")
+            yield of("Decode one message to objects", ours.ns, "plain Python", each.ns, "one core, one call a message")
     for each in goals.compared(rows, ("get a row",)):
         if each.side.endswith("metrics at INFO"):
-            unit = "ns a row"
-            condition = "one core; five headers and 100 bytes"
-            yield of(
-                "Get a row of a state store",
-                each.ns / each.times,
-                "Kafka Streams' Java store",
-                each.ns,
-                condition,
-                unit,
-            )
+            side, condition = "Kafka Streams' Java store", "one core, five headers and 100 bytes"
+            yield of("Get a row of a state store", each.ns / each.times, side, each.ns, condition, "ns a row")
+
+
+def conditions(other: Callable[[str], Any]) -> dict[str, str]:
+    """Return what the conditions of several lines mean."""
+    meanings = {}
+    if (found := other("direct.json")) is not None:
+        meanings["topic"] = f"{found['rows']:,} records; broker on the same machine"
+    if (found := other("spark.json")) is not None:
+        meanings["store"] = f"{found['rows']:,} values of a state store, Parquet to a sink that discards"
+    meanings["corpus A"] = f"headers of a real state store, ten a message, {BATCH:,} rows a call"
+    return meanings
 
 
 def plain_times(record: Record, job: str) -> tuple[float, float]:
@@ -82,20 +81,12 @@ def directly(found: Any) -> Iterator[Line]:
         return
     taken = {(result["job"], result["side"]): statistics.median(result["seconds"]) for result in found["results"]}
     ratios = {(job, side): each for job, side, name, each in goals.rounds(found) if name == "topic"}
-    condition = f"{found['rows']:,} records; broker on the same machine"
     cores = {"offset and amount to Arrow, one core": "one core"}
     for job, side, title in DIRECT_JOBS:
         times = statistics.median(ratios[job, side])
-        ours, theirs = (f"{taken[job, each]:.1f} s" for each in ("letterhead", side))
+        ours = f"{taken[job, 'letterhead']:.1f} s"
         name = {"Spark's source kafka, typed": "Spark's own source, cast", "Spark's source kafka": "Spark's own source"}
-        yield [
-            title,
-            ours,
-            name.get(side, side),
-            theirs,
-            f"**{times:.1f}**",
-            f"{cores.get(job, 'two cores')}; {condition}",
-        ]
+        yield [title, ours, name.get(side, side), f"**{times:.1f}**", f"{cores.get(job, 'two cores')}, topic"]
 
 
 def in_spark(found: Any) -> Iterator[Line]:
@@ -104,23 +95,24 @@ def in_spark(found: Any) -> Iterator[Line]:
         return
     rows = [row for row in run.read_spark(run.RECORD / "spark.json") if row.source == SPARK_SOURCE]
     (ours,) = (row for row in rows if (row.job, row.side) == ("select 3 in Spark", "letterhead"))
-    condition = f"two cores; {found['rows']:,} values of a state store, Parquet to a sink that discards"
     for row in rows:
         if row.job == ours.job and row.side.endswith("UDF") and row.ratio is not None:
             title = "Select three headers from bytes in Spark"
-            yield [title, f"{ours.ns:.0f} ns", row.side, f"{row.ns:.0f} ns", f"**{row.ratio:.2g}**", condition]
+            yield [title, f"{ours.ns:.0f} ns", row.side, f"**{row.ratio:.2g}**", "two cores, store"]
 
 
 def of(title: str, ours: float, side: str, theirs: float, condition: str, unit: str = "ns") -> Line:
     """Return a line whose ratio is that of its times."""
-    times = (f"{ns:,.0f} {unit}" if ns >= 100 else f"{ns:#.3g} {unit}" for ns in (ours, theirs))
+    time = f"{ours:,.0f} {unit}" if ours >= 100 else f"{ours:#.3g} {unit}"
     ratio = theirs / ours
-    return [title, next(times), side, next(times), f"**{ratio:.3g}**" if ratio >= 10 else f"**{ratio:.2f}**", condition]
+    return [title, time, side, f"**{ratio:.3g}**" if ratio >= 10 else f"**{ratio:.2f}**", condition]
 
 
 def faster(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Line]:
-    """Yield each side that is faster than ours by more than runs differ, the fastest first."""
-    found = [each for section in goals.sections(record, rows, other) for each in section.faster]
+    """Yield for each job the side that is faster than ours by most, if by more than runs differ; the fastest first."""
+    found = [each for section in goals.sections(record, rows, other) for each in section.faster if each.times < TIE]
+    fastest: dict[str, goals.Faster] = {}
     for each in sorted(found, key=lambda each: each.times):
-        if each.times < TIE:
-            yield [each.what, each.side, f"{each.times:.2f}"]
+        fastest.setdefault(each.what, each)
+    for each in fastest.values():
+        yield [each.what.replace(", one call each", "").replace(", rows of ", ", "), each.side, f"{each.times:.2f}"]

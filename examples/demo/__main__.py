@@ -1,7 +1,7 @@
 """A real topic and a real Kafka Streams store through Spark, with every result checked.
 
-Needs pyspark and Java 17 or later: pip install 'letterhead[cli,pyspark]'.
-Run from a clone: python examples/demo (or make demo, which installs everything first)
+Needs pyspark and Java 17 or later: pip install '.[cli,pyspark]' in a clone.
+Run: python examples/demo (or make demo, which installs everything first)
 """
 
 import argparse
@@ -25,7 +25,7 @@ def main() -> int:
         parser.error(f"--bad-share is {options.bad_share}, not between 0 and 1")
     missing = [name for name in ("pyspark", "pyarrow", "pandas", "rich") if importlib.util.find_spec(name) is None]
     if missing:
-        parser.error(f"{' and '.join(missing)} not installed: pip install 'letterhead[cli,pyspark]'")
+        parser.error(f"{' and '.join(missing)} not installed: pip install '.[cli,pyspark]' in a clone")
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         parser.error("java is not installed: install Java 17 or later, or set JAVA_HOME")
 

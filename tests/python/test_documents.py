@@ -26,9 +26,13 @@ def test_the_readme_runs() -> None:
     run("README.md", {})
 
 
-def test_the_comparison_with_iggys_client_runs() -> None:
-    pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
-    run("docs/explanation/alternatives.md", {}, "python iggy")
+@pytest.mark.parametrize(
+    "headers", [[("route", "a"), ("route", "b")], {"ratio": float("nan")}, {"note": None}, {"note": ""}], ids=str
+)
+def test_iggys_client_refuses_what_the_comparison_lists(headers: Any) -> None:
+    client = pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
+    with pytest.raises((AttributeError, ValueError)):
+        client.SendMessage(b"payload", user_headers=headers)
 
 
 def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
