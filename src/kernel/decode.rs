@@ -27,7 +27,9 @@ pub fn max_bytes<F: Frame>(input: usize) -> usize {
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
+    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
+        decode_block::<F, V>(block, limit, seen, out)
+    }
 }
 
 #[inline(always)]

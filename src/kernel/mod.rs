@@ -211,27 +211,30 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Defines a function that runs one body, compiled for the baseline and, on x86-64, for AVX2, chosen at run time.
+/// Defines a function whose body is compiled for the baseline and, on x86-64, for AVX2; it chooses at run time.
 macro_rules! dispatch {
     (
         $(#[$meta:meta])*
         pub fn $name:ident<$($life:lifetime,)* $($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty
-            = $body:path;
+            $body:block
     ) => {
         $(#[$meta])*
         pub fn $name<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
+            #[inline(always)]
+            fn body<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out $body
+
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
                 fn with_avx2<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
-                    $body($($arg),*)
+                    body::<$($generic),*>($($arg),*)
                 }
                 if $crate::kernel::has_avx2() {
                     // SAFETY: the processor has these features.
                     return unsafe { with_avx2::<$($generic),*>($($arg),*) };
                 }
             }
-            $body($($arg),*)
+            body::<$($generic),*>($($arg),*)
         }
     };
 }

@@ -211,12 +211,9 @@ pub struct Scratch(Vec<u8>);
 
 dispatch! {
     /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before it.
-    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
-}
-
-#[inline(always)]
-fn validate_block<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
-    scan_block::<F, _>(block, limit, scratch, &mut Nothing)
+    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
+        scan_block::<F, _>(block, limit, scratch, &mut Nothing)
+    }
 }
 
 dispatch! {
@@ -227,18 +224,9 @@ dispatch! {
         scratch: &mut Scratch,
         keys: &Keys,
         hits: &mut Hits<'a>,
-    ) -> usize = select_block::<F>;
-}
-
-#[inline(always)]
-fn select_block<'a, F: Frame>(
-    block: &RowBlock<'a>,
-    limit: usize,
-    scratch: &mut Scratch,
-    keys: &Keys,
-    hits: &mut Hits<'a>,
-) -> usize {
-    scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
+    ) -> usize {
+        scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
+    }
 }
 
 /// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how many
