@@ -129,6 +129,11 @@ impl Exact {
         }
     }
 
+    /// Whether a header could not be read.
+    pub fn has_header_errors(&self) -> bool {
+        self.errors.iter().any(|error| error.header.is_some())
+    }
+
     /// An error if something was lost and nothing may be.
     pub fn reject_losses(&self, format: &'static str) -> Result<(), Error> {
         match (self.on_loss, self.losses.first()) {

@@ -107,9 +107,9 @@ impl Operation for Messages {
             failed: None,
             batch: PhantomData,
         };
-        let mut until = batches.row_count();
+        let mut until = input.column.len();
         let mut whole = 0;
-        for row in input.from..batches.row_count() {
+        for row in input.from..input.column.len() {
             each.row = input.rows_before + row;
             if let Some(batch) = batches.cursor(row) {
                 each.batch(batch);
@@ -496,9 +496,7 @@ fn parse_headers<'a, B: BatchFormat, R: Log>(
         (None, _) => Presence::Absent,
         (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
         (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
-        (Some(Ok(())), Either::Exact(exact)) if exact.errors.iter().any(|error| error.header.is_some()) => {
-            Presence::Damaged
-        }
+        (Some(Ok(())), Either::Exact(exact)) if exact.has_header_errors() => Presence::Damaged,
         (Some(Ok(())), _) => Presence::Whole,
     };
     log.enter_header(None);
