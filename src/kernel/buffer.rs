@@ -34,15 +34,7 @@ pub trait Values {
 
 /// The end of a growing column of values.
 pub trait ValueWriter {
-    /// A length to go back to.
-    type Mark: Copy;
-
     fn count(&self) -> usize;
-
-    fn mark(&self) -> Self::Mark;
-
-    /// Back to an earlier length.
-    fn roll_back(&mut self, mark: Self::Mark);
 
     /// Appends a value without bytes.
     ///
@@ -266,13 +258,6 @@ pub struct Writer<'r> {
     len: usize,
 }
 
-/// A length of runs to go back to.
-#[derive(Clone, Copy)]
-pub struct Mark {
-    count: usize,
-    len: usize,
-}
-
 impl Writer<'_> {
     /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
     #[inline(always)]
@@ -311,22 +296,9 @@ impl Writer<'_> {
 }
 
 impl ValueWriter for Writer<'_> {
-    type Mark = Mark;
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.count - 1
-    }
-
-    #[inline(always)]
-    fn mark(&self) -> Mark {
-        Mark { count: self.count, len: self.len }
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self, mark: Mark) {
-        self.count = self.count.min(mark.count);
-        self.len = self.len.min(mark.len);
     }
 
     #[inline(always)]
@@ -367,7 +339,7 @@ impl ValueWriter for Writer<'_> {
 impl Drop for Writer<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this many offsets and bytes were written: `end_run` counts them, and `roll_back` only lowers the counts.
+        // SAFETY: this many offsets and bytes were written: `end_run` counts them.
         unsafe {
             self.runs.offsets.set_len(self.count);
             self.runs.bytes.set_len(self.len);

@@ -202,23 +202,9 @@ impl ViewWriter<'_> {
 }
 
 impl ValueWriter for ViewWriter<'_> {
-    /// The number of values, and of their own bytes.
-    type Mark = (usize, usize);
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.count
-    }
-
-    #[inline(always)]
-    fn mark(&self) -> (usize, usize) {
-        (self.count, self.views.own.len())
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self, (count, own): (usize, usize)) {
-        self.count = self.count.min(count);
-        self.views.own.truncate(own);
     }
 
     #[inline(always)]
@@ -263,7 +249,7 @@ impl ValueWriter for ViewWriter<'_> {
 impl Drop for ViewWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this many views were written: `push` counts them, and `roll_back` only lowers the count.
+        // SAFETY: this many views were written: `push` counts them.
         unsafe { self.views.views.set_len(self.count) };
     }
 }
