@@ -6,11 +6,11 @@ use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
 use letterhead::op::inspect::Inspect;
-use letterhead::op::messages::{Consumer, ReadMessages};
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::messages::{MessageHeaders, ReadMessages};
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, ReadOptions, WriteOptions,
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, WriteOptions,
 };
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};
@@ -172,25 +172,23 @@ impl Visitor for Read<'_> {
     type Out = Result<Vec<Message>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let read = DecodeMessage { data: self.0, options: self.1 }.visit::<E>()?;
-        Ok(vec![taken(read.headers.as_deref(), &read.fields, E::Headers::ORDER)])
+        let read = ReadMessage { data: self.0, options: self.1, fresh: MessageSink::default };
+        let (message, presence) = read.visit::<E>()?;
+        let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
+        Ok(vec![taken(headers, &message.fields, E::Headers::ORDER)])
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let mut taken = Taken { order: <B::Message as MessageFormat>::Headers::ORDER, messages: vec![] };
-        ReadMessages { data: self.0, options: self.1, consumer: &mut taken }.visit_batch::<B>()?;
-        Ok(taken.messages)
-    }
-}
-
-struct Taken {
-    order: ByteOrder,
-    messages: Vec<Message>,
-}
-
-impl Consumer for Taken {
-    fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
-        self.messages.push(taken(headers, fields, self.order));
+        let mut messages = Vec::new();
+        let receive = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+            let headers = headers.map(|headers| match headers {
+                MessageHeaders::Parsed(headers) => headers,
+                MessageHeaders::Bytes(_) => unreachable!("headers are parsed"),
+            });
+            messages.push(taken(headers, fields, <B::Message as MessageFormat>::Headers::ORDER));
+        };
+        ReadMessages { data: self.0, options: self.1, parse_headers: true, receive }.visit_batch::<B>()?;
+        Ok(messages)
     }
 }
 

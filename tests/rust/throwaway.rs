@@ -73,7 +73,7 @@ use letterhead::format::{Format, Visitor};
 use letterhead::formats::headers::Bare;
 use letterhead::header::{Header, Key, WantedKey};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::types::Type;
@@ -125,8 +125,9 @@ fn it_is_inspected_and_read_as_one_message() {
     let found = Inspect { data: CUT, options: ReadOptions::default() }.visit::<Row>();
     assert_eq!(found.errors[0].byte, Some(8));
     assert_eq!(found.labels.last().unwrap().field, "not read");
-    let message = DecodeMessage { data: GOOD, options: ReadOptions::default() }.visit::<Row>().unwrap();
-    assert_eq!(message.headers.unwrap().len(), 3);
+    let read = ReadMessage { data: GOOD, options: ReadOptions::default(), fresh: MessageSink::default };
+    let (message, _) = read.visit::<Row>().unwrap();
+    assert_eq!(message.headers.len(), 3);
 }
 
 #[test]

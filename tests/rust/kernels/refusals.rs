@@ -9,7 +9,7 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
 use letterhead::log::OnLoss;
 use letterhead::op::convert::convert_message;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{Class, FieldValue, WriteOptions};
 use letterhead::type_option::TypeOption;
@@ -40,8 +40,8 @@ fn verbs_of_one_message_refuse_a_batch() {
         assert_eq!(refused(format, &Decode::default()), said);
         assert_eq!(refused(format, &Encode::default()), said);
         assert_eq!(refused(format, &Select::default()), said);
-        let read = format.visit(DecodeMessage { data: b"", options: STRICT });
-        assert_eq!(read, Err(Error::Value(said.clone())));
+        let read = format.visit(ReadMessage { data: b"", options: STRICT, fresh: MessageSink::default });
+        assert_eq!(read.err(), Some(Error::Value(said.clone())));
         let written = format.visit(EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() });
         assert_eq!(written, Err(Error::Value(said)));
     }

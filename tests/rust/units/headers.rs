@@ -6,7 +6,7 @@ use letterhead::format::Format;
 use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::traits::{HeadersFormat, ReadOptions};
 
 #[test]
@@ -21,8 +21,9 @@ fn an_encoded_surrogate_is_one_replacement() {
     ];
     for (bytes, text) in cases {
         let cell = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
-        let message = Format::Kafka.visit(DecodeMessage { data: &cell, options }).unwrap();
-        assert_eq!(message.headers.unwrap()[0].key.to_string(), text);
+        let read = ReadMessage { data: &cell, options, fresh: MessageSink::default };
+        let (message, _) = Format::Kafka.visit(read).unwrap();
+        assert_eq!(message.headers[0].key.to_string(), text);
     }
 }
 
