@@ -43,7 +43,10 @@ pub struct WriteOptions {
 
 /// A receiver of the headers of a message.
 pub trait Sink<'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result;
+    #[inline]
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
+        Ok(())
+    }
 
     /// The other fields of the message, in the order of the format's table; called before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
@@ -52,12 +55,7 @@ pub trait Sink<'a> {
 /// Discards headers: for parses that only validate.
 pub struct Discard;
 
-impl<'a> Sink<'a> for Discard {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-}
+impl Sink<'_> for Discard {}
 
 /// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,6 @@ use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
-use crate::header::Header;
 use crate::kernel::buffer::{Runs, Seen, Validity};
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
@@ -43,8 +42,7 @@ impl ReadAmqp {
     }
 
     fn fields(&self) -> Vec<FieldRef> {
-        let values = schema::nullable("value", self.of.scalar.arrow(self.dialect));
-        vec![values, schema::nullable("error", schema::errors_type())]
+        schema::with_errors(vec![schema::nullable("value", self.of.scalar.arrow(self.dialect))], self.on_error)
     }
 
     pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -127,10 +125,6 @@ struct ValueSink<'a> {
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         if let [FieldValue::Binary(primitive)] = fields {

@@ -71,10 +71,7 @@ impl Messages {
         let (made, places) = self.places::<B>()?;
         let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&made[place])).collect();
         fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        Ok(fields)
+        Ok(schema::with_errors(fields, self.on_error))
     }
 }
 

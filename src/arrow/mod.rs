@@ -140,10 +140,7 @@ impl Decode {
                 .iter_mut()
                 .for_each(|field| *field = schema::nullable(field.name(), schema::with_views(field.data_type())));
         }
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        fields
+        schema::with_errors(fields, self.on_error)
     }
 }
 
@@ -274,9 +271,7 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     if on_loss == OnLoss::Report {
         fields.push(schema::nullable("losses", schema::losses_type()));
     }
-    if on_error == OnError::Column {
-        fields.push(schema::nullable("error", schema::errors_type()));
-    }
+    let fields = schema::with_errors(fields, on_error);
     match fields.len() {
         1 => DataType::Binary,
         _ => DataType::Struct(fields.into()),
@@ -321,11 +316,8 @@ impl Select {
     fn fields(&self) -> Vec<FieldRef> {
         let of = |want: &Want| want.arrow(self.dialect);
         let of = |want| if self.views { schema::with_views(&of(want)) } else { of(want) };
-        let mut fields: Vec<_> = self.wants.iter().map(|want| schema::nullable(&want.output, of(want))).collect();
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        fields
+        let fields = self.wants.iter().map(|want| schema::nullable(&want.output, of(want))).collect();
+        schema::with_errors(fields, self.on_error)
     }
 
     fn run_rows<'a, R: Rows<'a>>(

@@ -1,7 +1,6 @@
 //! [`Nothing`] parses everything and keeps only errors.
 
 use super::sink::RowSink;
-use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
@@ -14,12 +13,7 @@ use crate::traits::{Presence, Sink};
 #[derive(Default)]
 pub struct Nothing(Scratch);
 
-impl<'a> Sink<'a> for Nothing {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-}
+impl Sink<'_> for Nothing {}
 
 impl<'a> RowSink<'a> for Nothing {
     fn extend(&mut self, _other: &Self, _seen: Seen) {}
