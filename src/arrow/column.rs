@@ -4,13 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
-use arrow_array::types::{
-    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::{ArrayRef, BooleanArray, make_array};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;
 
 use super::binary::{self, ViewInput};
@@ -280,31 +277,15 @@ impl Column {
 
     pub fn finish(self) -> ArrayRef {
         let nulls = binary::nulls(self.valid);
-        match (self.data, &self.of) {
-            (Data::Bool(mut bits), _) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            (Data::Int64(numbers), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
-                primitive::<TimestampMillisecondType>(numbers, nulls, &self.of)
-            }
-            (Data::Int64(numbers), DataType::Timestamp(..)) => {
-                primitive::<TimestampMicrosecondType>(numbers, nulls, &self.of)
-            }
-            (Data::Int8(numbers), of) => primitive::<Int8Type>(numbers, nulls, of),
-            (Data::Int16(numbers), of) => primitive::<Int16Type>(numbers, nulls, of),
-            (Data::Int32(numbers), of) => primitive::<Int32Type>(numbers, nulls, of),
-            (Data::Int64(numbers), of) => primitive::<Int64Type>(numbers, nulls, of),
-            (Data::Uint8(numbers), of) => primitive::<UInt8Type>(numbers, nulls, of),
-            (Data::Uint16(numbers), of) => primitive::<UInt16Type>(numbers, nulls, of),
-            (Data::Uint32(numbers), of) => primitive::<UInt32Type>(numbers, nulls, of),
-            (Data::Uint64(numbers), of) => primitive::<UInt64Type>(numbers, nulls, of),
-            (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
-            (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
-            (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
+        match_data! { self.data,
+            numbers => primitive(numbers, nulls, self.of),
+            Data::Bool(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
             // SAFETY: `push` gets text, `push_found` validates it, and `extend` appends what these two have appended.
-            (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
-            (Data::Bytes(runs), _) => binary::binary(runs, nulls),
+            Data::Text(runs) => unsafe { binary::text(runs, nulls) },
+            Data::Bytes(runs) => binary::binary(runs, nulls),
             // SAFETY: as above.
-            (Data::TextViews(views), _) => unsafe { self.input.text(views, nulls) },
-            (Data::ByteViews(views), _) => self.input.binary(views, nulls),
+            Data::TextViews(views) => unsafe { self.input.text(views, nulls) },
+            Data::ByteViews(views) => self.input.binary(views, nulls),
         }
     }
 }
@@ -343,8 +324,9 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
     }
 }
 
-fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullBuffer>, of: &DataType) -> ArrayRef {
-    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(numbers), nulls).with_data_type(of.clone()))
+fn primitive<T: ArrowNativeType>(numbers: Vec<T>, nulls: Option<NullBuffer>, of: DataType) -> ArrayRef {
+    let data = ArrayData::builder(of).len(numbers.len()).nulls(nulls).add_buffer(Buffer::from_vec(numbers));
+    make_array(data.build().expect("the type of a column is that of its numbers"))
 }
 
 #[cfg(test)]
