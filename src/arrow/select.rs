@@ -14,12 +14,12 @@ use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, Error, ErrorDetail, unknown_name};
 use crate::header::{Header, WantedKey};
-use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Seen, Validity, extend_ends};
-use crate::kernel::frame::Frame;
-use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
+use crate::kernel::frame::{Frame, TEXT};
+use crate::kernel::keys::{Keep, Keys, Wanted};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
+use crate::kernel::{RowBlock, recycled};
 use crate::log::{Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
@@ -75,45 +75,10 @@ struct Found<'a> {
     at: Option<usize>,
 }
 
-/// The headers of the current row with a requested key: mostly one, which needs no list.
-#[derive(Default)]
-struct Matches<'a> {
-    first: Option<Found<'a>>,
-    more: Vec<Found<'a>>,
-}
-
-impl<'a> Matches<'a> {
-    #[inline(always)]
-    fn clear(&mut self) {
-        if self.first.take().is_some() {
-            self.more.clear();
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, found: Found<'a>) {
-        match self.first {
-            None => self.first = Some(found),
-            Some(_) => self.more.push(found),
-        }
-    }
-
-    fn get(&self, place: usize) -> Option<Found<'a>> {
-        match place.checked_sub(1) {
-            None => self.first,
-            Some(place) => self.more.get(place).copied(),
-        }
-    }
-
-    fn count(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.len()
-    }
-}
-
 /// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
     want: Want,
-    found: Matches<'a>,
+    found: Vec<Found<'a>>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
@@ -153,7 +118,7 @@ impl<'a> SelectSink<'a> {
             };
             Slot {
                 want: want.clone(),
-                found: Matches::default(),
+                found: Vec::new(),
                 plain: plain(want, &column),
                 column,
                 lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
@@ -333,24 +298,21 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 }
 
 impl<'a> Slot<'a> {
-    fn rebind<'b>(mut self) -> Slot<'b> {
-        self.found.clear();
-        let more = self.found.more.into_iter().map(|_| unreachable!("it was cleared")).collect();
-        let found = Matches { first: None, more };
-        let Slot { want, plain, column, lists, .. } = self;
-        Slot { want, found, plain, column, lists }
+    fn rebind<'b>(self) -> Slot<'b> {
+        let Slot { want, found, plain, column, lists } = self;
+        Slot { want, found: recycled(found), plain, column, lists }
     }
 
     #[inline]
     fn take(&mut self, found: Found<'a>) {
         match self.want.repeat {
-            Repeat::Last => self.found.first = Some(found),
-            Repeat::All => self.found.push(found),
-            Repeat::First if self.found.first.is_some() => {}
+            Repeat::First if !self.found.is_empty() => return,
             // The second one is kept for its position; those after it add nothing.
-            Repeat::Error if self.found.count() > 1 => {}
-            Repeat::First | Repeat::Error => self.found.push(found),
+            Repeat::Error if self.found.len() > 1 => return,
+            Repeat::Last => self.found.clear(),
+            Repeat::First | Repeat::All | Repeat::Error => {}
         }
+        self.found.push(found);
     }
 
     fn end_row<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
@@ -361,14 +323,14 @@ impl<'a> Slot<'a> {
             self.column.push(None);
             return Ok(());
         }
-        if self.want.required && self.found.first.is_none() && headers != Presence::Broken {
+        if self.want.required && self.found.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
             return self.end_list(headers, dialect, order, log);
         }
-        let value = match self.found.first {
-            Some(found) => self.read(found, dialect, order, log)?.flatten(),
+        let value = match self.found.first() {
+            Some(found) => self.read(*found, dialect, order, log)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -382,10 +344,8 @@ impl<'a> Slot<'a> {
             return Ok(());
         }
         let mut whole = true;
-        let mut place = 0;
-        while let Some(found) = self.found.get(place) {
-            place += 1;
-            match self.read(found, dialect, order, log)? {
+        for place in 0..self.found.len() {
+            match self.read(self.found[place], dialect, order, log)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }

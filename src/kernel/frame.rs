@@ -529,7 +529,8 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 }
 
-const TEXT: ValueType = ValueType::Named(Scalar::String);
+/// The type of keys that are text, where keys have types.
+pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
 impl<T: Types> Typed<T> {
     /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.

@@ -1,7 +1,7 @@
 //! The keys that are selected: a hash table in which most other keys have no entry, then one masked comparison.
 
 use super::frame::Frame;
-use crate::value_type::{Scalar, ValueType};
+use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
 const WORD: usize = 16;
@@ -114,6 +114,3 @@ impl Keys {
         true
     }
 }
-
-/// The type of keys that are text, where keys have types.
-pub const TEXT: ValueType = ValueType::Named(Scalar::String);

@@ -182,6 +182,12 @@ impl Default for RowBlock<'_> {
     }
 }
 
+/// The memory of a vector, empty, for elements that may live for another time.
+pub fn recycled<T, U>(mut memory: Vec<T>) -> Vec<U> {
+    memory.clear();
+    memory.into_iter().map(|_| unreachable!("it was cleared")).collect()
+}
+
 /// Copies 64 bytes.
 ///
 /// # Safety

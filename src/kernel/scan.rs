@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Tail, Values as _};
-use super::frame::{Frame, Header, HeaderVisitor, Parts};
-use super::keys::{Keep, Keys, TEXT, Wanted};
-use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch};
+use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
+use super::keys::{Keep, Keys, Wanted};
+use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -119,13 +119,8 @@ impl<'a> Hits<'a> {
     }
 
     /// The same memory, empty, for bytes that live for another time.
-    pub fn recycled<'b>(mut self) -> Hits<'b> {
-        self.lanes.clear();
-        self.every.clear();
-        Hits {
-            lanes: self.lanes.into_iter().map(|_| Value::MISSING).collect(),
-            every: self.every.into_iter().map(|_| unreachable!("it is empty")).collect(),
-        }
+    pub fn recycled<'b>(self) -> Hits<'b> {
+        Hits { lanes: recycled(self.lanes), every: recycled(self.every) }
     }
 }
 

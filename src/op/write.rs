@@ -10,6 +10,7 @@ use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
+use crate::kernel::recycled;
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
     BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
@@ -113,7 +114,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if self.places.is_empty() && canonical.is_none() {
             return E::encode(Contents { fields: &self.fields, headers: &self.headers }, log, out);
         }
-        let mut headers = without_headers(mem::take(&mut self.scratch));
+        let mut headers = recycled(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
         for (place, range) in &self.places {
             headers[*place].value = Some(&self.encoded[range.clone()]);
@@ -122,7 +123,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             headers.sort_by(compare);
         }
         let done = E::encode(Contents { fields: &self.fields, headers: &headers }, log, out);
-        self.scratch = without_headers(headers);
+        self.scratch = recycled(headers);
         done
     }
 
@@ -244,12 +245,6 @@ fn reencoded<'a>(
         Cow::Borrowed(bits) => encode(bits),
         Cow::Owned(bits) => encode(bits).map(|written| Cow::Owned(written.into_owned())),
     }
-}
-
-/// The memory of headers for others, which may live for another time.
-fn without_headers<'b>(mut headers: Vec<Header<'_>>) -> Vec<Header<'b>> {
-    headers.clear();
-    headers.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
 /// The description of how a value whose type is lost was written.
