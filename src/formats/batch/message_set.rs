@@ -55,8 +55,24 @@ pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     }
 }
 
+/// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
+pub fn read_frames<'a, R: Collect>(
+    mut cursor: Cursor<'a>,
+    lenient: bool,
+    log: &mut R,
+    mut read: impl FnMut(Framed<'a>, &mut R) -> Result,
+) -> Result {
+    while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
+        // Errors of a batch belong to its first message.
+        log.begin_message();
+        let frame = open_frame(&mut cursor, log)?;
+        read(frame, log)?;
+    }
+    Ok(())
+}
+
 /// Whether the data ends inside the next message.
-pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
+fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
     let mut log = Exact::default();
     open_frame(&mut cursor, &mut log).is_err() && log.errors.iter().all(|error| error.code == Code::Truncated)
 }

@@ -24,14 +24,14 @@
 //! an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict as the
 //! headers, and a header count is never missing.
 
-use super::message_set::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
+use super::message_set::{SetLayout, bad_compression, in_place_of, read_framed, read_frames, unknown_codec};
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::checksum::{crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
-    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_frame, open_message, unknown_magic,
+    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::Padded;
@@ -81,35 +81,27 @@ impl BatchFormat for RecordBatch {
     type Message = Record;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
-        mut cursor: Cursor<'a>,
+        cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
         each: &mut V,
     ) -> Result {
-        while cursor.remaining() > 0 {
-            if options.lenient && is_cut_off(cursor) {
-                return Ok(());
-            }
-            // Errors of a batch belong to its first record.
-            log.begin_message();
-            let frame = open_frame(&mut cursor, log)?;
+        read_frames(cursor, options.lenient, log, |frame, log| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => read_framed::<Old, R, V>(frame, options.limits, log, each)?,
-                Some(MAGIC) => read_batch(frame, options.limits, log, each)?,
+                Some(0 | 1) => return read_framed::<Old, R, V>(frame, options.limits, log, each),
+                Some(MAGIC) => return read_batch(frame, options.limits, log, each),
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
                     log.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
-                    each.unreadable(log)?;
                 }
                 None => {
                     let (at, size) = (frame.message.at(), frame.message.remaining());
                     let message = || format!("a batch of {} has no magic", counted(size, "byte"));
                     log.error(Code::WrongSize, Some(at), message)?;
-                    each.unreadable(log)?;
                 }
             }
-        }
-        Ok(())
+            each.unreadable(log)
+        })
     }
 }
 
