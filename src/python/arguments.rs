@@ -185,9 +185,8 @@ fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes
 
 #[cold]
 fn half_pair(index: usize, format: &'static str) -> PyErr {
-    let message = "a key with half of a surrogate pair has no UTF-8 form".into();
-    let error =
-        ErrorDetail { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
+    let message = "a key with half of a surrogate pair has no UTF-8 form";
+    let error = ErrorDetail { header: Some(index), ..ErrorDetail::of_message(Code::KeyNotUtf8, message) };
     error.located(Direction::Encode, format, None).into()
 }
 
@@ -389,11 +388,7 @@ impl MessageArgument {
 
     pub fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
         let Some(headers) = &self.headers else { return Ok(None) };
-        let mut result = Vec::with_capacity(headers.len());
-        for (index, tuple) in headers.iter().enumerate() {
-            result.push(header(index, tuple)?);
-        }
-        Ok(Some(result))
+        headers.iter().enumerate().map(|(index, tuple)| header(index, tuple)).collect::<Result<_, _>>().map(Some)
     }
 
     /// About how many bytes there are to copy.
