@@ -99,7 +99,7 @@ impl Limits {
             return Ok(());
         }
         Err(too_many(log, at, HEADERS, self.headers, || {
-            format!("the block announces {}, over", counted(count, "header"))
+            format!("{} declared, over", counted(count, "header"))
         }))
     }
 
@@ -109,7 +109,7 @@ impl Limits {
         if index < self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || "the block has more headers than".into()))
+        Err(too_many(log, at, HEADERS, self.headers, || "more headers than".into()))
     }
 
     /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.

@@ -246,12 +246,12 @@ impl<E: MessageFormat> ListSink<E> {
                     return Ok(false);
                 }
                 (None, None) => {
-                    let rejected = || format!("the key is {} and text keys were asked for", typed.value_type.name());
+                    let rejected = || format!("the key is {} and text keys were requested", typed.value_type.name());
                     log.error(Code::WrongType, None, rejected)?;
                     return Ok(false);
                 }
             },
-            _ => unreachable!("a walk hands over keys of its format's form"),
+            _ => unreachable!("a parser passes only keys of its form"),
         }
         Ok(true)
     }

@@ -375,7 +375,7 @@ impl<'a> Slot<'a> {
             Some(value_type) if self.want.of.accepts(value_type) => self.want.of.under(value_type, order),
             Some(value_type) => {
                 let message =
-                    format!("the value is {} and {} was asked for", value_type.name(), self.want.of.scalar.name());
+                    format!("the value is {} and {} was requested", value_type.name(), self.want.of.scalar.name());
                 log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }

@@ -185,7 +185,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             }
             (Some(requested), Some(value_type)) if value_type != requested.value_type => {
                 let what =
-                    || format!("the value is {} and {} was asked for", value_type.name(), requested.value_type.name());
+                    || format!("the value is {} and {} was requested", value_type.name(), requested.value_type.name());
                 return log.loss(false, || lost(Code::WrongType, what())).map(|()| None);
             }
             (_, Some(value_type)) => (value_type, bits),

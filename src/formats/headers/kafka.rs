@@ -63,7 +63,7 @@ impl HeadersFormat for Kafka {
         if count > left / MIN_HEADER_LEN {
             return Err(log.fatal(Code::CountTooLarge, Some(at), || {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
-                format!("the block announces {count} and has {left} for them")
+                format!("{count} declared and {left} left for them")
             }));
         }
         options.limits.check_count(count, at, log)?;
