@@ -151,7 +151,7 @@ impl Frame {
     }
 
     fn close(&self, rest: &mut &[u8], output: &Output) -> Result {
-        let content = output.bytes();
+        let content = &output.content;
         if self.flags & FLAG_CONTENT_CHECKSUM != 0 {
             check(rest, content, "the checksum of the content does not hold")?;
         }

@@ -34,7 +34,7 @@ pub enum CodecError {
 ///
 /// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
 pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>> {
-    let mut output = Output::new(limit);
+    let mut output = Output { content: Vec::new(), limit };
     match codec {
         Codec::None => output.extend(bytes)?,
         Codec::Gzip => gzip::decompress(bytes, &mut output)?,
@@ -121,14 +121,6 @@ struct Output {
 }
 
 impl Output {
-    fn new(limit: usize) -> Self {
-        Output { content: Vec::new(), limit }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.content
-    }
-
     /// The bytes that may still be appended.
     fn room(&self) -> usize {
         self.limit - self.content.len()

@@ -41,7 +41,6 @@ pub mod views;
 mod tests;
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::ptr::NonNull;
 
 pub const ROWS: usize = 64;
@@ -94,30 +93,6 @@ impl<'a> Span<'a> {
     pub fn bytes(self) -> &'a [u8] {
         // SAFETY: `new` took them from a slice that lives for `'a`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-/// Bytes that kernels can read to their end.
-pub struct Padded {
-    bytes: Vec<u8>,
-    len: usize,
-}
-
-impl Padded {
-    pub fn new(mut bytes: Vec<u8>) -> Self {
-        let len = bytes.len();
-        bytes.resize(len + SLACK, 0);
-        Padded { bytes, len }
-    }
-
-    /// The bytes, and those after them.
-    pub fn buffer(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Where the bytes are in the buffer.
-    pub fn range(&self) -> Range<usize> {
-        0..self.len
     }
 }
 

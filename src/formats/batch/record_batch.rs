@@ -34,7 +34,7 @@ use crate::formats::message::legacy::{
     self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
-use crate::kernel::Padded;
+use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{Log, Result, Stop};
 use crate::traits::{
@@ -129,12 +129,12 @@ fn read_batch<'a, R: Collect, V: Messages<'a>>(frame: Framed<'a>, limits: Limits
     };
     match read {
         Err(Stop) => each.unreadable(log),
-        Ok((header, records, content)) => {
-            let content = Padded::new(content);
-            each.within(content.buffer(), |each| {
-                in_place_of(log, records.at(), |log| {
-                    read_records(&header, Cursor::within(content.buffer(), content.range()), log, each)
-                })
+        Ok((header, records, mut content)) => {
+            let len = content.len();
+            // The kernels read further than the records.
+            content.resize(len + SLACK, 0);
+            each.within(&content, |each| {
+                in_place_of(log, records.at(), |log| read_records(&header, Cursor::within(&content, 0..len), log, each))
             })
         }
     }

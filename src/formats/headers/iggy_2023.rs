@@ -67,7 +67,6 @@ impl HeadersFormat for Iggy2023 {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let key = text_of_key(header);
             out.extend_from_slice(&(key.len() as u32).to_le_bytes());
