@@ -98,9 +98,7 @@ impl Limits {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || {
-            format!("{} declared, over", counted(count, "header"))
-        }))
+        Err(too_many(log, at, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
     }
 
     /// Rejects the header with this index where the number of headers is not announced.

@@ -1,6 +1,5 @@
 //! [`Messages`] turns batches into one row per message: its fields, its headers and some of them as typed columns.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
@@ -92,36 +91,27 @@ impl Operation for Messages {
         let fields = self.fields::<B>()?;
         let (_, places) = self.places::<B>()?;
         let batches = binary_column::<B::Message>(input.column)?;
-        let mut each = Rows::<'_, '_, B> {
-            operation: self,
-            rows: Vec::new(),
-            both: Some(BothSinks::new(self)),
-            pending: Pending::default(),
-            errors: ErrorColumn::default(),
-            row: 0,
-            max_offset: input.max_offset,
-            full: false,
-            failed: None,
-            batch: PhantomData,
-        };
+        let done = Done { max_offset: input.max_offset, ..Done::default() };
+        let both = Some(BothSinks::new(self));
+        let mut each = Rows::<'_, '_, B> { operation: self, done, both, pending: Pending::default() };
         let mut until = input.column.len();
         let mut whole = 0;
         for row in input.from..input.column.len() {
-            each.row = input.rows_before + row;
+            each.done.row = input.rows_before + row;
             if let Some(batch) = batches.cursor(row) {
                 each.batch(batch);
             }
-            if let Some(error) = each.failed.take() {
-                return Err(error.located(Direction::Decode, B::NAME, Some(each.row)));
+            if let Some(error) = each.done.failed.take() {
+                return Err(error.located(Direction::Decode, B::NAME, Some(each.done.row)));
             }
-            if each.full {
+            if each.done.full {
                 if row == input.from {
-                    return Err(too_large(Direction::Decode, B::NAME, each.row));
+                    return Err(too_large(Direction::Decode, B::NAME, each.done.row));
                 }
                 until = row;
                 break;
             }
-            whole = each.rows.len();
+            whole = each.done.rows.len();
         }
         let mut columns = each.finish(&places, self.on_error);
         // Messages of a batch that did not fit completely come with the next chunk.
@@ -147,16 +137,22 @@ struct Pending<'a> {
 /// was compressed.
 struct Rows<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
-    rows: Vec<i64>,
+    done: Done,
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
     pending: Pending<'a>,
+}
+
+/// The rows so far, and why there are no more.
+#[derive(Default)]
+struct Done {
+    rows: Vec<i64>,
     errors: ErrorColumn,
+    /// The current row of the input.
     row: usize,
     max_offset: usize,
     full: bool,
     failed: Option<ErrorDetail>,
-    batch: PhantomData<B>,
 }
 
 impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
@@ -179,13 +175,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn has_ended(&self) -> bool {
-        self.full || self.failed.is_some()
+        self.done.full || self.done.failed.is_some()
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
     fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result {
         if self.operation.on_error == OnError::Raise {
-            self.failed = errors.into_iter().next();
+            self.done.failed = errors.into_iter().next();
             return Err(Stop);
         }
         self.both().begin_row();
@@ -196,9 +192,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn end_row(&mut self, errors: &[ErrorDetail]) {
         if self.operation.on_error == OnError::Column {
-            self.errors.push(errors);
+            self.done.errors.push(errors);
         }
-        self.rows.push(self.row as i64);
+        self.done.rows.push(self.done.row as i64);
     }
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
@@ -233,7 +229,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     #[inline(never)]
     fn flush(&mut self) -> Result {
         let mut pending = std::mem::take(&mut self.pending);
-        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.max_offset);
+        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
         let count = self.both().list.field_count();
         let mut next = 0;
         while next < all && !self.has_ended() {
@@ -244,9 +240,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
                 options.limits.headers,
                 max_offset,
             );
-            self.rows.extend(std::iter::repeat_n(self.row as i64, done));
+            self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
             if self.operation.on_error == OnError::Column {
-                self.errors.push_whole(done);
+                self.done.errors.push_whole(done);
             }
             next += done;
             if next < all {
@@ -288,7 +284,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             errors = std::mem::take(&mut exact.errors);
             match on_error {
                 OnError::Raise => {
-                    self.failed = errors.into_iter().next();
+                    self.done.failed = errors.into_iter().next();
                     return Err(Stop);
                 }
                 OnError::Null if broken => {
@@ -303,9 +299,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             }
         }
         let reached = both.list.max_offset().max(both.select.max_offset());
-        if reached > self.max_offset || self.errors.would_pass(&errors, self.max_offset) {
+        if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
             self.both().abort_row();
-            self.full = true;
+            self.done.full = true;
             return Err(Stop);
         }
         self.end_row(&errors);
@@ -314,12 +310,12 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
         let both = self.both.unwrap_or_else(|| BothSinks::new(self.operation));
-        let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
+        let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
         made.extend(both.list.finish().0);
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
         columns.extend(both.select.finish());
         if on_error == OnError::Column {
-            columns.push(self.errors.finish());
+            columns.push(self.done.errors.finish());
         }
         columns
     }
@@ -456,25 +452,11 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
-        let mut inner = Rows {
-            operation: self.operation,
-            rows: std::mem::take(&mut self.rows),
-            both: self.both.take().map(BothSinks::rebind),
-            pending: Pending::default(),
-            errors: std::mem::take(&mut self.errors),
-            row: self.row,
-            max_offset: self.max_offset,
-            full: self.full,
-            failed: self.failed.take(),
-            batch: PhantomData,
-        };
+        let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
+        let mut inner = Rows { operation: self.operation, done, both, pending: Pending::default() };
         let handed = read(&mut inner);
         let _ = inner.flush();
-        self.rows = inner.rows;
-        self.both = inner.both.map(BothSinks::rebind);
-        self.errors = inner.errors;
-        self.full = inner.full;
-        self.failed = inner.failed;
+        (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
         handed
     }
 }

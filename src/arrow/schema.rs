@@ -23,16 +23,11 @@ pub fn list_of(of: DataType) -> DataType {
 
 /// The fields of one header; `text_keys`: typed keys as text.
 pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
-    let mut fields = Vec::new();
-    match B::KEYS {
-        KeyForm::Typed if text_keys => fields.push(nullable("key", DataType::Utf8)),
-        KeyForm::Text => fields.push(nullable("key", DataType::Utf8)),
-        KeyForm::Int => fields.push(nullable("key", DataType::Int32)),
-        KeyForm::Typed => {
-            fields.push(nullable("key_type", DataType::Utf8));
-            fields.push(nullable("key", DataType::Binary));
-        }
-    }
+    let mut fields = match B::KEYS {
+        KeyForm::Int => vec![nullable("key", DataType::Int32)],
+        KeyForm::Typed if !text_keys => vec![nullable("key_type", DataType::Utf8), nullable("key", DataType::Binary)],
+        KeyForm::Text | KeyForm::Typed => vec![nullable("key", DataType::Utf8)],
+    };
     if B::TYPES.is_typed() {
         fields.push(nullable("type", DataType::Utf8));
     }

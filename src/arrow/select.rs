@@ -12,7 +12,7 @@ use super::schema;
 use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
-use crate::error::{Code, Error, ErrorDetail, unknown_name};
+use crate::error::{Code, ErrorDetail};
 use crate::header::{Header, WantedKey};
 use crate::kernel::buffer::{Seen, Validity, extend_ends};
 use crate::kernel::frame::{Frame, TEXT};
@@ -36,16 +36,6 @@ pub enum Repeat {
     First,
     All,
     Error,
-}
-
-impl Repeat {
-    const ALL: [(&'static str, Repeat); 4] =
-        [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
-
-    pub fn named(name: &str) -> Result<Repeat, Error> {
-        let found = Repeat::ALL.iter().find(|(known, _)| *known == name).map(|(_, repeat)| *repeat);
-        found.ok_or_else(|| unknown_name("repeat", name, Repeat::ALL.iter().map(|(known, _)| *known)))
-    }
 }
 
 /// One output column and the header it is made of.

@@ -30,9 +30,10 @@ const ERROR_COLUMN: &str = "error";
 pub type Spec = (String, KeyArgument, String, String, bool);
 
 pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
+    let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
     let want = |(output, key, of, repeat, required): Spec| {
         let key = key.wanted()?;
-        Ok(Want { output, key, of: Type::parse(&of)?, repeat: Repeat::named(&repeat)?, required })
+        Ok(Want { output, key, of: Type::parse(&of)?, repeat: named("repeat", &repeat, &repeats)?, required })
     };
     columns.into_iter().map(want).collect()
 }
