@@ -126,10 +126,10 @@ fn is_ascii(bytes: &[u8]) -> bool {
     match bytes.last_chunk::<8>() {
         Some(last) => {
             let (words, _) = bytes.as_chunks::<8>();
-            let seen = words.iter().fold(u64::from_ne_bytes(*last), |seen, word| seen | u64::from_ne_bytes(*word));
-            seen & HIGH_BITS == 0
+            let bits = words.iter().fold(u64::from_ne_bytes(*last), |bits, word| bits | u64::from_ne_bytes(*word));
+            bits & HIGH_BITS == 0
         }
-        None => bytes.iter().fold(0, |seen, byte| seen | byte) < 0x80,
+        None => bytes.iter().fold(0, |bits, byte| bits | byte) < 0x80,
     }
 }
 

@@ -318,7 +318,7 @@ pub trait BatchFormat {
         data: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result;
 }
 
@@ -369,16 +369,16 @@ pub fn parse_batch<'a, B: BatchFormat, R: Collect, V: Messages<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
         // Errors of the data belong to its first message.
         log.begin_message();
     }
     options.limits.check_message_bytes(data.remaining(), log)?;
-    let parsed = B::messages(data, options, log, each);
+    let parsed = B::messages(data, options, log, receiver);
     if parsed.is_err() && !log.collected().over_limit {
-        // A broken frame ends the parse without a call of `each`, and is a row like the messages before it.
+        // A broken frame ends the parse without a call of `receiver`, and is a row like the messages before it.
         options.limits.check_message(0, log.collected())?;
     }
     parsed

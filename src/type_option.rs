@@ -81,9 +81,9 @@ impl TypeOption {
     }
 
     /// The type for the next header with a key; the key as read and as written are both compared.
-    pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<EncodedType> {
+    pub fn of(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(entries) = self else { return None };
-        seen.resize(entries.len(), 0);
+        occurrences.resize(entries.len(), 0);
         let is = |wanted: &WantedKey| match wanted {
             // The reports of losses contain keys as text, which can be passed back.
             WantedKey::Text(text) => keys.iter().any(|key| match key {
@@ -93,8 +93,8 @@ impl TypeOption {
             other => keys.iter().any(|key| other.is(key)),
         };
         let place = entries.iter().position(|(wanted, _)| is(wanted))?;
-        let time = seen[place];
-        seen[place] += 1;
+        let time = occurrences[place];
+        occurrences[place] += 1;
         match &entries[place].1 {
             Occurrences::All(encoded) => Some(*encoded),
             Occurrences::InOrder(each) => each.get(time).copied(),

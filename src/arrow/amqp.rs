@@ -15,7 +15,7 @@ use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Progress, Runs, Validity};
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
@@ -134,8 +134,8 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
-        self.column.extend(&other.column, seen);
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.column.extend(&other.column, progress);
     }
 
     fn append_from(&mut self, row: usize) -> usize {

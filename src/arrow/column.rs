@@ -12,7 +12,7 @@ use simdutf8::basic::from_utf8;
 
 use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
 use crate::kernel::scan::{self, Value as Found};
 use crate::kernel::views::Views;
 use crate::traits::FieldValue;
@@ -164,7 +164,7 @@ impl Column {
 
     /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns how
     /// many. Nulls, and values that were not found, are null.
-    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, seen: Seen) -> usize {
+    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, progress: Progress) -> usize {
         assert!(found.len() <= ROWS);
         let mut valid = 0u64;
         let mut done = 0;
@@ -194,12 +194,12 @@ impl Column {
             Data::Float64(numbers) => numbers!(numbers, f64),
             Data::Text(runs) => {
                 let before = runs.count();
-                valid = scan::append(found, seen, runs);
+                valid = scan::append(found, progress, runs);
                 done = runs.first_not_text(before).map_or(found.len(), |run| run - before);
                 runs.truncate(before + done);
             }
             Data::Bytes(runs) => {
-                valid = scan::append(found, seen, runs);
+                valid = scan::append(found, progress, runs);
                 done = found.len();
             }
             Data::TextViews(views) => (valid, done) = push_views(found, views, |bytes| from_utf8(bytes).is_ok()),
@@ -242,20 +242,20 @@ impl Column {
     }
 
     /// Appends the values of another column of the same type.
-    pub fn extend(&mut self, other: &Column, seen: Seen) {
+    pub fn extend(&mut self, other: &Column, progress: Progress) {
         macro_rules! same_type {
             ($($of:ident)*) => {
                 match (&mut self.data, &other.data) {
                     $((Data::$of(numbers), Data::$of(others)) => {
-                        seen.reserve(numbers, others.len());
+                        progress.reserve(numbers, others.len());
                         numbers.extend_from_slice(others);
                     })*
                     (Data::Bool(bits), Data::Bool(others)) => bits.append_packed_range(0..others.len(), others.as_slice()),
                     (Data::Text(runs), Data::Text(others)) | (Data::Bytes(runs), Data::Bytes(others)) => {
-                        runs.extend(others, seen);
+                        runs.extend(others, progress);
                     }
                     (Data::TextViews(views), Data::TextViews(others))
-                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, seen),
+                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
                     _ => unreachable!("columns of one output have one type"),
                 }
             };

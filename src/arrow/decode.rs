@@ -14,7 +14,7 @@ use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
@@ -53,14 +53,14 @@ impl Keys {
         }
     }
 
-    fn extend(&mut self, other: &Keys, seen: Seen) {
+    fn extend(&mut self, other: &Keys, progress: Progress) {
         match (self, other) {
             (Keys::Bytes(types, runs), Keys::Bytes(other_types, others)) => {
-                types.iter_mut().zip(other_types).for_each(|(types, others)| types.extend(others, seen));
-                runs.extend(others, seen);
+                types.iter_mut().zip(other_types).for_each(|(types, others)| types.extend(others, progress));
+                runs.extend(others, progress);
             }
             (Keys::Int(numbers), Keys::Int(others)) => {
-                seen.reserve(numbers, others.len());
+                progress.reserve(numbers, others.len());
                 numbers.extend_from_slice(others);
             }
             _ => unreachable!("keys of one output have one form"),
@@ -93,10 +93,10 @@ macro_rules! match_values {
 }
 
 impl ValueColumn {
-    fn extend(&mut self, other: &ValueColumn, seen: Seen) {
+    fn extend(&mut self, other: &ValueColumn, progress: Progress) {
         match (self, other) {
-            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, seen),
-            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, seen),
+            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, progress),
+            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, progress),
             _ => unreachable!("values of one output have one form"),
         }
     }
@@ -201,12 +201,12 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
-    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, seen: Seen) -> usize {
+    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, progress: Progress) -> usize {
         let Keys::Bytes(key_types, keys) = &mut self.keys else { return 0 };
         let (key_types, types, has_value, ends) =
             (key_types.as_mut(), self.types.as_mut(), &mut self.has_value, &mut self.lists);
         let done = match_values!(&mut self.values, values => {
-            decode::<F, _>(block, limit, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+            decode::<F, _>(block, limit, progress, &mut Lists { key_types, keys, types, values, has_value, ends })
         });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
@@ -336,18 +336,18 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 }
 
 impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
-        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, seen);
-        self.keys.extend(&other.keys, seen);
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
+        self.keys.extend(&other.keys, progress);
         if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
-            types.extend(others, seen);
+            types.extend(others, progress);
         }
-        self.values.extend(&other.values, seen);
+        self.values.extend(&other.values, progress);
         self.has_value.extend(&other.has_value);
         self.has_list.extend(&other.has_list);
         self.has_message.extend(&other.has_message);
         let fields = self.fields.iter_mut().zip(&other.fields);
-        fields.for_each(|((_, column), (_, other))| column.extend(other, seen));
+        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
     }
 
     #[inline]
@@ -370,9 +370,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.has_list.count();
-        let done = self.decode::<F>(block, limit, seen);
+        let done = self.decode::<F>(block, limit, progress);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done

@@ -17,13 +17,13 @@ use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, unknown_name};
 use crate::header::Header;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, ROWS, RowBlock};
 use crate::log::{Either, Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
+    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence,
     ReadOptions, Sink, message_len, parse_batch,
 };
 
@@ -50,25 +50,25 @@ impl Messages {
     fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
-        let made = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
-        let made: Vec<_> = made.map(Arc::clone).collect();
+        let produced = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
+        let produced: Vec<_> = produced.map(Arc::clone).collect();
         let places = match &self.columns {
-            None => (0..made.len()).collect(),
+            None => (0..produced.len()).collect(),
             Some(names) => {
                 let place = |name: &String| {
-                    let found = made.iter().position(|field| field.name() == name);
+                    let found = produced.iter().position(|field| field.name() == name);
                     found.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
                 };
                 names.iter().map(place).collect::<Result<Vec<_>, _>>()?
             }
         };
-        Ok((made, places))
+        Ok((produced, places))
     }
 
     fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
         check_keys(&self.wants, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
-        let (made, places) = self.places::<B>()?;
-        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&made[place])).collect();
+        let (produced, places) = self.places::<B>()?;
+        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
         fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
         Ok(schema::with_errors(fields, self.on_error))
     }
@@ -93,27 +93,27 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
         let both = Some(BothSinks::new(self));
-        let mut each = Rows::<'_, '_, B> { operation: self, done, both, pending: Pending::default() };
+        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: Pending::default() };
         let mut until = input.column.len();
         let mut whole = 0;
         for row in input.from..input.column.len() {
-            each.done.row = input.rows_before + row;
+            receiver.done.row = input.rows_before + row;
             if let Some(batch) = batches.cursor(row) {
-                each.batch(batch);
+                receiver.batch(batch);
             }
-            if let Some(error) = each.done.failed.take() {
-                return Err(error.located(Direction::Decode, B::NAME, Some(each.done.row)));
+            if let Some(error) = receiver.done.failed.take() {
+                return Err(error.located(Direction::Decode, B::NAME, Some(receiver.done.row)));
             }
-            if each.done.full {
+            if receiver.done.full {
                 if row == input.from {
-                    return Err(too_large(Direction::Decode, B::NAME, each.done.row));
+                    return Err(too_large(Direction::Decode, B::NAME, receiver.done.row));
                 }
                 until = row;
                 break;
             }
-            whole = each.done.rows.len();
+            whole = receiver.done.rows.len();
         }
-        let mut columns = each.finish(&places, self.on_error);
+        let mut columns = receiver.finish(&places, self.on_error);
         // Messages of a batch that did not fit completely come with the next chunk.
         columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
         Ok(Output { column: struct_of(fields, columns, None, whole), until })
@@ -310,9 +310,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
         let both = self.both.unwrap_or_else(|| BothSinks::new(self.operation));
-        let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
-        made.extend(both.list.finish().0);
-        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
+        let mut produced: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
+        produced.extend(both.list.finish().0);
+        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
         columns.extend(both.select.finish());
         if on_error == OnError::Column {
             columns.push(self.done.errors.finish());
@@ -366,17 +366,17 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
             return 0;
         }
         // Nothing is known of what is still to come.
-        let seen = Seen { bytes: 1, all: 1 };
+        let progress = Progress { bytes: 1, all: 1 };
         let before = self.select.row_count();
         let all = rows.rows().len();
         let mut done = match self.select.is_empty() {
-            false => self.select.append::<F>(rows, limit, seen),
+            false => self.select.append::<F>(rows, limit, progress),
             true if keeps_headers => all,
-            true => self.nothing.append::<F>(rows, limit, seen),
+            true => self.nothing.append::<F>(rows, limit, progress),
         };
         if keeps_headers {
             rows.truncate(done);
-            let decoded = self.list.decode::<F>(rows, limit, seen);
+            let decoded = self.list.decode::<F>(rows, limit, progress);
             if decoded < done {
                 self.select.truncate(before + decoded);
                 done = decoded;
@@ -422,7 +422,7 @@ impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
     }
 }
 
-impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
+impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
     // Inlined where the fields are created, so that their variants are known at compile time.

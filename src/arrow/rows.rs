@@ -20,7 +20,7 @@ use crate::format::Visitor as _;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
@@ -64,7 +64,7 @@ pub struct Next {
     pub rows: Range<usize>,
     /// The largest offset that an output column may have.
     pub max_offset: usize,
-    pub seen: Seen,
+    pub progress: Progress,
 }
 
 pub type Parsed = Result<Presence>;
@@ -120,7 +120,7 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         }
         match block.rows().len() {
             0 => (0, 0),
-            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.seen)),
+            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.progress)),
         }
     }
 
@@ -178,12 +178,12 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
         &self,
         block: &kernel::RowBlock<'a>,
         room: usize,
-        seen: Seen,
+        progress: Progress,
         sink: &mut S,
     ) -> (usize, usize) {
         match block.rows().len() {
             offered @ 1.. if max_converted::<L, F>(block) <= room => {
-                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
+                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, progress))
             }
             _ => (0, 0),
         }
@@ -215,12 +215,12 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             block.push(Some(span), len);
         }
         match self.source.layout {
-            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, next.seen, sink),
+            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, next.progress, sink),
             Some(of) if of == TypeId::of::<Typed<Iggy>>() => {
-                self.convert::<Typed<Iggy>, S>(block, room, next.seen, sink)
+                self.convert::<Typed<Iggy>, S>(block, room, next.progress, sink)
             }
             Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
-                self.convert::<Typed<Iggy2023>, S>(block, room, next.seen, sink)
+                self.convert::<Typed<Iggy2023>, S>(block, room, next.progress, sink)
             }
             _ => (0, 0),
         }
@@ -408,7 +408,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         let Some(lists) = block else { return (0, 0) };
         let Some(room) = sink.room::<F>(next.max_offset) else { return (0, 0) };
         match self.lists.fill(next.rows, lists) {
-            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, next.seen)),
+            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, next.progress)),
             _ => (0, 0),
         }
     }

@@ -11,7 +11,7 @@ use super::sink::RowSink;
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::log::{Exact, Fast, Log, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
@@ -100,10 +100,10 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     }
 
     /// How much of the range is processed, in bytes or rows.
-    fn seen(&self) -> Seen {
+    fn progress(&self) -> Progress {
         let before = |row| self.bytes.map_or(row, |bytes| bytes.before(row));
         let start = before(self.range.start);
-        Seen { bytes: before(self.ran.until) - start, all: before(self.range.end) - start }
+        Progress { bytes: before(self.ran.until) - start, all: before(self.range.end) - start }
     }
 
     /// Whether no output passes its limit when a part is appended.
@@ -114,8 +114,8 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
 
     /// Appends what was made of the next rows.
     fn extend(&mut self, part: RunResult<S>) {
-        let seen = self.seen();
-        self.ran.sink.extend(&part.sink, seen);
+        let progress = self.progress();
+        self.ran.sink.extend(&part.sink, progress);
         self.ran.findings.extend(part.findings);
         self.ran.until = part.until;
     }
@@ -125,7 +125,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
         let plan = self.plan;
         while self.ran.until < end {
             let rows = self.ran.until..end.min(self.ran.until + self.step);
-            let next = Next { rows, max_offset: plan.max_offset, seen: self.seen() };
+            let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
             let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
             self.ran.findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
             self.ran.until += taken;

@@ -14,7 +14,7 @@ use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
 use crate::header::{Header, WantedKey};
-use crate::kernel::buffer::{Seen, Validity, extend_ends};
+use crate::kernel::buffer::{Progress, Validity, extend_ends};
 use crate::kernel::frame::{Frame, TEXT};
 use crate::kernel::keys::{Keep, Keys, Wanted};
 use crate::kernel::lists::{self, Lists};
@@ -160,12 +160,12 @@ impl<'a> SelectSink<'a> {
 
     /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types; returns how
     /// many rows were appended.
-    fn append_hits(&mut self, rows: usize, seen: Seen, is_null: impl Fn(usize) -> bool) -> usize {
+    fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {
         self.rows = self.row_count();
         let mut done = rows;
         for (place, slot) in self.slots.iter_mut().enumerate() {
             if let Some(order) = slot.plain {
-                done = slot.column.push_found(&self.hits.lane(place)[..done], order, seen);
+                done = slot.column.push_found(&self.hits.lane(place)[..done], order, progress);
             }
         }
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
@@ -215,13 +215,13 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
+    fn extend(&mut self, other: &Self, progress: Progress) {
         for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
             if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
-                extend_ends(ends, other_ends, slot.column.count() as i32, seen);
+                extend_ends(ends, other_ends, slot.column.count() as i32, progress);
                 valid.extend(other_valid);
             }
-            slot.column.extend(&other.column, seen);
+            slot.column.extend(&other.column, progress);
         }
     }
 
@@ -230,21 +230,21 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear(self.slots.len());
         let rows = scan::select::<F>(block, limit, &mut self.scratch, keys, &mut self.hits);
-        self.append_hits(rows, seen, |row| block.rows()[row].is_none())
+        self.append_hits(rows, progress, |row| block.rows()[row].is_none())
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         if F::TYPED != lists.has_types() {
             return 0;
         }
         self.hits.clear(self.slots.len());
         let rows = lists::select::<F>(lists, keys, &mut self.hits);
-        self.append_hits(rows, seen, |_| false)
+        self.append_hits(rows, progress, |_| false)
     }
 
     #[inline]

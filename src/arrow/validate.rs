@@ -2,7 +2,7 @@
 
 use super::sink::RowSink;
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
@@ -16,7 +16,7 @@ pub struct Nothing(Scratch);
 impl Sink<'_> for Nothing {}
 
 impl<'a> RowSink<'a> for Nothing {
-    fn extend(&mut self, _other: &Self, _seen: Seen) {}
+    fn extend(&mut self, _other: &Self, _seen: Progress) {}
 
     fn begin_row(&mut self) {}
 
@@ -32,11 +32,11 @@ impl<'a> RowSink<'a> for Nothing {
         Some(usize::MAX)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Progress) -> usize {
         scan::validate::<F>(block, limit, &mut self.0)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Progress) -> usize {
         lists::validate::<F>(lists)
     }
 

@@ -29,7 +29,7 @@ pub trait Values {
     fn truncate(&mut self, count: usize);
 
     /// A writer that appends at most `count` values of at most `bytes` bytes together.
-    fn writer(&mut self, count: usize, bytes: usize, seen: Seen) -> Self::Writer<'_>;
+    fn writer(&mut self, count: usize, bytes: usize, progress: Progress) -> Self::Writer<'_>;
 }
 
 /// The end of a growing column of values.
@@ -67,19 +67,19 @@ pub trait ValueWriter {
 
 /// How much of the input was processed, to estimate the memory for the rest.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct Progress {
     /// Input bytes that the output so far was made from.
     pub bytes: usize,
     /// Input bytes in all.
     pub all: usize,
 }
 
-impl Seen {
+impl Progress {
     /// The estimated final length of an output with this length now: its share of the input, and a sixteenth more.
     fn estimate(self, len: usize) -> usize {
         match self.bytes {
             0 => len,
-            seen => (len as u128 * self.all.max(seen) as u128 * 17 / 16 / seen as u128) as usize,
+            progress => (len as u128 * self.all.max(progress) as u128 * 17 / 16 / progress as u128) as usize,
         }
     }
 
@@ -145,11 +145,11 @@ impl Runs {
     }
 
     /// Appends the runs of another column.
-    pub fn extend(&mut self, other: &Runs, seen: Seen) {
+    pub fn extend(&mut self, other: &Runs, progress: Progress) {
         let base = self.bytes.len() as i32;
-        seen.reserve(&mut self.bytes, other.bytes.len() + COPY);
+        progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
         extend_past_caches(&mut self.bytes, &other.bytes);
-        extend_ends(&mut self.offsets, &other.offsets, base, seen);
+        extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
     /// The first run from `from` on that is not UTF-8, given that those before it are.
@@ -198,9 +198,9 @@ impl Values for Runs {
     }
 
     #[inline(always)]
-    fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
-        seen.reserve(&mut self.offsets, runs);
-        seen.reserve(&mut self.bytes, bytes + COPY);
+    fn writer(&mut self, runs: usize, bytes: usize, progress: Progress) -> Writer<'_> {
+        progress.reserve(&mut self.offsets, runs);
+        progress.reserve(&mut self.bytes, bytes + COPY);
         let (count, len) = (self.offsets.len(), self.bytes.len());
         Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
     }
@@ -236,8 +236,8 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Appends the ends of other runs, all but the first, after `base` bytes or elements.
-pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
-    seen.reserve(ends, others.len());
+pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Progress) {
+    progress.reserve(ends, others.len());
     // An end that wraps is rolled back, as in `Runs::end_run`.
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }

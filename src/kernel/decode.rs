@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Validity, ValueWriter, Values, Writer};
+use super::buffer::{Progress, Runs, Validity, ValueWriter, Values, Writer};
 use super::frame::{Frame, HeaderVisitor, Parts};
 use super::{RowBlock, Span, copy, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
@@ -27,30 +27,35 @@ pub fn max_bytes<F: Frame>(input: usize) -> usize {
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
-        decode_block::<F, V>(block, limit, seen, out)
+    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut Lists<'_, V>) -> usize {
+        decode_block::<F, V>(block, limit, progress, out)
     }
 }
 
 #[inline(always)]
-fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
+fn decode_block<F: Frame, V: Values>(
+    block: &RowBlock<'_>,
+    limit: usize,
+    progress: Progress,
+    out: &mut Lists<'_, V>,
+) -> usize {
     let (first_key, first_row) = (out.keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
     let names = headers * MAX_NAME_LEN;
     out.has_value.reserve(headers);
-    seen.reserve(out.ends, block.rows().len());
+    progress.reserve(out.ends, block.rows().len());
     let mut done = block.rows().len();
     {
         let mut to = Output {
             key_types: if F::TYPED_KEYS {
-                out.key_types.as_mut().map(|runs| runs.writer(headers, names, seen))
+                out.key_types.as_mut().map(|runs| runs.writer(headers, names, progress))
             } else {
                 None
             },
-            keys: out.keys.writer(headers, bytes, seen),
-            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
-            values: out.values.writer(headers, bytes, seen),
+            keys: out.keys.writer(headers, bytes, progress),
+            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, progress)) } else { None },
+            values: out.values.writer(headers, bytes, progress),
             has_value: out.has_value,
             frame: PhantomData::<F>,
         };

@@ -182,7 +182,7 @@ impl<'a> Lists<'a> {
     /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
     /// that `visit` rejects. `F` specifies whether keys and values may have types.
     #[inline(always)]
-    pub(super) fn each<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
+    pub(super) fn for_each_row<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
         for place in 0..self.len {
@@ -253,11 +253,11 @@ pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
     match lists.columns {
         // Nothing can be wrong with these but their offsets, which the caller's library has checked.
         Columns { key_types: None, types: None, .. } => lists.len,
-        _ => lists.each::<F, _>(&mut Nothing),
+        _ => lists.for_each_row::<F, _>(&mut Nothing),
     }
 }
 
 /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
 pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-    lists.each::<F, _>(&mut Select::<F>::new(keys, hits))
+    lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits))
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Tail, Values as _};
+use super::buffer::{Progress, Runs, Tail, Values as _};
 use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
 use super::keys::{Keep, Keys, Wanted};
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
@@ -69,9 +69,9 @@ impl<'a> Value<'a> {
 
 /// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value, which
 /// are 64 at most.
-pub fn append(values: &[Value<'_>], seen: Seen, out: &mut Runs) -> u64 {
+pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
     let bytes = values.iter().map(|value| value.len()).sum();
-    let mut writer = out.writer(values.len(), bytes, seen);
+    let mut writer = out.writer(values.len(), bytes, progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
         let mut len = 0;

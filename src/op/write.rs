@@ -55,7 +55,7 @@ pub struct Writer<'a, E> {
     /// Memory for the headers with such values. It holds none between two messages.
     scratch: Vec<Header<'static>>,
     /// How often each key of the type option occurred so far.
-    seen: Vec<usize>,
+    occurrences: Vec<usize>,
     /// For a report: the type options that restore the types of the written values.
     pub type_hints: Vec<TypeHint>,
     fields: Vec<FieldValue<'a>>,
@@ -84,7 +84,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             encoded: Vec::new(),
             places: Vec::new(),
             scratch: Vec::new(),
-            seen: Vec::new(),
+            occurrences: Vec::new(),
             type_hints: Vec::new(),
             fields: Vec::new(),
             format: PhantomData,
@@ -99,7 +99,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         self.headers.clear();
         self.encoded.clear();
         self.places.clear();
-        self.seen.clear();
+        self.occurrences.clear();
         self.type_hints.clear();
         self.fields.clear();
     }
@@ -173,13 +173,13 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             }
             return Ok(Some(written));
         }
-        let requested = self.options.types.of([source, &header.key], &mut self.seen);
+        let requested = self.options.types.of([source, &header.key], &mut self.occurrences);
         let (value_type, bits) = match (requested, header.value_type) {
             (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String)))
                 if header.value_type != Some(requested.value_type) =>
             {
                 match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
-                    Ok(made) => (requested.value_type, made),
+                    Ok(bits) => (requested.value_type, bits),
                     Err(invalid) => return log.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
                 }
             }
@@ -404,14 +404,14 @@ impl crate::format::Visitor for EncodeMessage<'_> {
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         // Nearly every message can be written. What is wrong with one that cannot is looked for in a second go.
-        if let Ok(made) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
-            return Ok(made);
+        if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
+            return Ok(written);
         }
         let mut log = Exact::new(self.options.on_loss);
-        let made = self.write::<E, _>(&mut log)?;
-        let made = log.ended(made, Direction::Encode, E::NAME)?;
+        let written = self.write::<E, _>(&mut log)?;
+        let written = log.ended(written, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;
-        Ok(made)
+        Ok(written)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {

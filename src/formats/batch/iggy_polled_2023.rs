@@ -44,13 +44,13 @@ impl BatchFormat for IggyPolled2023 {
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
             log.begin_message();
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
-            each.message(&opened.fields, opened.headers, log)?;
+            receiver.message(&opened.fields, opened.headers, log)?;
             if !whole {
                 // Where the next message begins is not known.
                 return Err(Stop);

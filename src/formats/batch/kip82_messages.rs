@@ -38,8 +38,10 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
-        read_frames(cursor, options.lenient, log, |frame, log| read_framed::<L, R, V>(frame, options.limits, log, each))
+        read_frames(cursor, options.lenient, log, |frame, log| {
+            read_framed::<L, R, V>(frame, options.limits, log, receiver)
+        })
     }
 }

@@ -77,19 +77,19 @@ impl BatchFormat for RecordBatch {
     const NAME: &'static str = "record-batch";
     const SOURCE: &'static str = "Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2";
     const LAYOUT: &'static str =
-        "61-byte batch headers, each with its records, compressed together; older message sets";
+        "61-byte batch headers, receiver with its records, compressed together; older message sets";
     type Message = Record;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
         read_frames(cursor, options.lenient, log, |frame, log| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => return read_framed::<Old, R, V>(frame, options.limits, log, each),
-                Some(MAGIC) => return read_batch(frame, options.limits, log, each),
+                Some(0 | 1) => return read_framed::<Old, R, V>(frame, options.limits, log, receiver),
+                Some(MAGIC) => return read_batch(frame, options.limits, log, receiver),
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
                     log.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
@@ -100,7 +100,7 @@ impl BatchFormat for RecordBatch {
                     log.error(Code::WrongSize, Some(at), message)?;
                 }
             }
-            each.unreadable(log)
+            receiver.unreadable(log)
         })
     }
 }
@@ -119,22 +119,29 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, R: Collect, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, log: &mut R, each: &mut V) -> Result {
+fn read_batch<'a, R: Collect, V: Messages<'a>>(
+    frame: Framed<'a>,
+    limits: Limits,
+    log: &mut R,
+    receiver: &mut V,
+) -> Result {
     let read = match open_batch(frame, log) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
-            0 => return read_records(&header, records, log, each),
+            0 => return read_records(&header, records, log, receiver),
             codec => decompressed(codec, records, limits, attributes_at, log).map(|content| (header, records, content)),
         },
     };
     match read {
-        Err(Stop) => each.unreadable(log),
+        Err(Stop) => receiver.unreadable(log),
         Ok((header, records, mut content)) => {
             let len = content.len();
             // The kernels read further than the records.
             content.resize(len + SLACK, 0);
-            each.within(&content, |each| {
-                in_place_of(log, records.at(), |log| read_records(&header, Cursor::within(&content, 0..len), log, each))
+            receiver.within(&content, |receiver| {
+                in_place_of(log, records.at(), |log| {
+                    read_records(&header, Cursor::within(&content, 0..len), log, receiver)
+                })
             })
         }
     }
@@ -192,7 +199,7 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     let mut found = 0;
     let mut next_message = |log: &mut R| {
@@ -206,13 +213,13 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
         if records.remaining() == 0 {
             let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
             log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
-            return each.unreadable(log);
+            return receiver.unreadable(log);
         }
         let framed = records.length("record length", false, log).and_then(|len| records.split(len, "record", log));
-        let Ok(record) = framed else { return each.unreadable(log) };
+        let Ok(record) = framed else { return receiver.unreadable(log) };
         match open_record(batch, record, log) {
-            Ok(opened) => each.message(&opened.fields, opened.headers, log)?,
-            Err(Stop) => each.unreadable(log)?,
+            Ok(opened) => receiver.message(&opened.fields, opened.headers, log)?,
+            Err(Stop) => receiver.unreadable(log)?,
         }
     }
     match records.remaining() {
@@ -222,7 +229,7 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
             next_message(log);
             let message = || format!("{} left after the last record", counted(left, "byte"));
             log.error(Code::TrailingBytes, Some(records.at()), message)?;
-            each.unreadable(log)?;
+            receiver.unreadable(log)?;
         }
     }
     Ok(())
