@@ -9,7 +9,7 @@ use super::decode::ListSink;
 use super::errors::ErrorColumn;
 use super::run::{OnError, too_large};
 use super::schema;
-use super::select::{SelectSink, Want};
+use super::select::{SelectSink, Selection};
 use super::sink::RowSink;
 use super::validate::Nothing;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
@@ -35,7 +35,7 @@ const ROW: &str = "row";
 pub struct Messages {
     /// Fields of the result, `row` among them; `None` for all.
     pub columns: Option<Vec<String>>,
-    pub wants: Vec<Want>,
+    pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
@@ -66,10 +66,12 @@ impl Messages {
     }
 
     fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
-        check_keys(&self.wants, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
+        check_keys(&self.selections, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
         let (produced, places) = self.places::<B>()?;
         let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
-        fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
+        fields.extend(
+            self.selections.iter().map(|selection| schema::nullable(&selection.output, selection.arrow(self.dialect))),
+        );
         Ok(schema::with_errors(fields, self.on_error))
     }
 }
@@ -334,7 +336,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         BothSinks {
             list: list.keep(|field| operation.requests(field.name)),
             select: SelectSink::new(
-                &operation.wants,
+                &operation.selections,
                 operation.dialect,
                 E::Headers::ORDER,
                 E::Headers::TYPES.is_typed(),

@@ -13,10 +13,10 @@ use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
-use crate::header::{Header, WantedKey};
+use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Progress, Validity, extend_ends};
 use crate::kernel::frame::{Frame, TEXT};
-use crate::kernel::keys::{Keep, Keys, Wanted};
+use crate::kernel::keys::{Keep, Keys, Requested};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{RowBlock, recycled};
@@ -40,15 +40,15 @@ pub enum Repeat {
 
 /// One output column and the header it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct Selection {
     pub output: String,
-    pub key: WantedKey,
+    pub key: RequestedKey,
     pub of: Type,
     pub repeat: Repeat,
     pub required: bool,
 }
 
-impl Want {
+impl Selection {
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
         let of = self.of.scalar.arrow(dialect);
@@ -67,7 +67,7 @@ struct Found<'a> {
 
 /// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
-    want: Want,
+    selection: Selection,
     found: Vec<Found<'a>>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
@@ -92,42 +92,48 @@ pub struct SelectSink<'a> {
 
 impl<'a> SelectSink<'a> {
     /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
-    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool, views: Option<&ViewInput>) -> Self {
-        let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
+    pub fn new(
+        selections: &[Selection],
+        dialect: Dialect,
+        order: ByteOrder,
+        has_types: bool,
+        views: Option<&ViewInput>,
+    ) -> Self {
+        let plain = |selection: &Selection, column: &Column| match (selection.of.coding, selection.repeat) {
             (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First) => {
-                let is_plain = column.takes_bytes_of(want.of.scalar) && !want.required;
+                let is_plain = column.takes_bytes_of(selection.of.scalar) && !selection.required;
                 is_plain.then_some(if has_types { order } else { order_without_type })
             }
             _ => None,
         };
-        let slot = |want: &Want| {
-            let of = want.of.scalar.arrow(dialect);
+        let slot = |selection: &Selection| {
+            let of = selection.of.scalar.arrow(dialect);
             let column = match views {
                 Some(input) => Column::new(schema::with_views(&of), input),
                 None => Column::new(of, &ViewInput::default()),
             };
             Slot {
-                want: want.clone(),
+                selection: selection.clone(),
                 found: Vec::new(),
-                plain: plain(want, &column),
+                plain: plain(selection, &column),
                 column,
-                lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
+                lists: (selection.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             }
         };
-        let slots: Vec<_> = wants.iter().map(slot).collect();
+        let slots: Vec<_> = selections.iter().map(slot).collect();
         let wanted = |(place, slot): (usize, &Slot<'_>)| {
-            let (key_type, key) = match &slot.want.key {
-                WantedKey::Text(text) => (TEXT, text.clone().into_bytes()),
-                WantedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
-                WantedKey::Int(_) => return None,
+            let (key_type, key) = match &slot.selection.key {
+                RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
+                RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
+                RequestedKey::Int(_) => return None,
             };
-            let keep = match (slot.plain, slot.want.repeat) {
+            let keep = match (slot.plain, slot.selection.repeat) {
                 (Some(_), Repeat::First) => Keep::First,
                 (Some(_), _) => Keep::Last,
                 (None, _) => Keep::All,
             };
-            let value_type = has_types.then_some(ValueType::Named(slot.want.of.scalar));
-            Some(Wanted { key, key_type: Some(key_type), keep, value_type, place })
+            let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
+            Some(Requested { key, key_type: Some(key_type), keep, value_type, place })
         };
         let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
         let (hits, scratch) = (Hits::default(), Scratch::default());
@@ -207,7 +213,7 @@ impl<'a> SelectSink<'a> {
 
 impl<'a> Sink<'a> for SelectSink<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.selection.key.is(&header.key)) {
             slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
         }
         Ok(())
@@ -289,13 +295,13 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
 impl<'a> Slot<'a> {
     fn rebind<'b>(self) -> Slot<'b> {
-        let Slot { want, found, plain, column, lists } = self;
-        Slot { want, found: recycled(found), plain, column, lists }
+        let Slot { selection, found, plain, column, lists } = self;
+        Slot { selection, found: recycled(found), plain, column, lists }
     }
 
     #[inline]
     fn take(&mut self, found: Found<'a>) {
-        match self.want.repeat {
+        match self.selection.repeat {
             Repeat::First if !self.found.is_empty() => return,
             // The second one is kept for its position; those after it add nothing.
             Repeat::Error if self.found.len() > 1 => return,
@@ -306,14 +312,14 @@ impl<'a> Slot<'a> {
     }
 
     fn end_row<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
-        let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
+        let second = if self.selection.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }
-        if self.want.required && self.found.is_empty() && headers != Presence::Broken {
+        if self.selection.required && self.found.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
@@ -361,11 +367,11 @@ impl<'a> Slot<'a> {
     ) -> Result<Option<Option<Value<'a>>>, Stop> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
         let of = match found.value_type {
-            None => self.want.of,
-            Some(value_type) if self.want.of.accepts(value_type) => self.want.of.under(value_type, order),
+            None => self.selection.of,
+            Some(value_type) if self.selection.of.accepts(value_type) => self.selection.of.under(value_type, order),
             Some(value_type) => {
                 let message =
-                    format!("the value is {} and {} was requested", value_type.name(), self.want.of.scalar.name());
+                    format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
                 log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }
@@ -382,7 +388,7 @@ impl<'a> Slot<'a> {
 
     #[cold]
     fn error(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> ErrorDetail {
-        let (key, column) = (Some(self.want.key.to_string()), Some(self.want.output.clone()));
+        let (key, column) = (Some(self.selection.key.to_string()), Some(self.selection.output.clone()));
         ErrorDetail { code, message, byte, header, key, column }
     }
 

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::buffer::{Progress, Runs, Tail, Values as _};
 use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
-use super::keys::{Keep, Keys, Wanted};
+use super::keys::{Keep, Keys, Requested};
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
@@ -184,7 +184,13 @@ impl<'a, F: Frame> RowVisitor<'a> for Select<'_, '_, 'a, F> {
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    fn take<F: Frame>(&mut self, row: usize, wanted: &Wanted, value: Value<'a>, value_type: Option<ValueType>) -> bool {
+    fn take<F: Frame>(
+        &mut self,
+        row: usize,
+        wanted: &Requested,
+        value: Value<'a>,
+        value_type: Option<ValueType>,
+    ) -> bool {
         if wanted.keep == Keep::All {
             self.every.push(Hit { row, place: wanted.place, value, value_type });
             return true;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
-use crate::header::{Header, Key, KeyForm, Text, WantedKey};
+use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycled;
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
@@ -36,7 +36,7 @@ impl Origin {
 /// The type option that restores the type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeHint {
-    pub key: WantedKey,
+    pub key: RequestedKey,
     /// The value of the option.
     pub value_type: String,
     pub lost: bool,

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
 use crate::format::{Format, Info};
-use crate::header::{Header, Key, TypedKey, WantedKey};
+use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
 use crate::traits::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
@@ -39,11 +39,11 @@ impl KeyArgument {
         })
     }
 
-    pub fn wanted(self) -> Result<WantedKey, Error> {
+    pub fn wanted(self) -> Result<RequestedKey, Error> {
         Ok(match self {
-            KeyArgument::Text(text) => WantedKey::Text(text.to_string()),
-            KeyArgument::Int(number) => WantedKey::Int(number),
-            KeyArgument::Typed(value_type, bits) => WantedKey::Typed(type_named(&value_type)?, bits.to_vec()),
+            KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
+            KeyArgument::Int(number) => RequestedKey::Int(number),
+            KeyArgument::Typed(value_type, bits) => RequestedKey::Typed(type_named(&value_type)?, bits.to_vec()),
         })
     }
 }

@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::arguments::{MessageArgument, TextHeaders, TypesArgument, argument, read_options, write_options};
-use super::columns::{Spec, wants};
+use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
-use super::objects::{fields_dict, headers_object, headers_of, wanted_object};
+use super::objects::{fields_dict, headers_object, headers_of, requested_object};
 use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
@@ -143,7 +143,7 @@ pub fn convert<'py>(
     let read = read_options(py, lenient, strict_types, limits)?;
     let result = without_gil(py, || convert_message(data, format, target, read, write))?;
     let losses = result.losses.into_iter().map(loss_tuple).collect();
-    let back = |back: TypeHint| Ok((wanted_object(py, &back.key)?, back.value_type, back.lost));
+    let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
     let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
     Ok((result.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
 }
@@ -166,9 +166,9 @@ pub fn select<'py>(
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let wants = wants(columns)?;
+    let selections = selections(columns)?;
     let options = read_options(py, lenient, strict_types, limits)?;
-    let operation = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
+    let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
     // Before the message is copied.
     options.limits.check_size(data.len(), format.info().name)?;
     let data = BinaryArray::from_vec(vec![data]);

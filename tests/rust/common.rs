@@ -1,4 +1,4 @@
-//! Messages in memory of their own, and the verbs on one cell of a format that is known by its place in the table.
+//! Messages in memory of their own, and the operations on one value of a format that is known by its place in the table.
 #![allow(dead_code)] // Every test takes what it needs.
 
 use letterhead::error::{Error, ErrorDetail};
@@ -154,9 +154,9 @@ pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
     format.info().fields.iter().filter(|field| field.of != FieldType::Headers)
 }
 
-/// Every message of a cell, or the first fault. A cell that is not a batch has one message.
-pub fn read(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
-    match format.visit(Read(cell, options)) {
+/// Every message of a value, or the first fault. A value that is not a batch has one message.
+pub fn read(format: Format, serialized: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
+    match format.visit(Read(serialized, options)) {
         Ok(messages) => Ok(messages),
         Err(Error::Headers(_, located)) => {
             assert_eq!((located.format, located.row), (format.info().name, None));
@@ -200,17 +200,17 @@ fn taken(headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>], order: ByteO
     }
 }
 
-/// Everything that is wrong with a cell.
-pub fn errors(format: Format, cell: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
-    format.visit(Inspect { data: cell, options }).errors
+/// Everything that is wrong with a value.
+pub fn errors(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
+    format.visit(Inspect { data: serialized, options }).errors
 }
 
-/// The cell of a message; `None` where the format has none for it.
+/// The value of a message; `None` where the format has none for it.
 pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, ErrorDetail> {
     let headers = message.headers.as_deref().map(lend);
     let fields = message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.of)).collect();
     match format.visit(EncodeMessage { headers, fields, options }) {
-        Ok(cell) => Ok(cell),
+        Ok(serialized) => Ok(serialized),
         Err(Error::Headers(_, located)) => Err(located.error),
         Err(other) => panic!("{other}"),
     }

@@ -20,8 +20,8 @@ fn an_encoded_surrogate_is_one_replacement() {
         (b"\xe2\x82", "\u{fffd}"),
     ];
     for (bytes, text) in cases {
-        let cell = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
-        let read = ReadMessage { data: &cell, options, fresh: MessageSink::default };
+        let serialized = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
+        let read = ReadMessage { data: &serialized, options, fresh: MessageSink::default };
         let (message, _) = Format::Kafka.visit(read).unwrap();
         assert_eq!(message.headers[0].key.to_string(), text);
     }
@@ -38,8 +38,8 @@ fn integer_keys_are_sorted_by_their_bytes_on_the_wire() {
 #[test]
 fn values_are_described_without_control_characters() {
     for (value, text) in [(&b"acme"[..], "\"acme\""), (b"\x1b[2J", "4 bytes"), (&[0xff], "1 byte")] {
-        let cell = [&[2, 2, b'k', 2 * value.len() as u8], value].concat();
-        let found = Format::Kafka.visit(Inspect { data: &cell, options: ReadOptions::default() });
+        let serialized = [&[2, 2, b'k', 2 * value.len() as u8], value].concat();
+        let found = Format::Kafka.visit(Inspect { data: &serialized, options: ReadOptions::default() });
         assert_eq!(found.labels.last().unwrap().text, text);
     }
 }

@@ -7,7 +7,7 @@ use super::buffer::{Progress, Runs, Validity, Values as _};
 use super::decode::{self, decode};
 use super::encode::{convert, encode};
 use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
-use super::keys::{Keep, Keys, Wanted};
+use super::keys::{Keep, Keys, Requested};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{COPY, RowBlock, SLACK, Span};
@@ -202,8 +202,8 @@ fn without_slack_there_is_no_span() {
     assert!(Span::new(&buffer, usize::MAX, usize::MAX).is_none());
 }
 
-fn wanted(place: usize, key: &[u8], keep: Keep) -> Wanted {
-    Wanted { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, place }
+fn wanted(place: usize, key: &[u8], keep: Keep) -> Requested {
+    Requested { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, place }
 }
 
 #[test]
