@@ -72,6 +72,9 @@ struct Slot<'a> {
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
+    dialect: Dialect,
+    /// The byte order of values that carry a type.
+    order: ByteOrder,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
 }
@@ -85,9 +88,6 @@ pub struct SelectSink<'a> {
     scratch: Scratch,
     /// Rows before the current one.
     rows: usize,
-    dialect: Dialect,
-    /// The byte order of values that carry a type.
-    order: ByteOrder,
 }
 
 impl<'a> SelectSink<'a> {
@@ -117,6 +117,8 @@ impl<'a> SelectSink<'a> {
                 found: Vec::new(),
                 plain: plain(selection, &column),
                 column,
+                dialect,
+                order,
                 lists: (selection.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             }
         };
@@ -137,7 +139,7 @@ impl<'a> SelectSink<'a> {
         };
         let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
         let (hits, scratch) = (Hits::default(), Scratch::default());
-        SelectSink { slots, keys, hits, scratch, rows: 0, dialect, order }
+        SelectSink { slots, keys, hits, scratch, rows: 0 }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -146,9 +148,9 @@ impl<'a> SelectSink<'a> {
 
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
     pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, keys, hits, scratch, rows, dialect, order } = self;
+        let SelectSink { slots, keys, hits, scratch, rows } = self;
         let slots = slots.into_iter().map(Slot::rebind).collect();
-        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows, dialect, order }
+        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -185,7 +187,7 @@ impl<'a> SelectSink<'a> {
 
     /// The columns that are not plain.
     fn append_every(&mut self, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
-        let SelectSink { slots, hits, dialect, order, .. } = self;
+        let SelectSink { slots, hits, .. } = self;
         let mut fast = Fast::new(OnLoss::Raise);
         let mut hits = hits.every.iter().peekable();
         for row in 0..rows {
@@ -199,7 +201,7 @@ impl<'a> SelectSink<'a> {
             let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
             if is_null(row) {
                 slots.for_each(Slot::push_null);
-            } else if slots.any(|slot| slot.end_row(Presence::Whole, *dialect, *order, &mut fast).is_err()) {
+            } else if slots.any(|slot| slot.end_row(Presence::Whole, &mut fast).is_err()) {
                 self.slots
                     .iter_mut()
                     .filter(|slot| slot.plain.is_none())
@@ -261,22 +263,15 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        for slot in &mut self.slots {
-            slot.end_row(headers, self.dialect, self.order, log)?;
-        }
-        Ok(())
+        self.slots.iter_mut().try_for_each(|slot| slot.end_row(headers, log))
     }
 
     fn abort_row(&mut self) {
-        for slot in &mut self.slots {
-            slot.abort_row(self.rows);
-        }
+        self.slots.iter_mut().for_each(|slot| slot.abort_row(self.rows));
     }
 
     fn null_row(&mut self) {
-        for slot in &mut self.slots {
-            slot.push_null();
-        }
+        self.slots.iter_mut().for_each(Slot::push_null);
     }
 
     #[inline]
@@ -295,8 +290,8 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
 impl<'a> Slot<'a> {
     fn rebind<'b>(self) -> Slot<'b> {
-        let Slot { selection, found, plain, column, lists } = self;
-        Slot { selection, found: recycled(found), plain, column, lists }
+        let Slot { selection, found, plain, column, dialect, order, lists } = self;
+        Slot { selection, found: recycled(found), plain, column, dialect, order, lists }
     }
 
     #[inline]
@@ -311,7 +306,7 @@ impl<'a> Slot<'a> {
         self.found.push(found);
     }
 
-    fn end_row<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         let second = if self.selection.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
@@ -323,10 +318,10 @@ impl<'a> Slot<'a> {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
-            return self.end_list(headers, dialect, order, log);
+            return self.end_list(headers, log);
         }
         let value = match self.found.first() {
-            Some(found) => self.read(*found, dialect, order, log)?.flatten(),
+            Some(found) => self.read(*found, log)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -334,14 +329,14 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
+    fn end_list<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.push_null();
             return Ok(());
         }
         let mut whole = true;
         for place in 0..self.found.len() {
-            match self.read(self.found[place], dialect, order, log)? {
+            match self.read(self.found[place], log)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }
@@ -358,17 +353,13 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; `None` if it is invalid, which was reported.
     #[inline]
-    fn read<R: Log>(
-        &self,
-        found: Found<'a>,
-        dialect: Dialect,
-        order: ByteOrder,
-        log: &mut R,
-    ) -> Result<Option<Option<Value<'a>>>, Stop> {
+    fn read<R: Log>(&self, found: Found<'a>, log: &mut R) -> Result<Option<Option<Value<'a>>>, Stop> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
         let of = match found.value_type {
             None => self.selection.of,
-            Some(value_type) if self.selection.of.accepts(value_type) => self.selection.of.under(value_type, order),
+            Some(value_type) if self.selection.of.accepts(value_type) => {
+                self.selection.of.under(value_type, self.order)
+            }
             Some(value_type) => {
                 let message =
                     format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
@@ -376,7 +367,7 @@ impl<'a> Slot<'a> {
                 return Ok(None);
             }
         };
-        match of.read(bytes, dialect) {
+        match of.read(bytes, self.dialect) {
             Ok(value) => Ok(Some(value)),
             Err(invalid) => {
                 let byte = found.at.map(|at| at + invalid.within);
