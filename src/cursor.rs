@@ -109,8 +109,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in memory
-    /// for the whole parse.
+    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in
+    /// memory for the whole parse.
     #[cold]
     #[inline(never)]
     fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {

@@ -73,8 +73,8 @@ fn int_range(scalar: Scalar) -> (i128, i128) {
     }
 }
 
-/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, which is what `parse` reads beside words, `NaN`,
-/// `Infinity` or `-Infinity`.
+/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, which is what `parse` reads beside words,
+/// `NaN`, `Infinity` or `-Infinity`.
 fn float_text(text: &str) -> Option<&str> {
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = number.starts_with(|first: char| first.is_ascii_digit() || first == '.');

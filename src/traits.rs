@@ -250,7 +250,8 @@ pub trait MessageFormat: Sized + 'static {
     type Headers: HeadersFormat;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
-    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has none.
+    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has
+    /// none.
     fn open<'a, R: Log>(_: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
         Err(log.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }

@@ -162,8 +162,8 @@ impl Column {
         )
     }
 
-    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns how
-    /// many. Nulls, and values that were not found, are null.
+    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns
+    /// how many. Nulls, and values that were not found, are null.
     pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, progress: Progress) -> usize {
         assert!(found.len() <= ROWS);
         let mut valid = 0u64;

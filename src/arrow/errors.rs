@@ -1,5 +1,5 @@
-//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a row
-//! without either.
+//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a
+//! row without either.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -135,8 +135,8 @@ struct Pending<'a> {
     place: Option<usize>,
 }
 
-/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it that
-/// was compressed.
+/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it
+/// that was compressed.
 struct Rows<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
     done: Done,

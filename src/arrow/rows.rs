@@ -50,8 +50,8 @@ pub trait Rows<'a>: Sync {
         self.column().nulls()
     }
 
-    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the first row
-    /// that it did not append has to be parsed.
+    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the
+    /// first row that it did not append has to be parsed.
     fn append<S: RowSink<'a>>(&self, _block: &mut Self::Block, _next: Next, _sink: &mut S) -> (usize, usize) {
         (0, 0)
     }

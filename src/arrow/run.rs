@@ -159,7 +159,8 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
         Ok(true)
     }
 
-    /// Reads the next row. Returns what belongs into the columns of errors and losses, or the error that the policy raises.
+    /// Reads the next row. Returns what belongs into the columns of errors and losses, or the error that the policy
+    /// raises.
     #[inline]
     fn append_row(&mut self) -> Result<Found, Error> {
         let RunResult { sink, until: row, .. } = &mut self.ran;

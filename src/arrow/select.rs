@@ -166,8 +166,8 @@ impl<'a> SelectSink<'a> {
         self.slots.first().map_or(0, Slot::rows)
     }
 
-    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types; returns how
-    /// many rows were appended.
+    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types;
+    /// returns how many rows were appended.
     fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {
         self.rows = self.row_count();
         let mut done = rows;

@@ -45,7 +45,8 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
     Ok(output.content)
 }
 
-/// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time expect.
+/// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time
+/// expect.
 pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::Lz4 => lz4::compress(bytes).map(lz4::with_legacy_check),

@@ -54,7 +54,8 @@ pub trait ValueWriter {
     ///
     /// # Safety
     ///
-    /// The writer was made for this value; `len` bytes rounded up to `COPY`, and at least `COPY`, are readable at `from`.
+    /// The writer was made for this value; `len` bytes rounded up to `COPY`, and at least `COPY`, are readable at
+    /// `from`.
     unsafe fn push_long(&mut self, from: *const u8, len: usize);
 
     /// Appends a value of at most 16 bytes, the last first.

@@ -61,8 +61,8 @@ fn decode_block<F: Frame, V: Values>(
         };
         for (place, row) in block.rows().iter().enumerate() {
             if let Some(row) = row {
-                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the writers
-                // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
+                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the
+                // writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
                 if !unsafe { decode_row::<F, _>(*row, limit, &mut to) } {
                     done = place;
                     break;

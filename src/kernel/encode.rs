@@ -14,8 +14,8 @@ pub fn max_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
 }
 
 dispatch! {
-    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a list
-    /// are encoded as no headers.
+    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a
+    /// list are encoded as no headers.
     pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
         lists.for_each_row::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, progress), rules))
@@ -29,8 +29,8 @@ pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
 }
 
 dispatch! {
-    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row without a
-    /// message is. Returns how many were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row
+    /// without a message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
         block: &RowBlock<'_>,
         limit: usize,

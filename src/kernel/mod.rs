@@ -21,8 +21,8 @@
 //! Decoded values go to a growing column of bytes, or of views of the input ([`views`]): the same loop, two writers.
 //!
 //! A kernel is a function over `(rows, output)` that returns how many rows it appended. It never reports an error: it
-//! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2, and
-//! [`dispatch`] chooses at run time.
+//! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2,
+//! and [`dispatch`] chooses at run time.
 //!
 //! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
 //! copies have a fixed size and no length test; what is checked per block is not checked per header.
@@ -52,8 +52,8 @@ pub const BYTES: usize = 64 << 10;
 pub const COPY: usize = 64;
 
 /// Bytes that are readable after each row of a block: what a header that begins in the row can reach before its end is
-/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255 bytes
-/// and one copy from the start of its value.
+/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255
+/// bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
 /// The bytes of a row's headers inside a buffer that has `SLACK` more bytes after them.
@@ -178,7 +178,8 @@ unsafe fn copy(from: *const u8, to: *mut u8) {
 ///
 /// # Safety
 ///
-/// `len` rounded up to 64 bytes, and at least 64, are readable at `from` and writable at `to`, and the two do not overlap.
+/// `len` rounded up to 64 bytes, and at least 64, are readable at `from` and writable at `to`, and the two do not
+/// overlap.
 #[inline(always)]
 unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's contract; the loop ends with the copy that contains the last byte.

@@ -67,8 +67,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value, which
-/// are 64 at most.
+/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
+/// which are 64 at most.
 pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
     let bytes = values.iter().map(|value| value.len()).sum();
     let mut writer = out.writer(values.len(), bytes, progress);
@@ -138,8 +138,8 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a multiple of
-    /// `COPY`, and at least `COPY`.
+    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
+    /// multiple of `COPY`, and at least `COPY`.
     unsafe fn header(&mut self, row: usize, header: Header) -> bool;
 
     fn end(&mut self) -> bool {
@@ -211,7 +211,8 @@ impl<'a> Hits<'a> {
 pub struct Scratch(Vec<u8>);
 
 dispatch! {
-    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before it.
+    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before
+    /// it.
     pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
         scan_block::<F, _>(block, limit, scratch, &mut Nothing)
     }
@@ -230,8 +231,8 @@ dispatch! {
     }
 }
 
-/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how many
-/// rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
+/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how
+/// many rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
 #[inline(always)]
 pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
@@ -339,8 +340,8 @@ impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
 /// As for [`scan_row`]; `COPY` bytes are readable at the key.
 #[inline(always)]
 unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
-    // SAFETY: the caller's contract. A branch that is rarely wrong costs less than copying in any case: then the place of each
-    // copy would depend on the key before it.
+    // SAFETY: the caller's contract. A branch that is rarely wrong costs less than copying in any case: then the place
+    // of each copy would depend on the key before it.
     unsafe {
         if has_high_bit(key, len) {
             copy(key, odd_keys.place());

@@ -69,8 +69,8 @@ fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<V
     Ok(parsed)
 }
 
-/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such as
-/// `letterhead.Int32`. Nearly all headers are of this form.
+/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such
+/// as `letterhead.Int32`. Nearly all headers are of this form.
 pub struct TextHeaders<'py>(Vec<TextHeader<'py>>);
 
 struct TextHeader<'py> {

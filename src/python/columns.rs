@@ -181,8 +181,8 @@ fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
-/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages` with
-/// `fields` and `columns`, or `validate`.
+/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages`
+/// with `fields` and `columns`, or `validate`.
 #[pyfunction]
 #[pyo3(signature = (operation, column, format, **options))]
 pub fn apply<'py>(

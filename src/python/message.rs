@@ -49,8 +49,8 @@ pub fn decode<'py>(
     Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
 }
 
-/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False` the
-/// headers are their bytes, which are not validated.
+/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False`
+/// the headers are their bytes, which are not validated.
 #[pyfunction]
 #[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None, parse_headers=true))]
 pub fn messages<'py>(

@@ -123,7 +123,8 @@ impl Packed {
             Making::new(self.count, move |header| maker.header(header).map(Some))
         })?;
         let result = result.list(py)?.unbind();
-        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release the GIL.
+        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
+        // the GIL.
         let kept = self.list.set(py, result.clone_ref(py)).is_ok();
         let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
         Ok(list.bind(py).clone())

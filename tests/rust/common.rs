@@ -1,4 +1,5 @@
-//! Messages in memory of their own, and the operations on one value of a format that is known by its place in the table.
+//! Messages in memory of their own, and the operations on one value of a format that is known by its place in the
+//! table.
 #![allow(dead_code)] // Every test takes what it needs.
 
 use letterhead::error::{Error, ErrorDetail};

@@ -18,10 +18,10 @@
 //! ```
 //!
 //! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
-//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one, and
-//! the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A poll returns
-//! `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the first batch begins
-//! where a checksum holds, or at least a length and zeros are right.
+//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one,
+//! and the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A
+//! poll returns `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the
+//! first batch begins where a checksum holds, or at least a length and zeros are right.
 //!
 //! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the headers.
 

@@ -125,7 +125,8 @@ fn expand<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     })
 }
 
-/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed data.
+/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed
+/// data.
 pub fn in_place_of<R: Collect>(log: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let outer = log.collected();
     let mut inner = Exact::new(outer.on_loss);

@@ -20,9 +20,9 @@
 //! 6 a delete horizon in the place of the base timestamp. With log append time the largest timestamp is that of all.
 //! Message formats 0 and 1, in which older brokers kept messages, are read too.
 //!
-//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end is
-//! an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict as the
-//! headers, and a header count is never missing.
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end
+//! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
+//! as the headers, and a header count is never missing.
 
 use super::message_set::{SetLayout, bad_compression, in_place_of, read_framed, read_frames, unknown_codec};
 use crate::codec::{Codec, decompress};

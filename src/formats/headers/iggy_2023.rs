@@ -9,8 +9,9 @@
 //!
 //! Little-endian, repeated to the end of the headers.
 //!
-//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are kept
-//! and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type fails.
+//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are
+//! kept and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type
+//! fails.
 
 use crate::cursor::Cursor;
 use crate::error::Code;

@@ -1,5 +1,5 @@
-//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at most
-//! 255 bytes.
+//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at
+//! most 255 bytes.
 
 use crate::cursor::Cursor;
 use crate::error::bad_length;

@@ -104,8 +104,8 @@ impl Recipe {
         }
     }
 
-    /// A whole value that may stand after another one: what a poll puts before its batches stands there once, and a value
-    /// is in one era.
+    /// A whole value that may stand after another one: what a poll puts before its batches stands there once, and a
+    /// value is in one era.
     pub fn second_of_two(&self, format: Format, first: &Recipe) -> Vec<u8> {
         let frame = Frame { prefix: 0, with_state: first.frame.with_state, ..self.frame.clone() };
         Recipe { frame, ..self.clone() }.whole(format)

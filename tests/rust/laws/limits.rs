@@ -1,4 +1,5 @@
-//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a column.
+//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a
+//! column.
 
 use letterhead::arrow::Decode;
 use letterhead::arrow::messages::Messages as MessagesVerb;

@@ -1,5 +1,5 @@
-//! Kernels against naive loops, in buffers that end just behind what a kernel may read, so that Miri sees every byte too
-//! many.
+//! Kernels against naive loops, in buffers that end just behind what a kernel may read, so that Miri sees every byte
+//! too many.
 
 use proptest::prelude::*;
 
