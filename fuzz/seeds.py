@@ -40,9 +40,9 @@ PARTS = {
     "batches": [b"\x00", b"\x08", b"\x12", b"\x1a"],
     "stored": [b""],
     "log": [b"\x00", b"\x01"],
-    "twin": [b"\x00\x00", b"\x01\x03", b"\x0c\x05", b"\x34\x07"],
+    "reference": [b"\x00\x00", b"\x01\x03", b"\x0c\x05", b"\x34\x07"],
 }
-"""What stands before a cell in the input of a target: see the bits in `src/targets` and `twin.py`."""
+"""What precedes a serialized message in the input of a target: see the bits in `src/targets` and `reference.py`."""
 
 ONE = {"stored": ("streams", "streams-timestamped"), "log": ("record-batch",)}
 """Targets of a few formats."""
@@ -50,8 +50,8 @@ ONE = {"stored": ("streams", "streams-timestamped"), "log": ("record-batch",)}
 CONTENTS = [b"", b"a", b"letterhead " * 9, bytes(range(256)), bytes(300)]
 
 
-def cells() -> Iterator[tuple[str, bytes]]:
-    """Give every cell of the vectors with its format."""
+def serialized_messages() -> Iterator[tuple[str, bytes]]:
+    """Yield every serialized message of the vectors with its format."""
     for path in sorted(VECTORS.glob("*.jsonl")):
         for text in path.read_text(encoding="utf-8").splitlines():
             line = json.loads(text)
@@ -71,7 +71,7 @@ def _formats(name: str, line: dict[str, Any]) -> list[str]:
 
 def inputs() -> Iterator[tuple[str, str, bytes]]:
     """Give every seed with its target and format."""
-    for index, (format, cell) in enumerate(cells()):
+    for index, (format, serialized) in enumerate(serialized_messages()):
         batch = "messages" in format or format in ("record-batch", "iggy-batch", "iggy-polled-2023")
         for target, parts in PARTS.items():
             if format not in ONE.get(target, (format,)) or (batch and target in ("decode", "columns", "roundtrip")):
@@ -82,15 +82,15 @@ def inputs() -> Iterator[tuple[str, str, bytes]]:
                 continue
             # The fuzzer finds the other ways to ask by itself.
             for part in (parts[index % len(parts)], parts[(index + 1) % len(parts)]):
-                yield target, format, part + cell
-        if format == "record-batch" and cell[16:17] == b"\2" and not cell[22] & 7:
+                yield target, format, part + serialized
+        if format == "record-batch" and serialized[16:17] == b"\2" and not serialized[22] & 7:
             # Its records by themselves, for the fuzzer to put into every codec.
             for codec in range(5):
-                yield "batches", format, bytes([codec << 5 | 4, cell[60], 0, 0]) + cell[61:]
+                yield "batches", format, bytes([codec << 5 | 4, serialized[60], 0, 0]) + serialized[61:]
         if format.startswith("kip82-messages"):
             for codec in range(1, 4):
                 for magic in range(3):
-                    yield "batches", format, bytes([codec << 5 | 4, magic]) + cell
+                    yield "batches", format, bytes([codec << 5 | 4, magic]) + serialized
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
         for content in CONTENTS:
             for shape in (4, 6):

@@ -164,7 +164,7 @@ fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
     };
     if constructor.scalar.is_some_and(|found| found != scalar) {
         return invalid(Code::WrongType, || {
-            format!("the value is {} and {} was asked for", constructor.name, scalar.name())
+            format!("the value is {} and {} was requested", constructor.name, scalar.name())
         });
     }
     wrong_end(constructor, rest)

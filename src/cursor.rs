@@ -45,17 +45,12 @@ impl<'a> Cursor<'a> {
     /// A byte further on, which stays where it is.
     #[inline]
     pub fn peek(&self, ahead: usize) -> Option<u8> {
-        self.rest().get(ahead).copied()
+        self.peek_rest().get(ahead).copied()
     }
 
     /// All bytes that are left, which stay where they are.
     #[inline]
     pub fn peek_rest(&self) -> &'a [u8] {
-        self.rest()
-    }
-
-    #[inline]
-    fn rest(&self) -> &'a [u8] {
         // `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
         self.buffer.get(self.at..self.end).unwrap_or_default()
     }
@@ -73,7 +68,7 @@ impl<'a> Cursor<'a> {
             let (at, left) = (self.at(), self.remaining());
             return Err(log.fatal(Code::Truncated, Some(at), || too_short(field, len, left)));
         }
-        let bytes = &self.rest()[..len];
+        let bytes = &self.peek_rest()[..len];
         self.at += len;
         Ok(bytes)
     }
@@ -95,18 +90,11 @@ impl<'a> Cursor<'a> {
         Ok(Cursor { at, end: at + len, ..*self })
     }
 
-    /// All bytes that are left.
-    pub fn take_rest(&mut self) -> &'a [u8] {
-        let rest = self.rest();
-        self.at = self.end;
-        rest
-    }
-
     /// A zig-zag varint of 32 bits. `lenient` ignores bits of the fifth byte beyond them.
     #[inline(always)]
     pub fn varint<R: Log>(&mut self, field: &'static str, lenient: bool, log: &mut R) -> Result<i32> {
         let start = self.at();
-        match varint::read_short(self.rest()) {
+        match varint::read_short(self.peek_rest()) {
             Some((bits, len)) => {
                 self.at += len;
                 let value = varint::unzigzag(bits);
@@ -121,13 +109,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in memory
-    /// for the whole parse.
+    /// A varint of any length, and how many bytes it takes. The cursor is a copy: passing its address would keep it in
+    /// memory for the whole parse.
     #[cold]
     #[inline(never)]
     fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {
         let start = self.at();
-        match varint::read(self.rest()) {
+        match varint::read(self.peek_rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
                 let value = varint::unzigzag(bits);
                 log.label(start, start + len, field, || value.to_string());
@@ -141,9 +129,9 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn varlong<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<i64> {
         let start = self.at();
-        let read = match varint::read_short(self.rest()) {
+        let read = match varint::read_short(self.peek_rest()) {
             Some((bits, len)) => Varint::Read { bits: bits.into(), len, lost: false },
-            None => varint::read_64(self.rest()),
+            None => varint::read_64(self.peek_rest()),
         };
         match read {
             Varint::Read { bits, len, lost: false } => {

@@ -73,24 +73,12 @@ fn int_range(scalar: Scalar) -> (i128, i128) {
     }
 }
 
-/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, `NaN`, `Infinity` or `-Infinity`.
+/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, which is what `parse` reads beside words,
+/// `NaN`, `Infinity` or `-Infinity`.
 fn float_text(text: &str) -> Option<&str> {
-    if matches!(text, "NaN" | "Infinity" | "-Infinity") {
-        return Some(text);
-    }
     let number = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
-        None => (number, None),
-    };
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let has_digits = digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty());
-    let has_exponent = exponent.is_none_or(|exponent| {
-        let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        !number.is_empty() && digits(number)
-    });
-    (has_digits && has_exponent).then_some(text)
+    let is_number = number.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    (is_number || matches!(text, "NaN" | "Infinity" | "-Infinity")).then_some(text)
 }
 
 fn uuid_from_text(text: &str) -> Option<String> {
@@ -185,8 +173,8 @@ fn text_of_scalar(scalar: Scalar, bits: &[u8]) -> Result<String, Box<InvalidValu
         Value::Bool(flag) => flag.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Wide(number) => number.to_string(),
-        Value::Float32(number) => special_float(f64::from(number)).unwrap_or_else(|| number.to_string()),
-        Value::Float64(number) => special_float(number).unwrap_or_else(|| number.to_string()),
+        Value::Float32(number) => number.to_string().replace("inf", "Infinity"),
+        Value::Float64(number) => number.to_string().replace("inf", "Infinity"),
         Value::Text(text) => text.into_owned(),
         Value::Bytes(_) => unreachable!("binary has no text, and nobody asks for it"),
     })
@@ -202,14 +190,5 @@ pub fn is_other_nan(value_type: ValueType, bits: &[u8]) -> bool {
             bits.try_into().is_ok_and(|bits| f64::from_be_bytes(bits).is_nan() && bits != f64::NAN.to_be_bytes())
         }
         _ => false,
-    }
-}
-
-fn special_float(number: f64) -> Option<String> {
-    match number {
-        n if n.is_nan() => Some("NaN".into()),
-        f64::INFINITY => Some("Infinity".into()),
-        f64::NEG_INFINITY => Some("-Infinity".into()),
-        _ => None,
     }
 }

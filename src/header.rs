@@ -126,10 +126,10 @@ fn is_ascii(bytes: &[u8]) -> bool {
     match bytes.last_chunk::<8>() {
         Some(last) => {
             let (words, _) = bytes.as_chunks::<8>();
-            let seen = words.iter().fold(u64::from_ne_bytes(*last), |seen, word| seen | u64::from_ne_bytes(*word));
-            seen & HIGH_BITS == 0
+            let bits = words.iter().fold(u64::from_ne_bytes(*last), |bits, word| bits | u64::from_ne_bytes(*word));
+            bits & HIGH_BITS == 0
         }
-        None => bytes.iter().fold(0, |seen, byte| seen | byte) < 0x80,
+        None => bytes.iter().fold(0, |bits, byte| bits | byte) < 0x80,
     }
 }
 
@@ -152,7 +152,7 @@ impl KeyForm {
 
 /// A key that the user requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WantedKey {
+pub enum RequestedKey {
     /// Text, or a typed string.
     Text(String),
     Int(i32),
@@ -160,27 +160,27 @@ pub enum WantedKey {
     Typed(ValueType, Vec<u8>),
 }
 
-impl From<&Key<'_>> for WantedKey {
+impl From<&Key<'_>> for RequestedKey {
     fn from(key: &Key<'_>) -> Self {
         match key {
-            Key::Text(_) => WantedKey::Text(key.to_string()),
-            Key::Int(number) => WantedKey::Int(*number),
+            Key::Text(_) => RequestedKey::Text(key.to_string()),
+            Key::Int(number) => RequestedKey::Int(*number),
             Key::Typed(typed) => match typed.text() {
-                Some(text) => WantedKey::Text(text.to_string()),
-                None => WantedKey::Typed(typed.value_type, typed.bits().into_owned()),
+                Some(text) => RequestedKey::Text(text.to_string()),
+                None => RequestedKey::Typed(typed.value_type, typed.bits().into_owned()),
             },
         }
     }
 }
 
-impl WantedKey {
+impl RequestedKey {
     /// Whether a key is the requested one.
     #[inline]
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
-            (WantedKey::Text(wanted), key) => key.is_text(wanted.as_bytes()),
-            (WantedKey::Int(wanted), Key::Int(number)) => wanted == number,
-            (WantedKey::Typed(value_type, wanted), Key::Typed(typed)) => {
+            (RequestedKey::Text(wanted), key) => key.is_text(wanted.as_bytes()),
+            (RequestedKey::Int(wanted), Key::Int(number)) => wanted == number,
+            (RequestedKey::Typed(value_type, wanted), Key::Typed(typed)) => {
                 *value_type == typed.value_type && *wanted == *typed.bits()
             }
             _ => false,
@@ -190,9 +190,9 @@ impl WantedKey {
     /// Rejects a key that no header of a format could have.
     pub fn check(&self, format: &str, form: KeyForm) -> Result<(), Error> {
         let has = match (self, form) {
-            (WantedKey::Text(_), KeyForm::Text | KeyForm::Typed)
-            | (WantedKey::Int(_), KeyForm::Int)
-            | (WantedKey::Typed(..), KeyForm::Typed) => return Ok(()),
+            (RequestedKey::Text(_), KeyForm::Text | KeyForm::Typed)
+            | (RequestedKey::Int(_), KeyForm::Int)
+            | (RequestedKey::Typed(..), KeyForm::Typed) => return Ok(()),
             (_, KeyForm::Text) => "text keys",
             (_, KeyForm::Int) => "integer keys",
             (_, KeyForm::Typed) => "typed keys: give lh.Int32(3)",
@@ -201,12 +201,14 @@ impl WantedKey {
     }
 }
 
-impl fmt::Display for WantedKey {
+impl fmt::Display for RequestedKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WantedKey::Text(text) => out.write_str(text),
-            WantedKey::Int(number) => write!(out, "{number}"),
-            WantedKey::Typed(value_type, bits) => Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)).fmt(out),
+            RequestedKey::Text(text) => out.write_str(text),
+            RequestedKey::Int(number) => write!(out, "{number}"),
+            RequestedKey::Typed(value_type, bits) => {
+                Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)).fmt(out)
+            }
         }
     }
 }

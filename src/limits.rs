@@ -36,7 +36,8 @@ limits! {
     /// Bytes that the records of one batch, or one compressed set, may become.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value that holds many: a batch, or several batches one after another.
-    // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at once.
+    // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at
+    // once.
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
@@ -98,9 +99,7 @@ impl Limits {
         if count <= self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || {
-            format!("the block announces {}, over", counted(count, "header"))
-        }))
+        Err(too_many(log, at, HEADERS, self.headers, || format!("{} declared, over", counted(count, "header"))))
     }
 
     /// Rejects the header with this index where the number of headers is not announced.
@@ -109,7 +108,7 @@ impl Limits {
         if index < self.headers {
             return Ok(());
         }
-        Err(too_many(log, at, HEADERS, self.headers, || "the block has more headers than".into()))
+        Err(too_many(log, at, HEADERS, self.headers, || "more headers than".into()))
     }
 
     /// Rejects a message of a batch, of this many bytes, if the data has too many records, or they take too many bytes.

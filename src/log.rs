@@ -1,8 +1,8 @@
 //! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of three [`Log`]s.
 //!
-//! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by [`Exact`],
-//! which alone makes errors: their code, byte, header and key. A third, [`Labelled`], also names every byte. All three
-//! are monomorphised, so that the fast one does no work for the others.
+//! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
+//! [`Exact`], which alone makes errors: their code, byte, header and key. A third, [`Labelled`], also names every byte.
+//! All three are monomorphised, so that the fast one does no work for the others.
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
@@ -127,6 +127,11 @@ impl Exact {
             (None, Err(Stop)) => Err(no_reason(format)),
             (Some(error), _) => Err(error.located(direction, format, None)),
         }
+    }
+
+    /// Whether a header could not be read.
+    pub fn has_header_errors(&self) -> bool {
+        self.errors.iter().any(|error| error.header.is_some())
     }
 
     /// An error if something was lost and nothing may be.

@@ -43,7 +43,10 @@ pub struct WriteOptions {
 
 /// A receiver of the headers of a message.
 pub trait Sink<'a> {
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result;
+    #[inline]
+    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
+        Ok(())
+    }
 
     /// The other fields of the message, in the order of the format's table; called before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
@@ -52,12 +55,7 @@ pub trait Sink<'a> {
 /// Discards headers: for parses that only validate.
 pub struct Discard;
 
-impl<'a> Sink<'a> for Discard {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-}
+impl Sink<'_> for Discard {}
 
 /// The state of the headers at the end of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -252,7 +250,8 @@ pub trait MessageFormat: Sized + 'static {
     type Headers: HeadersFormat;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
-    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has none.
+    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has
+    /// none.
     fn open<'a, R: Log>(_: Cursor<'a>, _: ReadOptions, log: &mut R) -> Open<'a, Self> {
         Err(log.fatal(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
@@ -320,7 +319,7 @@ pub trait BatchFormat {
         data: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result;
 }
 
@@ -371,16 +370,16 @@ pub fn parse_batch<'a, B: BatchFormat, R: Collect, V: Messages<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
         // Errors of the data belong to its first message.
         log.begin_message();
     }
     options.limits.check_message_bytes(data.remaining(), log)?;
-    let parsed = B::messages(data, options, log, each);
+    let parsed = B::messages(data, options, log, receiver);
     if parsed.is_err() && !log.collected().over_limit {
-        // A broken frame ends the parse without a call of `each`, and is a row like the messages before it.
+        // A broken frame ends the parse without a call of `receiver`, and is a row like the messages before it.
         options.limits.check_message(0, log.collected())?;
     }
     parsed

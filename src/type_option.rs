@@ -2,7 +2,7 @@
 
 use crate::encoding::Encoding;
 use crate::error::{Error, unknown_name};
-use crate::header::{Key, WantedKey};
+use crate::header::{Key, RequestedKey};
 use crate::types::{Coding, Type};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
@@ -17,7 +17,7 @@ pub enum TypeOption {
     /// Values without a type become `binary`.
     Binary,
     /// The types of the values of these keys.
-    ByKey(Vec<(WantedKey, Occurrences)>),
+    ByKey(Vec<(RequestedKey, Occurrences)>),
 }
 
 /// The types of the values of one key.
@@ -81,20 +81,20 @@ impl TypeOption {
     }
 
     /// The type for the next header with a key; the key as read and as written are both compared.
-    pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<EncodedType> {
+    pub fn of(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(entries) = self else { return None };
-        seen.resize(entries.len(), 0);
-        let is = |wanted: &WantedKey| match wanted {
+        occurrences.resize(entries.len(), 0);
+        let is = |wanted: &RequestedKey| match wanted {
             // The reports of losses contain keys as text, which can be passed back.
-            WantedKey::Text(text) => keys.iter().any(|key| match key {
+            RequestedKey::Text(text) => keys.iter().any(|key| match key {
                 Key::Text(key) => key.as_bytes() == text.as_bytes(),
                 key => key.to_string() == *text,
             }),
             other => keys.iter().any(|key| other.is(key)),
         };
         let place = entries.iter().position(|(wanted, _)| is(wanted))?;
-        let time = seen[place];
-        seen[place] += 1;
+        let time = occurrences[place];
+        occurrences[place] += 1;
         match &entries[place].1 {
             Occurrences::All(encoded) => Some(*encoded),
             Occurrences::InOrder(each) => each.get(time).copied(),

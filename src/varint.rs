@@ -25,7 +25,8 @@ pub enum Varint<T> {
     TooLong,
 }
 
-/// Reads a varint of one or two bytes, as nearly all are, and returns its bits and how many bytes it has; `None` of any other.
+/// Reads a varint of one or two bytes, as nearly all are, and returns its bits and how many bytes it has; `None` of any
+/// other.
 #[inline(always)]
 pub fn read_short(bytes: &[u8]) -> Option<(u32, usize)> {
     match *bytes {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BinaryArray};
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Decode, Input, Operation, Select};
 use letterhead::format::Format;
 use letterhead::header;
@@ -18,7 +18,7 @@ pub const ROWS: usize = 16_000;
 
 /// A batch and what it holds.
 pub struct BatchFormat {
-    pub cells: ArrayRef,
+    pub serialized_rows: ArrayRef,
     pub headers: usize,
     pub amounts: i64,
 }
@@ -44,9 +44,9 @@ fn regular() -> BatchFormat {
         let message = EncodeMessage { headers: Some(headers.collect()), fields: vec![], options: Default::default() };
         Format::Kafka.visit(message).unwrap().unwrap()
     };
-    let cells: Vec<_> = (0..ROWS).map(row).collect();
-    let cells = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
-    BatchFormat { cells: Arc::new(cells), headers: ROWS * 5, amounts: (0..ROWS as i64).sum() }
+    let serialized_rows: Vec<_> = (0..ROWS).map(row).collect();
+    let serialized_rows = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());
+    BatchFormat { serialized_rows: Arc::new(serialized_rows), headers: ROWS * 5, amounts: (0..ROWS as i64).sum() }
 }
 
 fn vectors() -> BatchFormat {
@@ -57,11 +57,11 @@ fn vectors() -> BatchFormat {
     let unhex = |hex: &str| -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
     };
-    let cells: Vec<_> = digits.map(unhex).filter(|cell| cell.len() < 4096).collect();
-    let cells = BinaryArray::from_vec(cells.iter().cycle().take(ROWS).map(Vec::as_slice).collect());
-    let cells: ArrayRef = Arc::new(cells);
-    let headers = apply(&Decode::default(), &cells).as_list::<i32>().values().len();
-    BatchFormat { cells, headers, amounts: 0 }
+    let values: Vec<_> = digits.map(unhex).filter(|value| value.len() < 4096).collect();
+    let values = BinaryArray::from_vec(values.iter().cycle().take(ROWS).map(Vec::as_slice).collect());
+    let values: ArrayRef = Arc::new(values);
+    let headers = apply(&Decode::default(), &values).as_list::<i32>().values().len();
+    BatchFormat { serialized_rows: values, headers, amounts: 0 }
 }
 
 pub const BATCHES: [&str; 2] = ["regular", "vectors"];
@@ -70,20 +70,20 @@ pub fn batch(name: &str) -> BatchFormat {
     if name == "regular" { regular() } else { vectors() }
 }
 
-pub fn apply(verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
-    Format::Kafka.visit(Apply(verb, Input::new(column))).unwrap().column
+pub fn apply(operation: &impl Operation, column: &ArrayRef) -> ArrayRef {
+    Format::Kafka.visit(Apply(operation, Input::new(column))).unwrap().column
 }
 
 pub fn select_three() -> Select {
-    let want = |key: &str, of: &str| Want {
+    let selection = |key: &str, of: &str| Selection {
         output: key.into(),
-        key: header::WantedKey::Text(key.into()),
+        key: header::RequestedKey::Text(key.into()),
         of: Type::parse(of).unwrap(),
         repeat: Repeat::Last,
         required: false,
     };
     Select {
-        wants: vec![want("amount", "int64"), want("tenant", "string"), want("schema-id", "int32")],
+        selections: vec![selection("amount", "int64"), selection("tenant", "string"), selection("schema-id", "int32")],
         ..Default::default()
     }
 }

@@ -28,11 +28,11 @@ use arrow_array::{Array, ArrayRef, BinaryArray};
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::DataType;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
-use letterhead::header::{Header, WantedKey};
+use letterhead::header::{Header, RequestedKey};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
@@ -117,7 +117,7 @@ fn features() -> Vec<&'static str> {
 /// Header blocks, what to select from them, and what they hold.
 struct Corpus {
     name: &'static str,
-    cells: ArrayRef,
+    serialized_rows: ArrayRef,
     select: Select,
     holds: Value,
 }
@@ -128,19 +128,19 @@ impl Corpus {
         let number = |at: usize| i32::from_be_bytes(bytes[4 * at..][..4].try_into().unwrap()) as usize;
         let rows = number(0);
         let offsets = OffsetBuffer::from_lengths((1..=rows).map(number));
-        let cells = BinaryArray::new(offsets, Buffer::from_vec(bytes).slice(4 + 4 * rows), None);
-        let wants = known["select"].as_array().ok_or("corpora.json says which headers to select")?;
-        let want = |pair: &Value| Want {
+        let serialized_rows = BinaryArray::new(offsets, Buffer::from_vec(bytes).slice(4 + 4 * rows), None);
+        let selections = known["select"].as_array().ok_or("corpora.json says which headers to select")?;
+        let selection = |pair: &Value| Selection {
             output: pair[0].as_str().unwrap().into(),
-            key: WantedKey::Text(pair[0].as_str().unwrap().into()),
+            key: RequestedKey::Text(pair[0].as_str().unwrap().into()),
             of: Type::parse(pair[1].as_str().unwrap()).unwrap(),
             repeat: Repeat::Last,
             required: false,
         };
         Ok(Corpus {
             name,
-            cells: Arc::new(cells),
-            select: Select { wants: wants.iter().map(want).collect(), ..Default::default() },
+            serialized_rows: Arc::new(serialized_rows),
+            select: Select { selections: selections.iter().map(selection).collect(), ..Default::default() },
             holds: known["holds"][rows.to_string()].clone(),
         })
     }
@@ -185,18 +185,18 @@ fn count_and_sum(column: &ArrayRef) -> (usize, i64) {
     (column.len() - column.null_count(), sum)
 }
 
-fn apply(verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
-    apply_to(Format::Kafka, verb, column)
+fn apply(operation: &impl Operation, column: &ArrayRef) -> ArrayRef {
+    apply_to(Format::Kafka, operation, column)
 }
 
-fn apply_to(format: Format, verb: &impl Operation, column: &ArrayRef) -> ArrayRef {
-    let made = format.visit(Apply(verb, Input::new(column))).unwrap();
+fn apply_to(format: Format, operation: &impl Operation, column: &ArrayRef) -> ArrayRef {
+    let made = format.visit(Apply(operation, Input::new(column))).unwrap();
     assert_eq!(made.until, column.len());
     made.column
 }
 
-fn apply_all(verb: &impl Operation, batches: &[ArrayRef]) -> Vec<ArrayRef> {
-    batches.iter().map(|batch| apply(verb, batch)).collect()
+fn apply_all(operation: &impl Operation, batches: &[ArrayRef]) -> Vec<ArrayRef> {
+    batches.iter().map(|batch| apply(operation, batch)).collect()
 }
 
 fn convert(target: Format, types: TypeOption) -> Convert {
@@ -224,11 +224,11 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A verb, and what it made of the batches.
-    fn new(name: &'static str, verb: impl Operation + 'a, batches: &'a [ArrayRef], made: &[ArrayRef]) -> Self {
+    /// A operation, and what it made of the batches.
+    fn new(name: &'static str, operation: impl Operation + 'a, batches: &'a [ArrayRef], made: &[ArrayRef]) -> Self {
         let run = move || {
             for batch in batches {
-                black_box(apply(&verb, black_box(batch)));
+                black_box(apply(&operation, black_box(batch)));
             }
         };
         let batch = batches[0].len();
@@ -288,13 +288,13 @@ fn cut(column: &ArrayRef, rows: usize) -> Vec<ArrayRef> {
 }
 
 fn batches(corpus: &Corpus, rounds: usize) -> Vec<Value> {
-    let rows = corpus.cells.len();
+    let rows = corpus.serialized_rows.len();
     timed_in(corpus, BATCHES.into_iter().filter(|size| *size < rows).chain([rows]), rounds, |_| true)
 }
 
 fn java_batches(corpus: &Corpus, rounds: usize) -> Vec<Value> {
     // A small corpus is one batch.
-    let sizes = JAVA_BATCHES.map(|size| size.min(corpus.cells.len()));
+    let sizes = JAVA_BATCHES.map(|size| size.min(corpus.serialized_rows.len()));
     timed_in(corpus, sizes, rounds, |job| matches!(job, "decode" | "encode"))
 }
 
@@ -307,15 +307,16 @@ fn timed_in(
     let sets: Vec<_> = sizes
         .into_iter()
         .map(|size| {
-            let cells = cut(&corpus.cells, size);
-            let lists = apply_all(&Decode::default(), &cells);
-            (cells, lists)
+            let serialized_rows = cut(&corpus.serialized_rows, size);
+            let lists = apply_all(&Decode::default(), &serialized_rows);
+            (serialized_rows, lists)
         })
         .collect();
     // Smaller batches have more ends.
-    let most = sets.iter().map(|(cells, lists)| weight(cells) + weight(lists)).max();
+    let most = sets.iter().map(|(serialized_rows, lists)| weight(serialized_rows) + weight(lists)).max();
     let from = vec![1; most.unwrap_or_default() / 2];
-    let mut jobs: Vec<_> = sets.iter().flat_map(|(cells, lists)| jobs(corpus, cells, lists, &from)).collect();
+    let mut jobs: Vec<_> =
+        sets.iter().flat_map(|(serialized_rows, lists)| jobs(corpus, serialized_rows, lists, &from)).collect();
     jobs.retain(|job| wanted(job.name));
     for _ in 0..rounds {
         jobs.iter_mut().for_each(Job::time);
@@ -325,60 +326,61 @@ fn timed_in(
 
 /// All jobs on these batches. What they make is held to what the corpus holds; of the one size in which everything is
 /// measured, so is what there is no number for.
-fn jobs<'a>(corpus: &Corpus, cells: &'a [ArrayRef], lists: &'a [ArrayRef], from: &'a [u8]) -> Vec<Job<'a>> {
+fn jobs<'a>(corpus: &Corpus, serialized_rows: &'a [ArrayRef], lists: &'a [ArrayRef], from: &'a [u8]) -> Vec<Job<'a>> {
     let select = &corpus.select;
-    let selected = apply_all(select, cells);
+    let selected = apply_all(select, serialized_rows);
     corpus.check(lists, &selected);
-    let errors = apply_all(&Validate::default(), cells);
+    let errors = apply_all(&Validate::default(), serialized_rows);
     assert!(errors.iter().all(|errors| errors.null_count() == errors.len()), "corpus {}: validate", corpus.name);
     let mut jobs = vec![
-        Job::memcpy(cells, lists, from),
-        Job::new("decode", Decode::default(), cells, lists),
-        Job::new("encode", Encode::default(), lists, cells),
-        Job::new("select", select.clone(), cells, &selected),
+        Job::memcpy(serialized_rows, lists, from),
+        Job::new("decode", Decode::default(), serialized_rows, lists),
+        Job::new("encode", Encode::default(), lists, serialized_rows),
+        Job::new("select", select.clone(), serialized_rows, &selected),
         Job::new("select from lists", select.clone(), lists, &selected),
-        Job::new("validate", Validate::default(), cells, &errors),
+        Job::new("validate", Validate::default(), serialized_rows, &errors),
     ];
-    if cells[0].len() == BATCH.min(corpus.cells.len()) {
-        assert!(apply_all(&Encode::default(), lists) == cells, "corpus {}: encode", corpus.name);
+    if serialized_rows[0].len() == BATCH.min(corpus.serialized_rows.len()) {
+        assert!(apply_all(&Encode::default(), lists) == serialized_rows, "corpus {}: encode", corpus.name);
         assert!(apply_all(select, lists) == selected, "corpus {}: select from lists", corpus.name);
         let to_typed = convert(Format::Kip82Typed, TypeOption::Binary);
-        let typed = apply_all(&to_typed, cells);
+        let typed = apply_all(&to_typed, serialized_rows);
         let to_kafka = convert(Format::Kafka, TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big)));
         let back = typed.iter().map(|batch| apply_to(Format::Kip82Typed, &to_kafka, batch));
-        assert!(back.eq(cells.iter().cloned()), "corpus {}: convert and back", corpus.name);
-        jobs.push(Job::new("convert", to_typed, cells, &typed));
+        assert!(back.eq(serialized_rows.iter().cloned()), "corpus {}: convert and back", corpus.name);
+        jobs.push(Job::new("convert", to_typed, serialized_rows, &typed));
     }
     jobs
 }
 
 fn placed(mut row: Value, corpus: &Corpus, buffers: &str) -> Value {
     row["corpus"] = json!(corpus.name);
-    row["rows"] = json!(corpus.cells.len());
+    row["rows"] = json!(corpus.serialized_rows.len());
     row["buffers"] = json!(buffers);
     row
 }
 
 /// Outputs that are kept: nothing is freed in this process, so every page that is written to is a new one.
 fn fresh(corpus: &Corpus, rounds: usize) -> Vec<Value> {
-    let rows = corpus.cells.len();
+    let rows = corpus.serialized_rows.len();
     let mut found = Vec::new();
     let mut kept = Vec::new();
     for size in [rows, BATCH.min(rows)] {
-        let cells = cut(&corpus.cells, size);
+        let serialized_rows = cut(&corpus.serialized_rows, size);
         let mut taken = [("memcpy", Vec::new()), ("decode", Vec::new()), ("encode", Vec::new())];
         let mut traffic = (0, 0);
         for _ in 0..rounds {
             let [copies, decodes, encodes] = &mut taken;
-            let (lists, taken) = timed(|| apply_all(&Decode::default(), &cells));
+            let (lists, taken) = timed(|| apply_all(&Decode::default(), &serialized_rows));
             decodes.1.push(taken);
             let (written, taken) = timed(|| apply_all(&Encode::default(), &lists));
             encodes.1.push(taken);
-            assert!(written == cells, "corpus {}: encode", corpus.name);
-            traffic = (weight(&cells), weight(&lists));
+            assert!(written == serialized_rows, "corpus {}: encode", corpus.name);
+            traffic = (weight(&serialized_rows), weight(&lists));
             let from = vec![1u8; (traffic.0 + traffic.1) / 2];
-            let (copy, taken) =
-                timed(|| from.chunks(from.len().div_ceil(cells.len())).map(<[u8]>::to_vec).collect::<Vec<_>>());
+            let (copy, taken) = timed(|| {
+                from.chunks(from.len().div_ceil(serialized_rows.len())).map(<[u8]>::to_vec).collect::<Vec<_>>()
+            });
             copies.1.push(taken);
             kept.push((lists, written, from, copy));
         }
@@ -412,21 +414,22 @@ fn curves(corpus: &Corpus, rounds: usize, quick: bool) -> Vec<Value> {
     let least = |most: usize, few: usize| if quick { few } else { most };
     let mut found = Vec::new();
     for rows in ROWS.into_iter().filter(|rows| *rows <= least(usize::MAX, 4_000)) {
-        let batch = rows.min(BATCH).min(corpus.cells.len());
-        let mut cells = cut(&corpus.cells, batch);
-        cells.pop_if(|last| last.len() < batch);
+        let batch = rows.min(BATCH).min(corpus.serialized_rows.len());
+        let mut serialized_rows = cut(&corpus.serialized_rows, batch);
+        serialized_rows.pop_if(|last| last.len() < batch);
         // Few rows are timed in several places of the corpus, as a clock is too coarse for them. Many begin anew at its end.
         let count = rows.max(BATCH) / batch;
-        found.extend(curve("rows", rows, &cells, count, &corpus.select, rounds));
+        found.extend(curve("rows", rows, &serialized_rows, count, &corpus.select, rounds));
     }
     for headers in HEADERS.into_iter().filter(|headers| *headers <= least(usize::MAX, 100)) {
-        let cells = generated(least(GENERATED_HEADERS, 600) / headers, headers, 16);
-        found.extend(curve("headers", headers, &[cells], 1, &generated_select(), rounds));
+        let serialized_rows = generated(least(GENERATED_HEADERS, 600) / headers, headers, 16);
+        found.extend(curve("headers", headers, &[serialized_rows], 1, &generated_select(), rounds));
     }
     for bytes in VALUE_BYTES {
         let each = HEADERS_WITH_VALUES * (bytes + 16);
-        let cells = generated((least(GENERATED_BYTES, 0) / each).clamp(2, 20_000), HEADERS_WITH_VALUES, bytes);
-        found.extend(curve("value bytes", bytes, &[cells], 1, &generated_select(), rounds));
+        let serialized_rows =
+            generated((least(GENERATED_BYTES, 0) / each).clamp(2, 20_000), HEADERS_WITH_VALUES, bytes);
+        found.extend(curve("value bytes", bytes, &[serialized_rows], 1, &generated_select(), rounds));
     }
     found
 }
@@ -450,43 +453,50 @@ fn generated(rows: usize, headers: usize, value_bytes: usize) -> ArrayRef {
         };
         Format::Kafka.visit(message).unwrap().unwrap()
     };
-    let cells: Vec<_> = (0..rows).map(row).collect();
-    Arc::new(BinaryArray::from_iter_values(cells))
+    let serialized_rows: Vec<_> = (0..rows).map(row).collect();
+    Arc::new(BinaryArray::from_iter_values(serialized_rows))
 }
 
 fn generated_select() -> Select {
-    let want = |index: usize| Want {
+    let selection = |index: usize| Selection {
         output: index.to_string(),
-        key: WantedKey::Text(format!("header-{index:05}")),
+        key: RequestedKey::Text(format!("header-{index:05}")),
         of: Type::parse("binary").unwrap(),
         repeat: Repeat::Last,
         required: false,
     };
-    Select { wants: (0..3).map(want).collect(), ..Default::default() }
+    Select { selections: (0..3).map(selection).collect(), ..Default::default() }
 }
 
 /// One point of a curve: the first `count` of these batches, again from the first where there are fewer.
-fn curve(name: &str, at: usize, cells: &[ArrayRef], count: usize, select: &Select, rounds: usize) -> Vec<Value> {
-    let lists = apply_all(&Decode::default(), cells);
+fn curve(
+    name: &str,
+    at: usize,
+    serialized_rows: &[ArrayRef],
+    count: usize,
+    select: &Select,
+    rounds: usize,
+) -> Vec<Value> {
+    let lists = apply_all(&Decode::default(), serialized_rows);
     let written = apply_all(&Encode::default(), &lists);
-    assert!(written == cells, "{name} {at}: encode");
-    let selected = apply_all(select, cells);
+    assert!(written == serialized_rows, "{name} {at}: encode");
+    let selected = apply_all(select, serialized_rows);
     assert!(apply_all(select, &lists) == selected, "{name} {at}: select from lists");
-    let errors = apply_all(&Validate::default(), cells);
+    let errors = apply_all(&Validate::default(), serialized_rows);
     assert!(errors.iter().all(|errors| errors.null_count() == errors.len()), "{name} {at}: validate");
     let again = |arrays: &[ArrayRef]| arrays.iter().cycle().take(count).cloned().collect::<Vec<_>>();
-    let [cells, lists, selected, errors] = [cells, &lists, &selected, &errors].map(again);
+    let [serialized_rows, lists, selected, errors] = [serialized_rows, &lists, &selected, &errors].map(again);
     let mut jobs = [
-        Job::new("decode", Decode::default(), &cells, &lists),
-        Job::new("encode", Encode::default(), &lists, &cells),
-        Job::new("select", select.clone(), &cells, &selected),
-        Job::new("validate", Validate::default(), &cells, &errors),
+        Job::new("decode", Decode::default(), &serialized_rows, &lists),
+        Job::new("encode", Encode::default(), &lists, &serialized_rows),
+        Job::new("select", select.clone(), &serialized_rows, &selected),
+        Job::new("validate", Validate::default(), &serialized_rows, &errors),
     ];
     for _ in 0..rounds {
         jobs.iter_mut().for_each(Job::time);
     }
     let headers = lists.iter().map(|lists| held(lists)[0]).sum();
-    let rows: usize = cells.iter().map(|cells| cells.len()).sum();
+    let rows: usize = serialized_rows.iter().map(|serialized_rows| serialized_rows.len()).sum();
     let point = |job: &Job| {
         let mut row = job.row(headers);
         row["curve"] = json!(name);

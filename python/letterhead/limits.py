@@ -63,7 +63,7 @@ class Limits(_Fields):
     >>> lh.decode(bytes.fromhex("04026100026200"), "kafka", limits=lh.Limits(headers=1))
     Traceback (most recent call last):
         ...
-    letterhead.errors.DecodeError: kafka: the block announces 2 headers, over the limit of 1: raise headers in limits= or LETTERHEAD_MAX_HEADERS (byte 0)
+    letterhead.errors.DecodeError: kafka: 2 headers declared, over the limit of 1: raise headers in limits= or LETTERHEAD_MAX_HEADERS (byte 0)
     """
 
     __slots__ = ()

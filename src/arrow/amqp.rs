@@ -1,6 +1,5 @@
 //! [`ReadAmqp`] converts a column of AMQP primitives to a typed column.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -9,15 +8,14 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::column::{Column, Data};
 use super::input::Bytes;
-use super::rows::Rows;
+use super::rows::{Next, Parsed, Rows};
 use super::run::{OnError, Plan, RunResult, run};
 use super::sink::RowSink;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
-use crate::header::Header;
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Progress, Runs, Validity};
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
@@ -44,8 +42,7 @@ impl ReadAmqp {
     }
 
     fn fields(&self) -> Vec<FieldRef> {
-        let values = schema::nullable("value", self.of.scalar.arrow(self.dialect));
-        vec![values, schema::nullable("error", schema::errors_type())]
+        schema::with_errors(vec![schema::nullable("value", self.of.scalar.arrow(self.dialect))], self.on_error)
     }
 
     pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -57,7 +54,7 @@ impl ReadAmqp {
         })?;
         // The sink continues to the last row by itself.
         let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
-        let rows = primitives.row_count() - input.from;
+        let rows = column.len() - input.from;
         // Payloads are shorter than primitives; a UUID becomes longer text.
         let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { primitives.total_len() };
         let make = || {
@@ -96,36 +93,18 @@ impl<'a> Rows<'a> for Values<'a> {
 
     fn block(&self) -> Self::Block {}
 
-    fn row_count(&self) -> usize {
-        self.0.row_count()
-    }
-
-    #[inline]
-    fn is_null(&self, row: usize) -> bool {
-        self.0.is_null(row)
+    fn column(&self) -> &'a dyn Array {
+        self.0.array()
     }
 
     /// The sink reads the rows itself, up to the first that it cannot append.
-    fn append<S: RowSink<'a>>(
-        &self,
-        _block: &mut Self::Block,
-        rows: Range<usize>,
-        _max_offset: usize,
-        _seen: Seen,
-        sink: &mut S,
-    ) -> (usize, usize) {
-        let taken = sink.append_from(rows.start);
+    fn append<S: RowSink<'a>>(&self, _: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
+        let taken = sink.append_from(next.rows.start);
         (taken, taken)
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        _block: &mut Self::Block,
-        _log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, _: &mut R, sink: &mut S) -> Parsed {
         if let Some(primitive) = self.0.get(row) {
             sink.fields(&[FieldValue::Binary(primitive)]);
         }
@@ -146,10 +125,6 @@ struct ValueSink<'a> {
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         if let [FieldValue::Binary(primitive)] = fields {
@@ -159,8 +134,8 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
-        self.column.extend(&other.column, seen);
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.column.extend(&other.column, progress);
     }
 
     fn append_from(&mut self, row: usize) -> usize {
@@ -300,7 +275,7 @@ impl<'a> FastPath<'a, '_> {
     /// Appends rows that are null or readable, until `append` returns `None`.
     #[inline(always)]
     fn primitives(&mut self, mut append: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
-        for row in self.row..self.primitives.row_count() {
+        for row in self.row..self.primitives.array().len() {
             let opened = match self.primitives.get(row).map(|primitive| open(self.scalar, primitive)) {
                 None | Some(Some(Opened::Null)) => None,
                 Some(Some(Opened::Value(code, _, payload))) => Some((code, payload)),
@@ -311,7 +286,7 @@ impl<'a> FastPath<'a, '_> {
             }
             self.valid.push(opened.is_some());
         }
-        self.primitives.row_count() - self.row
+        self.primitives.array().len() - self.row
     }
 }
 

@@ -91,8 +91,8 @@ impl ViewInput {
     pub unsafe fn text(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
         let (views, buffers) = self.finish(views);
         debug_assert!(StringViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
-        // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the bytes
-        // after them; the caller guarantees the text.
+        // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the
+        // bytes after them; the caller guarantees the text.
         Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
     }
 

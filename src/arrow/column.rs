@@ -4,18 +4,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
-use arrow_array::types::{
-    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
-use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_array::{ArrayRef, BooleanArray, make_array};
+use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
+use arrow_data::ArrayData;
+use arrow_schema::DataType;
 use simdutf8::basic::from_utf8;
 
 use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
 use crate::kernel::scan::{self, Value as Found};
 use crate::kernel::views::Views;
 use crate::traits::FieldValue;
@@ -165,9 +162,9 @@ impl Column {
         )
     }
 
-    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns how
-    /// many. Nulls, and values that were not found, are null.
-    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, seen: Seen) -> usize {
+    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns
+    /// how many. Nulls, and values that were not found, are null.
+    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, progress: Progress) -> usize {
         assert!(found.len() <= ROWS);
         let mut valid = 0u64;
         let mut done = 0;
@@ -197,12 +194,12 @@ impl Column {
             Data::Float64(numbers) => numbers!(numbers, f64),
             Data::Text(runs) => {
                 let before = runs.count();
-                valid = scan::append(found, seen, runs);
+                valid = scan::append(found, progress, runs);
                 done = runs.first_not_text(before).map_or(found.len(), |run| run - before);
                 runs.truncate(before + done);
             }
             Data::Bytes(runs) => {
-                valid = scan::append(found, seen, runs);
+                valid = scan::append(found, progress, runs);
                 done = found.len();
             }
             Data::TextViews(views) => (valid, done) = push_views(found, views, |bytes| from_utf8(bytes).is_ok()),
@@ -245,20 +242,20 @@ impl Column {
     }
 
     /// Appends the values of another column of the same type.
-    pub fn extend(&mut self, other: &Column, seen: Seen) {
+    pub fn extend(&mut self, other: &Column, progress: Progress) {
         macro_rules! same_type {
             ($($of:ident)*) => {
                 match (&mut self.data, &other.data) {
                     $((Data::$of(numbers), Data::$of(others)) => {
-                        seen.reserve(numbers, others.len());
+                        progress.reserve(numbers, others.len());
                         numbers.extend_from_slice(others);
                     })*
                     (Data::Bool(bits), Data::Bool(others)) => bits.append_packed_range(0..others.len(), others.as_slice()),
                     (Data::Text(runs), Data::Text(others)) | (Data::Bytes(runs), Data::Bytes(others)) => {
-                        runs.extend(others, seen);
+                        runs.extend(others, progress);
                     }
                     (Data::TextViews(views), Data::TextViews(others))
-                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, seen),
+                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
                     _ => unreachable!("columns of one output have one type"),
                 }
             };
@@ -280,31 +277,15 @@ impl Column {
 
     pub fn finish(self) -> ArrayRef {
         let nulls = binary::nulls(self.valid);
-        match (self.data, &self.of) {
-            (Data::Bool(mut bits), _) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            (Data::Int64(numbers), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
-                primitive::<TimestampMillisecondType>(numbers, nulls, &self.of)
-            }
-            (Data::Int64(numbers), DataType::Timestamp(..)) => {
-                primitive::<TimestampMicrosecondType>(numbers, nulls, &self.of)
-            }
-            (Data::Int8(numbers), of) => primitive::<Int8Type>(numbers, nulls, of),
-            (Data::Int16(numbers), of) => primitive::<Int16Type>(numbers, nulls, of),
-            (Data::Int32(numbers), of) => primitive::<Int32Type>(numbers, nulls, of),
-            (Data::Int64(numbers), of) => primitive::<Int64Type>(numbers, nulls, of),
-            (Data::Uint8(numbers), of) => primitive::<UInt8Type>(numbers, nulls, of),
-            (Data::Uint16(numbers), of) => primitive::<UInt16Type>(numbers, nulls, of),
-            (Data::Uint32(numbers), of) => primitive::<UInt32Type>(numbers, nulls, of),
-            (Data::Uint64(numbers), of) => primitive::<UInt64Type>(numbers, nulls, of),
-            (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
-            (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
-            (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
+        match_data! { self.data,
+            numbers => primitive(numbers, nulls, self.of),
+            Data::Bool(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
             // SAFETY: `push` gets text, `push_found` validates it, and `extend` appends what these two have appended.
-            (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
-            (Data::Bytes(runs), _) => binary::binary(runs, nulls),
+            Data::Text(runs) => unsafe { binary::text(runs, nulls) },
+            Data::Bytes(runs) => binary::binary(runs, nulls),
             // SAFETY: as above.
-            (Data::TextViews(views), _) => unsafe { self.input.text(views, nulls) },
-            (Data::ByteViews(views), _) => self.input.binary(views, nulls),
+            Data::TextViews(views) => unsafe { self.input.text(views, nulls) },
+            Data::ByteViews(views) => self.input.binary(views, nulls),
         }
     }
 }
@@ -343,8 +324,9 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
     }
 }
 
-fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullBuffer>, of: &DataType) -> ArrayRef {
-    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(numbers), nulls).with_data_type(of.clone()))
+fn primitive<T: ArrowNativeType>(numbers: Vec<T>, nulls: Option<NullBuffer>, of: DataType) -> ArrayRef {
+    let data = ArrayData::builder(of).len(numbers.len()).nulls(nulls).add_buffer(Buffer::from_vec(numbers));
+    make_array(data.build().expect("the type of a column is that of its numbers"))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
@@ -25,49 +25,43 @@ use crate::value_type::{MAX_NAME_LEN, Scalar, ValueType};
 
 /// Keys as they grow, in the form of their format.
 enum Keys {
-    Text(Runs),
+    /// The names of their types, if keys have types, and text or bits.
+    Bytes(Option<Runs>, Runs),
     Int(Vec<i32>),
-    Typed { types: Runs, bits: Runs },
 }
 
 impl Keys {
     fn count(&self) -> usize {
         match self {
-            Keys::Text(runs) | Keys::Typed { bits: runs, .. } => runs.count(),
+            Keys::Bytes(_, runs) => runs.count(),
             Keys::Int(numbers) => numbers.len(),
         }
     }
 
-    /// Bytes of types and of keys.
-    fn byte_len(&self) -> (usize, usize) {
+    /// Bytes of types or of keys, whichever are more.
+    fn byte_len(&self) -> usize {
         match self {
-            Keys::Text(runs) => (0, runs.byte_len()),
-            Keys::Int(_) => (0, 0),
-            Keys::Typed { types, bits } => (types.byte_len(), bits.byte_len()),
+            Keys::Bytes(types, runs) => types.as_ref().map_or(0, Runs::byte_len).max(runs.byte_len()),
+            Keys::Int(_) => 0,
         }
     }
 
     fn truncate(&mut self, count: usize) {
         match self {
-            Keys::Text(runs) => runs.truncate(count),
+            Keys::Bytes(types, runs) => types.iter_mut().chain([runs]).for_each(|runs| runs.truncate(count)),
             Keys::Int(numbers) => numbers.truncate(count),
-            Keys::Typed { types, bits } => {
-                types.truncate(count);
-                bits.truncate(count);
-            }
         }
     }
 
-    fn extend(&mut self, other: &Keys, seen: Seen) {
+    fn extend(&mut self, other: &Keys, progress: Progress) {
         match (self, other) {
-            (Keys::Text(runs), Keys::Text(others)) => runs.extend(others, seen),
-            (Keys::Int(numbers), Keys::Int(others)) => {
-                seen.reserve(numbers, others.len());
-                numbers.extend_from_slice(others);
+            (Keys::Bytes(types, runs), Keys::Bytes(other_types, others)) => {
+                types.iter_mut().zip(other_types).for_each(|(types, others)| types.extend(others, progress));
+                runs.extend(others, progress);
             }
-            (Keys::Typed { types, bits }, Keys::Typed { types: other_types, bits: other_bits }) => {
-                types.extend(other_types, seen);
-                bits.extend(other_bits, seen);
+            (Keys::Int(numbers), Keys::Int(others)) => {
+                progress.reserve(numbers, others.len());
+                numbers.extend_from_slice(others);
             }
             _ => unreachable!("keys of one output have one form"),
         }
@@ -75,9 +69,9 @@ impl Keys {
 
     fn finish(self) -> Vec<ArrayRef> {
         match self {
-            Keys::Text(runs) => vec![text(runs, None)],
+            Keys::Bytes(Some(types), bits) => vec![text(types, None), binary::binary(bits, None)],
+            Keys::Bytes(None, runs) => vec![text(runs, None)],
             Keys::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
-            Keys::Typed { types, bits } => vec![text(types, None), binary::binary(bits, None)],
         }
     }
 }
@@ -99,10 +93,10 @@ macro_rules! match_values {
 }
 
 impl ValueColumn {
-    fn extend(&mut self, other: &ValueColumn, seen: Seen) {
+    fn extend(&mut self, other: &ValueColumn, progress: Progress) {
         match (self, other) {
-            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, seen),
-            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, seen),
+            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, progress),
+            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, progress),
             _ => unreachable!("values of one output have one form"),
         }
     }
@@ -152,8 +146,8 @@ impl<E: MessageFormat> ListSink<E> {
         let fields: Vec<_> = types.map(column).enumerate().collect();
         let keys = match E::Headers::KEYS {
             KeyForm::Int => Keys::Int(Vec::new()),
-            KeyForm::Typed if !text_keys => Keys::Typed { types: Runs::default(), bits: Runs::default() },
-            KeyForm::Text | KeyForm::Typed => Keys::Text(Runs::default()),
+            KeyForm::Typed if !text_keys => Keys::Bytes(Some(Runs::default()), Runs::default()),
+            KeyForm::Text | KeyForm::Typed => Keys::Bytes(None, Runs::default()),
         };
         ListSink {
             keys,
@@ -207,15 +201,12 @@ impl<E: MessageFormat> ListSink<E> {
     }
 
     /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
-    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, seen: Seen) -> usize {
-        let (key_types, keys) = match &mut self.keys {
-            Keys::Text(keys) => (None, keys),
-            Keys::Typed { types, bits } => (Some(types), bits),
-            Keys::Int(_) => return 0,
-        };
-        let (types, has_value, ends) = (self.types.as_mut(), &mut self.has_value, &mut self.lists);
+    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, progress: Progress) -> usize {
+        let Keys::Bytes(key_types, keys) = &mut self.keys else { return 0 };
+        let (key_types, types, has_value, ends) =
+            (key_types.as_mut(), self.types.as_mut(), &mut self.has_value, &mut self.lists);
         let done = match_values!(&mut self.values, values => {
-            decode::<F, _>(block, limit, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+            decode::<F, _>(block, limit, progress, &mut Lists { key_types, keys, types, values, has_value, ends })
         });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
@@ -235,32 +226,32 @@ impl<E: MessageFormat> ListSink<E> {
     #[inline]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         match (&mut self.keys, &header.key) {
-            (Keys::Text(runs), Key::Text(text)) => runs.push(text.as_bytes()),
+            (Keys::Bytes(None, runs), Key::Text(text)) => runs.push(text.as_bytes()),
             (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
-            (Keys::Typed { types, bits }, Key::Typed(typed)) => {
+            (Keys::Bytes(Some(types), bits), Key::Typed(typed)) => {
                 types.push_padded(typed.value_type.padded_name());
                 match typed.string() {
                     Some(bytes) => bits.push(bytes),
                     None => bits.push(&typed.bits()),
                 }
             }
-            (Keys::Typed { types, bits }, Key::Text(text)) => {
+            (Keys::Bytes(Some(types), bits), Key::Text(text)) => {
                 types.push(Scalar::String.name().as_bytes());
                 bits.push(text.as_bytes());
             }
-            (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
+            (Keys::Bytes(None, runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
                 (Some(text), _) => runs.push(text.as_bytes()),
                 (None, Some(_)) => {
                     log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
                     return Ok(false);
                 }
                 (None, None) => {
-                    let rejected = || format!("the key is {} and text keys were asked for", typed.value_type.name());
+                    let rejected = || format!("the key is {} and text keys were requested", typed.value_type.name());
                     log.error(Code::WrongType, None, rejected)?;
                     return Ok(false);
                 }
             },
-            _ => unreachable!("a walk hands over keys of its format's form"),
+            _ => unreachable!("a parser passes only keys of its form"),
         }
         Ok(true)
     }
@@ -345,18 +336,18 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 }
 
 impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
-        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, seen);
-        self.keys.extend(&other.keys, seen);
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
+        self.keys.extend(&other.keys, progress);
         if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
-            types.extend(others, seen);
+            types.extend(others, progress);
         }
-        self.values.extend(&other.values, seen);
+        self.values.extend(&other.values, progress);
         self.has_value.extend(&other.has_value);
         self.has_list.extend(&other.has_list);
         self.has_message.extend(&other.has_message);
         let fields = self.fields.iter_mut().zip(&other.fields);
-        fields.for_each(|((_, column), (_, other))| column.extend(other, seen));
+        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
     }
 
     #[inline]
@@ -365,7 +356,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed { .. }));
+        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Bytes(Some(_), _)));
         // At most `max_bytes` of the input are appended, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
@@ -379,9 +370,9 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.has_list.count();
-        let done = self.decode::<F>(block, limit, seen);
+        let done = self.decode::<F>(block, limit, progress);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
@@ -414,9 +405,8 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     #[inline]
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
-        let (types, keys) = self.keys.byte_len();
         let values = match_values!(&self.values, values => values.byte_len());
-        let types = self.types.as_ref().map_or(0, Runs::byte_len).max(types);
-        keys.max(types).max(values).max(self.keys.count()).max(fields)
+        let types = self.types.as_ref().map_or(0, Runs::byte_len);
+        self.keys.byte_len().max(types).max(values).max(self.keys.count()).max(fields)
     }
 }

@@ -8,7 +8,7 @@ use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::header::Header;
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
 use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;
@@ -74,8 +74,8 @@ impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
 }
 
 impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
-        self.messages.extend(&other.messages, seen);
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.messages.extend(&other.messages, progress);
         self.valid.extend(&other.valid);
     }
 
@@ -97,18 +97,23 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
         self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
         let Some(rules) = self.rules else { return 0 };
         let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
         if !fits {
             return 0;
         }
-        let done = encode::encode::<F>(lists, rules, seen, &mut self.messages);
+        let done = encode::encode::<F>(lists, rules, progress, &mut self.messages);
         self.valid.push_all(done);
         done
     }
 
-    fn append_converted<S: Frame, F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(
+        &mut self,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+    ) -> usize {
         let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
             (false, false) => true,
             (false, true) => rules.default_type.is_some(),
@@ -116,7 +121,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
             (true, true) => false,
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, seen, &mut self.messages);
+        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, progress, &mut self.messages);
         self.valid.push_all(done);
         done
     }

@@ -1,5 +1,5 @@
-//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a row
-//! without either.
+//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a
+//! row without either.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -48,37 +48,26 @@ impl Findings {
 pub type ErrorColumn = Details<ErrorDetail>;
 pub type LossColumn = Details<Loss>;
 
+/// The most fields of text.
+const TEXTS: usize = 5;
+
+/// The fields of text in their order, the index of a header, and a byte.
+type Values<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
+
 /// An error or a loss as a struct of `FIELDS`: texts, one index of a header (int32), at most one byte offset (int64).
 pub trait Detail {
     const FIELDS: fn() -> Fields;
 
-    /// The fields of text in their order.
-    fn texts(&self) -> [Option<&str>; TEXTS];
-
-    fn header(&self) -> Option<usize>;
-
-    fn byte(&self) -> Option<usize> {
-        None
-    }
+    fn values(&self) -> Values<'_>;
 }
-
-/// The most fields of text.
-const TEXTS: usize = 5;
 
 /// `code, message, byte_offset, header, key, column`
 impl Detail for ErrorDetail {
     const FIELDS: fn() -> Fields = schema::error_fields;
 
-    fn texts(&self) -> [Option<&str>; TEXTS] {
-        [Some(self.code.name()), Some(&self.message), self.key.as_deref(), self.column.as_deref(), None]
-    }
-
-    fn header(&self) -> Option<usize> {
-        self.header
-    }
-
-    fn byte(&self) -> Option<usize> {
-        self.byte
+    fn values(&self) -> Values<'_> {
+        let ErrorDetail { code, message, byte, header, key, column } = self;
+        ([Some(code.name()), Some(message), key.as_deref(), column.as_deref(), None], *header, *byte)
     }
 }
 
@@ -86,12 +75,9 @@ impl Detail for ErrorDetail {
 impl Detail for Loss {
     const FIELDS: fn() -> Fields = schema::loss_fields;
 
-    fn texts(&self) -> [Option<&str>; TEXTS] {
-        [Some(self.code.name()), Some(&self.message), self.key.as_deref(), self.value_type.as_deref(), self.written]
-    }
-
-    fn header(&self) -> Option<usize> {
-        self.header
+    fn values(&self) -> Values<'_> {
+        let Loss { code, message, header, key, value_type, written } = self;
+        ([Some(code.name()), Some(message), key.as_deref(), value_type.as_deref(), *written], *header, None)
     }
 }
 
@@ -130,11 +116,10 @@ impl<D: Detail> Details<D> {
     pub fn push(&mut self, details: &[D]) {
         for detail in details {
             self.text_len += text_len(detail);
-            for (texts, text) in self.texts.iter_mut().zip(detail.texts()) {
-                texts.append_option(text);
-            }
-            self.bytes.append_option(detail.byte().map(|byte| byte as i64));
-            self.headers.append_option(detail.header().and_then(|header| i32::try_from(header).ok()));
+            let (texts, header, byte) = detail.values();
+            self.texts.iter_mut().zip(texts).for_each(|(texts, text)| texts.append_option(text));
+            self.bytes.append_option(byte.map(|byte| byte as i64));
+            self.headers.append_option(header.and_then(|header| i32::try_from(header).ok()));
         }
         self.offsets.push(self.headers.len() as i32);
         self.valid.append(!details.is_empty());
@@ -179,5 +164,5 @@ impl<D: Detail> Details<D> {
 
 /// The bytes that a detail adds to any one column of text at most.
 fn text_len(detail: &impl Detail) -> usize {
-    detail.texts().into_iter().flatten().map(str::len).max().unwrap_or(0)
+    detail.values().0.into_iter().flatten().map(str::len).max().unwrap_or(0)
 }

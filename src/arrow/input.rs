@@ -36,18 +36,13 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    pub fn row_count(self) -> usize {
-        match_layout!(self, Bytes::{Small, Large, View}, array => array.len())
+    pub fn array(self) -> &'a dyn Array {
+        match_layout!(self, Bytes::{Small, Large, View}, array => array)
     }
 
     #[inline(always)] // Called for every value of a list.
     pub fn get(self, row: usize) -> Option<&'a [u8]> {
         match_layout!(self, Bytes::{Small, Large, View}, array => array.is_valid(row).then(|| array.value(row)))
-    }
-
-    #[inline]
-    pub fn is_null(self, row: usize) -> bool {
-        match_layout!(self, Bytes::{Small, Large, View}, array => array.is_null(row))
     }
 
     /// A cursor over a value that is not null.
@@ -146,10 +141,6 @@ impl<'a> Lists<'a> {
             DataType::LargeList(_) => Some(Lists::Large(array.as_list())),
             _ => None,
         }
-    }
-
-    pub fn row_count(self) -> usize {
-        match_layout!(self, Lists::{Small, Large}, array => array.len())
     }
 
     pub fn elements(self) -> Option<&'a StructArray> {

@@ -1,6 +1,5 @@
 //! [`Messages`] turns batches into one row per message: its fields, its headers and some of them as typed columns.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array};
@@ -10,7 +9,7 @@ use super::decode::ListSink;
 use super::errors::ErrorColumn;
 use super::run::{OnError, too_large};
 use super::schema;
-use super::select::{SelectSink, Want};
+use super::select::{SelectSink, Selection};
 use super::sink::RowSink;
 use super::validate::Nothing;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
@@ -18,13 +17,13 @@ use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, unknown_name};
 use crate::header::Header;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, ROWS, RowBlock};
 use crate::log::{Either, Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Each, Presence,
+    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence,
     ReadOptions, Sink, message_len, parse_batch,
 };
 
@@ -36,7 +35,7 @@ const ROW: &str = "row";
 pub struct Messages {
     /// Fields of the result, `row` among them; `None` for all.
     pub columns: Option<Vec<String>>,
-    pub wants: Vec<Want>,
+    pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
@@ -51,30 +50,29 @@ impl Messages {
     fn places<B: BatchFormat>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::message_fields::<B::Message>(self.options.text_keys));
-        let made = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
-        let made: Vec<_> = made.map(Arc::clone).collect();
+        let produced = known.iter().filter(|field| field.name() == ROW || self.requests(field.name()));
+        let produced: Vec<_> = produced.map(Arc::clone).collect();
         let places = match &self.columns {
-            None => (0..made.len()).collect(),
+            None => (0..produced.len()).collect(),
             Some(names) => {
                 let place = |name: &String| {
-                    let found = made.iter().position(|field| field.name() == name);
+                    let found = produced.iter().position(|field| field.name() == name);
                     found.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
                 };
                 names.iter().map(place).collect::<Result<Vec<_>, _>>()?
             }
         };
-        Ok((made, places))
+        Ok((produced, places))
     }
 
     fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
-        check_keys(&self.wants, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
-        let (made, places) = self.places::<B>()?;
-        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&made[place])).collect();
-        fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        Ok(fields)
+        check_keys(&self.selections, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
+        let (produced, places) = self.places::<B>()?;
+        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
+        fields.extend(
+            self.selections.iter().map(|selection| schema::nullable(&selection.output, selection.arrow(self.dialect))),
+        );
+        Ok(schema::with_errors(fields, self.on_error))
     }
 }
 
@@ -95,38 +93,29 @@ impl Operation for Messages {
         let fields = self.fields::<B>()?;
         let (_, places) = self.places::<B>()?;
         let batches = binary_column::<B::Message>(input.column)?;
-        let mut each = Rows::<'_, '_, B> {
-            operation: self,
-            rows: Vec::new(),
-            both: Some(BothSinks::new(self)),
-            pending: Pending::default(),
-            errors: ErrorColumn::default(),
-            row: 0,
-            max_offset: input.max_offset,
-            full: false,
-            failed: None,
-            batch: PhantomData,
-        };
-        let mut until = batches.row_count();
+        let done = Done { max_offset: input.max_offset, ..Done::default() };
+        let both = Some(BothSinks::new(self));
+        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: Pending::default() };
+        let mut until = input.column.len();
         let mut whole = 0;
-        for row in input.from..batches.row_count() {
-            each.row = input.rows_before + row;
+        for row in input.from..input.column.len() {
+            receiver.done.row = input.rows_before + row;
             if let Some(batch) = batches.cursor(row) {
-                each.batch(batch);
+                receiver.batch(batch);
             }
-            if let Some(error) = each.failed.take() {
-                return Err(error.located(Direction::Decode, B::NAME, Some(each.row)));
+            if let Some(error) = receiver.done.failed.take() {
+                return Err(error.located(Direction::Decode, B::NAME, Some(receiver.done.row)));
             }
-            if each.full {
+            if receiver.done.full {
                 if row == input.from {
-                    return Err(too_large(Direction::Decode, B::NAME, each.row));
+                    return Err(too_large(Direction::Decode, B::NAME, receiver.done.row));
                 }
                 until = row;
                 break;
             }
-            whole = each.rows.len();
+            whole = receiver.done.rows.len();
         }
-        let mut columns = each.finish(&places, self.on_error);
+        let mut columns = receiver.finish(&places, self.on_error);
         // Messages of a batch that did not fit completely come with the next chunk.
         columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
         Ok(Output { column: struct_of(fields, columns, None, whole), until })
@@ -146,20 +135,26 @@ struct Pending<'a> {
     place: Option<usize>,
 }
 
-/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it that
-/// was compressed.
+/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it
+/// that was compressed.
 struct Rows<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
-    rows: Vec<i64>,
+    done: Done,
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
     pending: Pending<'a>,
+}
+
+/// The rows so far, and why there are no more.
+#[derive(Default)]
+struct Done {
+    rows: Vec<i64>,
     errors: ErrorColumn,
+    /// The current row of the input.
     row: usize,
     max_offset: usize,
     full: bool,
     failed: Option<ErrorDetail>,
-    batch: PhantomData<B>,
 }
 
 impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
@@ -182,13 +177,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn has_ended(&self) -> bool {
-        self.full || self.failed.is_some()
+        self.done.full || self.done.failed.is_some()
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
     fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result {
         if self.operation.on_error == OnError::Raise {
-            self.failed = errors.into_iter().next();
+            self.done.failed = errors.into_iter().next();
             return Err(Stop);
         }
         self.both().begin_row();
@@ -199,9 +194,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn end_row(&mut self, errors: &[ErrorDetail]) {
         if self.operation.on_error == OnError::Column {
-            self.errors.push(errors);
+            self.done.errors.push(errors);
         }
-        self.rows.push(self.row as i64);
+        self.done.rows.push(self.done.row as i64);
     }
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
@@ -236,7 +231,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     #[inline(never)]
     fn flush(&mut self) -> Result {
         let mut pending = std::mem::take(&mut self.pending);
-        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.max_offset);
+        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
         let count = self.both().list.field_count();
         let mut next = 0;
         while next < all && !self.has_ended() {
@@ -247,9 +242,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
                 options.limits.headers,
                 max_offset,
             );
-            self.rows.extend(std::iter::repeat_n(self.row as i64, done));
+            self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
             if self.operation.on_error == OnError::Column {
-                self.errors.push_whole(done);
+                self.done.errors.push_whole(done);
             }
             next += done;
             if next < all {
@@ -291,7 +286,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             errors = std::mem::take(&mut exact.errors);
             match on_error {
                 OnError::Raise => {
-                    self.failed = errors.into_iter().next();
+                    self.done.failed = errors.into_iter().next();
                     return Err(Stop);
                 }
                 OnError::Null if broken => {
@@ -306,9 +301,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             }
         }
         let reached = both.list.max_offset().max(both.select.max_offset());
-        if reached > self.max_offset || self.errors.would_pass(&errors, self.max_offset) {
+        if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
             self.both().abort_row();
-            self.full = true;
+            self.done.full = true;
             return Err(Stop);
         }
         self.end_row(&errors);
@@ -317,12 +312,12 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
         let both = self.both.unwrap_or_else(|| BothSinks::new(self.operation));
-        let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
-        made.extend(both.list.finish().0);
-        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
+        let mut produced: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
+        produced.extend(both.list.finish().0);
+        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
         columns.extend(both.select.finish());
         if on_error == OnError::Column {
-            columns.push(self.errors.finish());
+            columns.push(self.done.errors.finish());
         }
         columns
     }
@@ -341,7 +336,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         BothSinks {
             list: list.keep(|field| operation.requests(field.name)),
             select: SelectSink::new(
-                &operation.wants,
+                &operation.selections,
                 operation.dialect,
                 E::Headers::ORDER,
                 E::Headers::TYPES.is_typed(),
@@ -373,17 +368,17 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
             return 0;
         }
         // Nothing is known of what is still to come.
-        let seen = Seen { bytes: 1, all: 1 };
+        let progress = Progress { bytes: 1, all: 1 };
         let before = self.select.row_count();
         let all = rows.rows().len();
         let mut done = match self.select.is_empty() {
-            false => self.select.append::<F>(rows, limit, seen),
+            false => self.select.append::<F>(rows, limit, progress),
             true if keeps_headers => all,
-            true => self.nothing.append::<F>(rows, limit, seen),
+            true => self.nothing.append::<F>(rows, limit, progress),
         };
         if keeps_headers {
             rows.truncate(done);
-            let decoded = self.list.decode::<F>(rows, limit, seen);
+            let decoded = self.list.decode::<F>(rows, limit, progress);
             if decoded < done {
                 self.select.truncate(before + decoded);
                 done = decoded;
@@ -429,7 +424,7 @@ impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
     }
 }
 
-impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
+impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
     // Inlined where the fields are created, so that their variants are known at compile time.
@@ -459,25 +454,11 @@ impl<'v, 'a, B: BatchFormat> Each<'a> for Rows<'v, 'a, B> {
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
-        let mut inner = Rows {
-            operation: self.operation,
-            rows: std::mem::take(&mut self.rows),
-            both: self.both.take().map(BothSinks::rebind),
-            pending: Pending::default(),
-            errors: std::mem::take(&mut self.errors),
-            row: self.row,
-            max_offset: self.max_offset,
-            full: self.full,
-            failed: self.failed.take(),
-            batch: PhantomData,
-        };
+        let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
+        let mut inner = Rows { operation: self.operation, done, both, pending: Pending::default() };
         let handed = read(&mut inner);
         let _ = inner.flush();
-        self.rows = inner.rows;
-        self.both = inner.both.map(BothSinks::rebind);
-        self.errors = inner.errors;
-        self.full = inner.full;
-        self.failed = inner.failed;
+        (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
         handed
     }
 }
@@ -496,9 +477,7 @@ fn parse_headers<'a, B: BatchFormat, R: Log>(
         (None, _) => Presence::Absent,
         (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
         (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
-        (Some(Ok(())), Either::Exact(exact)) if exact.errors.iter().any(|error| error.header.is_some()) => {
-            Presence::Damaged
-        }
+        (Some(Ok(())), Either::Exact(exact)) if exact.has_header_errors() => Presence::Damaged,
         (Some(Ok(())), _) => Presence::Whole,
     };
     log.enter_header(None);

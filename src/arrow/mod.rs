@@ -41,7 +41,7 @@ use encode::EncodeSink;
 use input::{Bytes, Lists};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, RunResult, run};
-use select::{SelectSink, Want};
+use select::{SelectSink, Selection};
 use validate::Nothing;
 
 /// The column that an operation is applied to, and where it begins.
@@ -140,10 +140,7 @@ impl Decode {
                 .iter_mut()
                 .for_each(|field| *field = schema::nullable(field.name(), schema::with_views(field.data_type())));
         }
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        fields
+        schema::with_errors(fields, self.on_error)
     }
 }
 
@@ -274,9 +271,7 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     if on_loss == OnLoss::Report {
         fields.push(schema::nullable("losses", schema::losses_type()));
     }
-    if on_error == OnError::Column {
-        fields.push(schema::nullable("error", schema::errors_type()));
-    }
+    let fields = schema::with_errors(fields, on_error);
     match fields.len() {
         1 => DataType::Binary,
         _ => DataType::Struct(fields.into()),
@@ -309,7 +304,7 @@ fn write_rows<'a, E: MessageFormat, R: Rows<'a>>(
 /// Bytes or lists → typed columns.
 #[derive(Debug, Clone, Default)]
 pub struct Select {
-    pub wants: Vec<Want>,
+    pub selections: Vec<Selection>,
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
@@ -319,13 +314,11 @@ pub struct Select {
 
 impl Select {
     fn fields(&self) -> Vec<FieldRef> {
-        let of = |want: &Want| want.arrow(self.dialect);
-        let of = |want| if self.views { schema::with_views(&of(want)) } else { of(want) };
-        let mut fields: Vec<_> = self.wants.iter().map(|want| schema::nullable(&want.output, of(want))).collect();
-        if self.on_error == OnError::Column {
-            fields.push(schema::nullable("error", schema::errors_type()));
-        }
-        fields
+        let of = |selection: &Selection| selection.arrow(self.dialect);
+        let of = |selection| if self.views { schema::with_views(&of(selection)) } else { of(selection) };
+        let fields =
+            self.selections.iter().map(|selection| schema::nullable(&selection.output, of(selection))).collect();
+        schema::with_errors(fields, self.on_error)
     }
 
     fn run_rows<'a, R: Rows<'a>>(
@@ -338,7 +331,7 @@ impl Select {
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
-        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types, views.as_ref()));
+        let make = || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()));
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
@@ -350,12 +343,12 @@ impl Select {
 
 impl Operation for Select {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        check_keys(&self.wants, E::NAME, E::Headers::KEYS)?;
+        check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
         Ok(DataType::Struct(self.fields().into()))
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        check_keys(&self.wants, E::NAME, E::Headers::KEYS)?;
+        check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
         match Lists::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => {
@@ -420,8 +413,8 @@ fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, FrameO
     ListRows::new(column, E::Headers::KEYS, &schema::headers_type::<E::Headers>(false))
 }
 
-fn check_keys(wants: &[Want], format: &str, form: KeyForm) -> Result<(), Error> {
-    wants.iter().try_for_each(|want| want.key.check(format, form))
+fn check_keys(selections: &[Selection], format: &str, form: KeyForm) -> Result<(), Error> {
+    selections.iter().try_for_each(|selection| selection.key.check(format, form))
 }
 
 fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {

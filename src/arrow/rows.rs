@@ -20,7 +20,7 @@ use crate::format::Visitor as _;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
@@ -43,55 +43,31 @@ pub trait Rows<'a>: Sync {
 
     fn block(&self) -> Self::Block;
 
-    fn row_count(&self) -> usize;
+    fn column(&self) -> &'a dyn Array;
 
-    /// There is no message in this row.
-    fn is_null(&self, row: usize) -> bool;
+    /// The rows without a message.
+    fn nulls(&self) -> Option<&'a NullBuffer> {
+        self.column().nulls()
+    }
 
-    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the first row
-    /// that it did not append has to be parsed.
-    fn append<S: RowSink<'a>>(
-        &self,
-        _block: &mut Self::Block,
-        _rows: Range<usize>,
-        _max_offset: usize,
-        _seen: Seen,
-        _sink: &mut S,
-    ) -> (usize, usize) {
+    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the
+    /// first row that it did not append has to be parsed.
+    fn append<S: RowSink<'a>>(&self, _block: &mut Self::Block, _next: Next, _sink: &mut S) -> (usize, usize) {
         (0, 0)
     }
 
-    /// How much of the input precedes a row, in any unit.
-    fn before(&self, row: usize) -> usize {
-        row
-    }
-
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        block: &mut Self::Block,
-        log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence>;
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed;
 }
 
-/// The methods of rows that are the values of a binary column.
-macro_rules! binary_rows {
-    ($column:ident) => {
-        fn row_count(&self) -> usize {
-            self.$column.row_count()
-        }
-
-        #[inline]
-        fn is_null(&self, row: usize) -> bool {
-            self.$column.is_null(row)
-        }
-
-        fn before(&self, row: usize) -> usize {
-            self.$column.before(row)
-        }
-    };
+/// The next rows of a run.
+pub struct Next {
+    pub rows: Range<usize>,
+    /// The largest offset that an output column may have.
+    pub max_offset: usize,
+    pub progress: Progress,
 }
+
+pub type Parsed = Result<Presence>;
 
 /// Serialized messages of a format.
 pub struct MessageRows<'a, E> {
@@ -113,23 +89,18 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         kernel::RowBlock::default()
     }
 
-    binary_rows!(messages);
+    fn column(&self) -> &'a dyn Array {
+        self.messages.array()
+    }
 
-    fn append<S: RowSink<'a>>(
-        &self,
-        block: &mut Self::Block,
-        rows: Range<usize>,
-        max_offset: usize,
-        seen: Seen,
-        sink: &mut S,
-    ) -> (usize, usize) {
+    fn append<S: RowSink<'a>>(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
         let is_strict = self.options.strict_types && FrameOf::<E>::TYPED;
         if !FrameOf::<E>::READS || self.options.lenient || is_strict {
             return (0, 0);
         }
-        let Some(room) = sink.room::<FrameOf<E>>(max_offset) else { return (0, 0) };
+        let Some(room) = sink.room::<FrameOf<E>>(next.max_offset) else { return (0, 0) };
         block.clear();
-        for row in rows {
+        for row in next.rows {
             let Some(data) = self.messages.cursor(row) else {
                 if !block.has_room(ROWS, 0) {
                     break;
@@ -149,18 +120,12 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         }
         match block.rows().len() {
             0 => (0, 0),
-            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, seen)),
+            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.progress)),
         }
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        _block: &mut Self::Block,
-        log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         parse_message::<E, R, S>(data, self.options, log, sink)
     }
@@ -183,15 +148,11 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
 
     fn block(&self) -> Self::Block {}
 
-    binary_rows!(batches);
+    fn column(&self) -> &'a dyn Array {
+        self.batches.array()
+    }
 
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        _block: &mut Self::Block,
-        log: &mut R,
-        _sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut S) -> Parsed {
         let (Some(data), Either::Exact(exact)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
         exact.errors = Inspect { data, options: self.options }.visit_batch::<B>().errors;
         Ok(Presence::Absent)
@@ -217,12 +178,12 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
         &self,
         block: &kernel::RowBlock<'a>,
         room: usize,
-        seen: Seen,
+        progress: Progress,
         sink: &mut S,
     ) -> (usize, usize) {
         match block.rows().len() {
             offered @ 1.. if max_converted::<L, F>(block) <= room => {
-                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
+                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, progress))
             }
             _ => (0, 0),
         }
@@ -241,17 +202,10 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
-    fn append<S: RowSink<'a>>(
-        &self,
-        (block, _): &mut Self::Block,
-        rows: Range<usize>,
-        max_offset: usize,
-        seen: Seen,
-        sink: &mut S,
-    ) -> (usize, usize) {
-        let (Some(block), Some(room)) = (block, sink.room::<F>(max_offset)) else { return (0, 0) };
+    fn append<S: RowSink<'a>>(&self, (block, _): &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
+        let (Some(block), Some(room)) = (block, sink.room::<F>(next.max_offset)) else { return (0, 0) };
         block.clear();
-        for row in rows {
+        for row in next.rows {
             let Some(data) = self.messages.cursor(row) else { break };
             let len = data.remaining();
             let Some(span) = data.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
@@ -261,25 +215,24 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             block.push(Some(span), len);
         }
         match self.source.layout {
-            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, seen, sink),
-            Some(of) if of == TypeId::of::<Typed<Iggy>>() => self.convert::<Typed<Iggy>, S>(block, room, seen, sink),
+            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, next.progress, sink),
+            Some(of) if of == TypeId::of::<Typed<Iggy>>() => {
+                self.convert::<Typed<Iggy>, S>(block, room, next.progress, sink)
+            }
             Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
-                self.convert::<Typed<Iggy2023>, S>(block, room, seen, sink)
+                self.convert::<Typed<Iggy2023>, S>(block, room, next.progress, sink)
             }
             _ => (0, 0),
         }
     }
 
-    binary_rows!(messages);
+    fn column(&self) -> &'a dyn Array {
+        self.messages.array()
+    }
 
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        (_, message): &mut Self::Block,
-        log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
+        let (_, message) = block;
         message.clear();
         let presence = (self.source.gather)(data, self.options, log.either(), message)?;
         hand_over(message, self.source.fields, self.target, log, sink)?;
@@ -348,6 +301,7 @@ fn bits(nulls: &NullBuffer) -> Bits<'_> {
 
 /// Headers that are a list of structs already, for a format with this layout.
 pub struct ListRows<'a, F> {
+    array: &'a dyn Array,
     lists: Lists<'a>,
     elements: &'a StructArray,
     keys: Keys<'a>,
@@ -375,7 +329,7 @@ impl<'a, F: Frame> ListRows<'a, F> {
             None => None,
         };
         let columns = keys.beside(types, values, elements, lists.places());
-        Ok(ListRows { lists, elements, keys, types, values, columns, frame: PhantomData })
+        Ok(ListRows { array, lists, elements, keys, types, values, columns, frame: PhantomData })
     }
 
     /// Parses the headers of a row. Generic over the representation of keys, so that the loop does not branch on it.
@@ -441,39 +395,26 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         self.columns.map(kernel::lists::Lists::new)
     }
 
-    fn row_count(&self) -> usize {
-        self.lists.row_count()
+    fn column(&self) -> &'a dyn Array {
+        self.array
     }
 
     /// A null list is a message without a headers field, not a missing message.
-    fn is_null(&self, _row: usize) -> bool {
-        false
+    fn nulls(&self) -> Option<&'a NullBuffer> {
+        None
     }
 
-    fn append<S: RowSink<'a>>(
-        &self,
-        block: &mut Self::Block,
-        rows: Range<usize>,
-        max_offset: usize,
-        seen: Seen,
-        sink: &mut S,
-    ) -> (usize, usize) {
+    fn append<S: RowSink<'a>>(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
         let Some(lists) = block else { return (0, 0) };
-        let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
-        match self.lists.fill(rows, lists) {
-            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, seen)),
+        let Some(room) = sink.room::<F>(next.max_offset) else { return (0, 0) };
+        match self.lists.fill(next.rows, lists) {
+            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, next.progress)),
             _ => (0, 0),
         }
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        _block: &mut Self::Block,
-        log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
@@ -580,21 +521,11 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
 
     fn block(&self) -> Self::Block {}
 
-    fn row_count(&self) -> usize {
-        self.structs.len()
+    fn column(&self) -> &'a dyn Array {
+        self.structs
     }
 
-    fn is_null(&self, row: usize) -> bool {
-        self.structs.is_null(row)
-    }
-
-    fn parse<R: Log, S: Sink<'a>>(
-        &self,
-        row: usize,
-        _block: &mut Self::Block,
-        log: &mut R,
-        sink: &mut S,
-    ) -> Result<Presence> {
+    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, log)?;

@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use arrow_buffer::NullBuffer;
+
 use super::errors::Findings;
-use super::rows::Rows;
+use super::input::Bytes;
+use super::rows::{Next, Rows};
 use super::sink::RowSink;
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::log::{Exact, Fast, Log, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
@@ -55,7 +58,7 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     plan: &Plan,
     make: impl Fn() -> Result<S, Error> + Sync,
 ) -> Result<RunResult<S>, Error> {
-    let all = from..rows.row_count();
+    let all = from..rows.column().len();
     let mut whole = Run::new(rows, plan, all.clone(), make()?);
     let part = |range: Range<usize>| {
         let mut part = Run::new(rows, plan, range.clone(), make().ok()?);
@@ -76,33 +79,31 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
 struct Run<'r, 'a, R: Rows<'a>, S> {
     rows: &'r R,
     plan: &'r Plan,
-    from: usize,
-    /// How much of the input precedes the first row, and is in all rows of the range.
-    before: usize,
-    all: usize,
+    range: Range<usize>,
+    nulls: Option<&'a NullBuffer>,
+    /// The column, if it is of bytes.
+    bytes: Option<Bytes<'a>>,
     block: R::Block,
     /// Rows of the next block: fewer after one that a kernel could not read, so that many of these cost little.
     step: usize,
     ran: RunResult<S>,
 }
 
+/// The errors and losses of one row for the columns of them; nearly all rows have none.
+type Found = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
+
 impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn new(rows: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
-        let before = rows.before(range.start);
-        Run {
-            rows,
-            plan,
-            from: range.start,
-            before,
-            all: rows.before(range.end) - before,
-            block: rows.block(),
-            step: ROWS,
-            ran: RunResult { sink, findings: Findings::default(), until: range.start },
-        }
+        let ran = RunResult { sink, findings: Findings::default(), until: range.start };
+        let (nulls, bytes) = (rows.nulls(), Bytes::of(rows.column()));
+        Run { rows, plan, range, nulls, bytes, block: rows.block(), step: ROWS, ran }
     }
 
-    fn seen(&self) -> Seen {
-        Seen { bytes: self.rows.before(self.ran.until) - self.before, all: self.all }
+    /// How much of the range is processed, in bytes or rows.
+    fn progress(&self) -> Progress {
+        let before = |row| self.bytes.map_or(row, |bytes| bytes.before(row));
+        let start = before(self.range.start);
+        Progress { bytes: before(self.ran.until) - start, all: before(self.range.end) - start }
     }
 
     /// Whether no output passes its limit when a part is appended.
@@ -113,33 +114,35 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
 
     /// Appends what was made of the next rows.
     fn extend(&mut self, part: RunResult<S>) {
-        let seen = self.seen();
-        self.ran.sink.extend(&part.sink, seen);
+        let progress = self.progress();
+        self.ran.sink.extend(&part.sink, progress);
         self.ran.findings.extend(part.findings);
         self.ran.until = part.until;
     }
 
     /// Goes on up to a row; returns false where the output is full before it.
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
+        let plan = self.plan;
         while self.ran.until < end {
-            let seen = self.seen();
-            let Run { rows, plan, block, step, ran: RunResult { sink, findings, until: row }, .. } = self;
-            let (offered, taken) = rows.append(block, *row..end.min(*row + *step), plan.max_offset, seen, sink);
-            findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-            *row += taken;
+            let rows = self.ran.until..end.min(self.ran.until + self.step);
+            let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
+            let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
+            self.ran.findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+            self.ran.until += taken;
             if offered > 0 && offered == taken {
-                *step = (2 * *step).min(ROWS);
+                self.step = (2 * self.step).min(ROWS);
                 continue;
             }
             if offered > 0 {
-                *step = 1;
+                self.step = 1;
             }
-            sink.begin_row();
-            let found = run_row(*rows, *row, block, plan, sink)?;
+            self.ran.sink.begin_row();
+            let found = self.append_row()?;
             let (errors, losses) = found.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
+            let RunResult { sink, findings, until: row } = &mut self.ran;
             if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
                 sink.abort_row();
-                if *row > self.from {
+                if *row > self.range.start {
                     return Ok(false);
                 }
                 let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
@@ -155,82 +158,70 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
         }
         Ok(true)
     }
-}
 
-/// The errors and losses of one row for the columns of them; nearly all rows have none.
-type Found = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
-
-/// Reads one row. Returns what belongs into the columns of errors and losses, or the error that the policy raises.
-#[inline]
-fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
-    rows: &R,
-    row: usize,
-    block: &mut R::Block,
-    plan: &Plan,
-    sink: &mut S,
-) -> Result<Found, Error> {
-    if rows.is_null(row) {
-        sink.null_row();
-        return Ok(None);
-    }
-    let mut fast = Fast::new(plan.on_loss);
-    let parsed = rows.parse(row, block, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
-    match parsed {
-        Ok(()) => Ok(None),
-        Err(Stop) => run_row_exactly(rows, row, block, plan, sink),
-    }
-}
-
-#[cold]
-fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
-    rows: &R,
-    row: usize,
-    block: &mut R::Block,
-    plan: &Plan,
-    sink: &mut S,
-) -> Result<Found, Error> {
-    sink.abort_row();
-    let mut exact = Exact::new(plan.on_loss);
-    let parse = rows.parse(row, block, &mut exact, sink);
-    let headers = match parse {
-        Err(Stop) => Presence::Broken,
-        Ok(Presence::Whole) if exact.errors.iter().any(|error| error.header.is_some()) => Presence::Damaged,
-        Ok(headers) => headers,
-    };
-    exact.enter_header(None);
-    let parsed = exact.errors.len();
-    // A message is converted only if it was read: a partial one is not written.
-    let ended = match plan.target {
-        Some(_) if parsed > 0 => Err(Stop),
-        _ => sink.end_row(headers, &mut exact),
-    };
-    let row = plan.rows_before + row;
-    let Some(first) = exact.errors.first() else {
-        let format = plan.target.unwrap_or(plan.format);
-        if parse.is_err() || ended.is_err() {
-            return Err(no_reason(format));
-        }
-        exact.reject_losses(format).map_err(|error| error.in_row(Some(row)))?;
-        return Ok(Some(Box::new((Vec::new(), exact.losses))));
-    };
-    match plan.on_error {
-        OnError::Raise => match plan.target {
-            Some(target) if parsed == 0 => Err(first.clone().located(Direction::Encode, target, Some(row))),
-            _ => Err(first.clone().located(plan.direction, plan.format, Some(row))),
-        },
-        OnError::Null if exact.broken || !sink.keeps_parts() => {
-            sink.abort_row();
+    /// Reads the next row. Returns what belongs into the columns of errors and losses, or the error that the policy
+    /// raises.
+    #[inline]
+    fn append_row(&mut self) -> Result<Found, Error> {
+        let RunResult { sink, until: row, .. } = &mut self.ran;
+        if self.nulls.is_some_and(|nulls| nulls.is_null(*row)) {
             sink.null_row();
-            Ok(None)
+            return Ok(None);
         }
-        OnError::Null => Ok(None),
-        OnError::Column => {
-            // Of a message that was only partly read there is nothing to write.
-            if ended.is_err() || plan.target.is_some() {
+        let mut fast = Fast::new(self.plan.on_loss);
+        let parsed = self.rows.parse(*row, &mut self.block, &mut fast, sink);
+        match parsed.and_then(|headers| sink.end_row(headers, &mut fast)) {
+            Ok(()) => Ok(None),
+            Err(Stop) => self.append_row_exactly(),
+        }
+    }
+
+    #[cold]
+    fn append_row_exactly(&mut self) -> Result<Found, Error> {
+        let (plan, RunResult { sink, until: row, .. }) = (self.plan, &mut self.ran);
+        sink.abort_row();
+        let mut exact = Exact::new(plan.on_loss);
+        let parse = self.rows.parse(*row, &mut self.block, &mut exact, sink);
+        let headers = match parse {
+            Err(Stop) => Presence::Broken,
+            Ok(Presence::Whole) if exact.has_header_errors() => Presence::Damaged,
+            Ok(headers) => headers,
+        };
+        exact.enter_header(None);
+        let parsed = exact.errors.len();
+        // A message is converted only if it was read: a partial one is not written.
+        let ended = match plan.target {
+            Some(_) if parsed > 0 => Err(Stop),
+            _ => sink.end_row(headers, &mut exact),
+        };
+        let row = Some(plan.rows_before + *row);
+        let Some(first) = exact.errors.first() else {
+            let format = plan.target.unwrap_or(plan.format);
+            if parse.is_err() || ended.is_err() {
+                return Err(no_reason(format));
+            }
+            exact.reject_losses(format).map_err(|error| error.in_row(row))?;
+            return Ok(Some(Box::new((Vec::new(), exact.losses))));
+        };
+        match plan.on_error {
+            OnError::Raise => match plan.target {
+                Some(target) if parsed == 0 => Err(first.clone().located(Direction::Encode, target, row)),
+                _ => Err(first.clone().located(plan.direction, plan.format, row)),
+            },
+            OnError::Null if exact.broken || !sink.keeps_parts() => {
                 sink.abort_row();
                 sink.null_row();
+                Ok(None)
             }
-            Ok(Some(Box::new((exact.errors, Vec::new()))))
+            OnError::Null => Ok(None),
+            OnError::Column => {
+                // Of a message that was only partly read there is nothing to write.
+                if ended.is_err() || plan.target.is_some() {
+                    sink.abort_row();
+                    sink.null_row();
+                }
+                Ok(Some(Box::new((exact.errors, Vec::new()))))
+            }
         }
     }
 }

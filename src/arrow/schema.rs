@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
+use crate::arrow::run::OnError;
 use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::header::KeyForm;
@@ -22,16 +23,11 @@ pub fn list_of(of: DataType) -> DataType {
 
 /// The fields of one header; `text_keys`: typed keys as text.
 pub fn header_fields<B: HeadersFormat>(text_keys: bool) -> Fields {
-    let mut fields = Vec::new();
-    match B::KEYS {
-        KeyForm::Typed if text_keys => fields.push(nullable("key", DataType::Utf8)),
-        KeyForm::Text => fields.push(nullable("key", DataType::Utf8)),
-        KeyForm::Int => fields.push(nullable("key", DataType::Int32)),
-        KeyForm::Typed => {
-            fields.push(nullable("key_type", DataType::Utf8));
-            fields.push(nullable("key", DataType::Binary));
-        }
-    }
+    let mut fields = match B::KEYS {
+        KeyForm::Int => vec![nullable("key", DataType::Int32)],
+        KeyForm::Typed if !text_keys => vec![nullable("key_type", DataType::Utf8), nullable("key", DataType::Binary)],
+        KeyForm::Text | KeyForm::Typed => vec![nullable("key", DataType::Utf8)],
+    };
     if B::TYPES.is_typed() {
         fields.push(nullable("type", DataType::Utf8));
     }
@@ -89,27 +85,14 @@ pub fn decoded_type<E: MessageFormat>(text_keys: bool) -> DataType {
 }
 
 pub fn error_fields() -> Fields {
-    vec![
-        nullable("code", DataType::Utf8),
-        nullable("message", DataType::Utf8),
-        nullable("byte_offset", DataType::Int64),
-        nullable("header", DataType::Int32),
-        nullable("key", DataType::Utf8),
-        nullable("column", DataType::Utf8),
-    ]
-    .into()
+    let types = [DataType::Utf8, DataType::Utf8, DataType::Int64, DataType::Int32, DataType::Utf8, DataType::Utf8];
+    let names = ["code", "message", "byte_offset", "header", "key", "column"];
+    names.into_iter().zip(types).map(|(name, of)| nullable(name, of)).collect()
 }
 
 pub fn loss_fields() -> Fields {
-    vec![
-        nullable("code", DataType::Utf8),
-        nullable("message", DataType::Utf8),
-        nullable("header", DataType::Int32),
-        nullable("key", DataType::Utf8),
-        nullable("type", DataType::Utf8),
-        nullable("written", DataType::Utf8),
-    ]
-    .into()
+    let of = |name| if name == "header" { DataType::Int32 } else { DataType::Utf8 };
+    ["code", "message", "header", "key", "type", "written"].into_iter().map(|name| nullable(name, of(name))).collect()
 }
 
 /// A column of losses: null where nothing was lost.
@@ -120,6 +103,14 @@ pub fn losses_type() -> DataType {
 /// The type of a column of errors, which is null where a row has none.
 pub fn errors_type() -> DataType {
     list_of(DataType::Struct(error_fields()))
+}
+
+/// The fields of a result, and that of its errors if they are a column.
+pub fn with_errors(mut fields: Vec<FieldRef>, on_error: OnError) -> Vec<FieldRef> {
+    if on_error == OnError::Column {
+        fields.push(nullable("error", errors_type()));
+    }
+    fields
 }
 
 /// An error that names the type that came and the type that fits.

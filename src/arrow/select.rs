@@ -12,14 +12,14 @@ use super::schema;
 use super::sink::RowSink;
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
-use crate::error::{Code, Error, ErrorDetail, unknown_name};
-use crate::header::{Header, WantedKey};
-use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Seen, Validity, extend_ends};
-use crate::kernel::frame::Frame;
-use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
+use crate::error::{Code, ErrorDetail};
+use crate::header::{Header, RequestedKey};
+use crate::kernel::buffer::{Progress, Validity, extend_ends};
+use crate::kernel::frame::{Frame, TEXT};
+use crate::kernel::keys::{Keep, Keys, Requested};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
+use crate::kernel::{RowBlock, recycled};
 use crate::log::{Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
@@ -38,27 +38,17 @@ pub enum Repeat {
     Error,
 }
 
-impl Repeat {
-    const ALL: [(&'static str, Repeat); 4] =
-        [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
-
-    pub fn named(name: &str) -> Result<Repeat, Error> {
-        let found = Repeat::ALL.iter().find(|(known, _)| *known == name).map(|(_, repeat)| *repeat);
-        found.ok_or_else(|| unknown_name("repeat", name, Repeat::ALL.iter().map(|(known, _)| *known)))
-    }
-}
-
 /// One output column and the header it is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct Selection {
     pub output: String,
-    pub key: WantedKey,
+    pub key: RequestedKey,
     pub of: Type,
     pub repeat: Repeat,
     pub required: bool,
 }
 
-impl Want {
+impl Selection {
     /// The Arrow type of the output column.
     pub fn arrow(&self, dialect: Dialect) -> DataType {
         let of = self.of.scalar.arrow(dialect);
@@ -75,48 +65,16 @@ struct Found<'a> {
     at: Option<usize>,
 }
 
-/// The headers of the current row with a requested key: mostly one, which needs no list.
-#[derive(Default)]
-struct Matches<'a> {
-    first: Option<Found<'a>>,
-    more: Vec<Found<'a>>,
-}
-
-impl<'a> Matches<'a> {
-    #[inline(always)]
-    fn clear(&mut self) {
-        if self.first.take().is_some() {
-            self.more.clear();
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, found: Found<'a>) {
-        match self.first {
-            None => self.first = Some(found),
-            Some(_) => self.more.push(found),
-        }
-    }
-
-    fn get(&self, place: usize) -> Option<Found<'a>> {
-        match place.checked_sub(1) {
-            None => self.first,
-            Some(place) => self.more.get(place).copied(),
-        }
-    }
-
-    fn count(&self) -> usize {
-        usize::from(self.first.is_some()) + self.more.len()
-    }
-}
-
 /// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
-    want: Want,
-    found: Matches<'a>,
+    selection: Selection,
+    found: Vec<Found<'a>>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
+    dialect: Dialect,
+    /// The byte order of values that carry a type.
+    order: ByteOrder,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
 }
@@ -130,53 +88,58 @@ pub struct SelectSink<'a> {
     scratch: Scratch,
     /// Rows before the current one.
     rows: usize,
-    dialect: Dialect,
-    /// The byte order of values that carry a type.
-    order: ByteOrder,
 }
 
 impl<'a> SelectSink<'a> {
     /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
-    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool, views: Option<&ViewInput>) -> Self {
-        let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
+    pub fn new(
+        selections: &[Selection],
+        dialect: Dialect,
+        order: ByteOrder,
+        has_types: bool,
+        views: Option<&ViewInput>,
+    ) -> Self {
+        let plain = |selection: &Selection, column: &Column| match (selection.of.coding, selection.repeat) {
             (Coding::Plain(Encoding::Bytes(order_without_type)), Repeat::Last | Repeat::First) => {
-                let is_plain = column.takes_bytes_of(want.of.scalar) && !want.required;
+                let is_plain = column.takes_bytes_of(selection.of.scalar) && !selection.required;
                 is_plain.then_some(if has_types { order } else { order_without_type })
             }
             _ => None,
         };
-        let slot = |want: &Want| {
-            let of = want.of.scalar.arrow(dialect);
+        let slot = |selection: &Selection| {
+            let of = selection.of.scalar.arrow(dialect);
             let column = match views {
                 Some(input) => Column::new(schema::with_views(&of), input),
                 None => Column::new(of, &ViewInput::default()),
             };
             Slot {
-                want: want.clone(),
-                found: Matches::default(),
-                plain: plain(want, &column),
+                selection: selection.clone(),
+                found: Vec::new(),
+                plain: plain(selection, &column),
                 column,
-                lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
+                dialect,
+                order,
+                lists: (selection.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             }
         };
-        let slots: Vec<_> = wants.iter().map(slot).collect();
+        let slots: Vec<_> = selections.iter().map(slot).collect();
         let wanted = |(place, slot): (usize, &Slot<'_>)| {
-            let (key_type, key) = match &slot.want.key {
-                WantedKey::Text(text) => (TEXT, text.clone().into_bytes()),
-                WantedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
-                WantedKey::Int(_) => return None,
+            let (key_type, key) = match &slot.selection.key {
+                RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
+                RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
+                RequestedKey::Int(_) => return None,
             };
-            let keep = match (slot.plain, slot.want.repeat) {
+            let keep = match (slot.plain, slot.selection.repeat) {
                 (Some(_), Repeat::First) => Keep::First,
                 (Some(_), _) => Keep::Last,
                 (None, _) => Keep::All,
             };
-            let value_type = has_types.then_some(ValueType::Named(slot.want.of.scalar));
-            Some(Wanted { key, key_type: Some(key_type), keep, value_type, place })
+            let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
+            Some(Requested { key, key_type: Some(key_type), keep, value_type, place })
         };
         let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
         let (hits, scratch) = (Hits::default(), Scratch::default());
-        SelectSink { slots, keys, hits, scratch, rows: 0, dialect, order }
+        SelectSink { slots, keys, hits, scratch, rows: 0 }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -185,9 +148,9 @@ impl<'a> SelectSink<'a> {
 
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
     pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, keys, hits, scratch, rows, dialect, order } = self;
+        let SelectSink { slots, keys, hits, scratch, rows } = self;
         let slots = slots.into_iter().map(Slot::rebind).collect();
-        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows, dialect, order }
+        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -203,14 +166,14 @@ impl<'a> SelectSink<'a> {
         self.slots.first().map_or(0, Slot::rows)
     }
 
-    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types; returns how
-    /// many rows were appended.
-    fn append_hits(&mut self, rows: usize, seen: Seen, is_null: impl Fn(usize) -> bool) -> usize {
+    /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types;
+    /// returns how many rows were appended.
+    fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {
         self.rows = self.row_count();
         let mut done = rows;
         for (place, slot) in self.slots.iter_mut().enumerate() {
             if let Some(order) = slot.plain {
-                done = slot.column.push_found(&self.hits.lane(place)[..done], order, seen);
+                done = slot.column.push_found(&self.hits.lane(place)[..done], order, progress);
             }
         }
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
@@ -224,7 +187,7 @@ impl<'a> SelectSink<'a> {
 
     /// The columns that are not plain.
     fn append_every(&mut self, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
-        let SelectSink { slots, hits, dialect, order, .. } = self;
+        let SelectSink { slots, hits, .. } = self;
         let mut fast = Fast::new(OnLoss::Raise);
         let mut hits = hits.every.iter().peekable();
         for row in 0..rows {
@@ -238,7 +201,7 @@ impl<'a> SelectSink<'a> {
             let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
             if is_null(row) {
                 slots.for_each(Slot::push_null);
-            } else if slots.any(|slot| slot.end_row(Presence::Whole, *dialect, *order, &mut fast).is_err()) {
+            } else if slots.any(|slot| slot.end_row(Presence::Whole, &mut fast).is_err()) {
                 self.slots
                     .iter_mut()
                     .filter(|slot| slot.plain.is_none())
@@ -252,7 +215,7 @@ impl<'a> SelectSink<'a> {
 
 impl<'a> Sink<'a> for SelectSink<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.selection.key.is(&header.key)) {
             slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
         }
         Ok(())
@@ -260,13 +223,13 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
-    fn extend(&mut self, other: &Self, seen: Seen) {
+    fn extend(&mut self, other: &Self, progress: Progress) {
         for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
             if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
-                extend_ends(ends, other_ends, slot.column.count() as i32, seen);
+                extend_ends(ends, other_ends, slot.column.count() as i32, progress);
                 valid.extend(other_valid);
             }
-            slot.column.extend(&other.column, seen);
+            slot.column.extend(&other.column, progress);
         }
     }
 
@@ -275,21 +238,21 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear(self.slots.len());
         let rows = scan::select::<F>(block, limit, &mut self.scratch, keys, &mut self.hits);
-        self.append_hits(rows, seen, |row| block.rows()[row].is_none())
+        self.append_hits(rows, progress, |row| block.rows()[row].is_none())
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         if F::TYPED != lists.has_types() {
             return 0;
         }
         self.hits.clear(self.slots.len());
         let rows = lists::select::<F>(lists, keys, &mut self.hits);
-        self.append_hits(rows, seen, |_| false)
+        self.append_hits(rows, progress, |_| false)
     }
 
     #[inline]
@@ -300,22 +263,15 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        for slot in &mut self.slots {
-            slot.end_row(headers, self.dialect, self.order, log)?;
-        }
-        Ok(())
+        self.slots.iter_mut().try_for_each(|slot| slot.end_row(headers, log))
     }
 
     fn abort_row(&mut self) {
-        for slot in &mut self.slots {
-            slot.abort_row(self.rows);
-        }
+        self.slots.iter_mut().for_each(|slot| slot.abort_row(self.rows));
     }
 
     fn null_row(&mut self) {
-        for slot in &mut self.slots {
-            slot.push_null();
-        }
+        self.slots.iter_mut().for_each(Slot::push_null);
     }
 
     #[inline]
@@ -333,42 +289,39 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 }
 
 impl<'a> Slot<'a> {
-    fn rebind<'b>(mut self) -> Slot<'b> {
-        self.found.clear();
-        let more = self.found.more.into_iter().map(|_| unreachable!("it was cleared")).collect();
-        let found = Matches { first: None, more };
-        let Slot { want, plain, column, lists, .. } = self;
-        Slot { want, found, plain, column, lists }
+    fn rebind<'b>(self) -> Slot<'b> {
+        let Slot { selection, found, plain, column, dialect, order, lists } = self;
+        Slot { selection, found: recycled(found), plain, column, dialect, order, lists }
     }
 
     #[inline]
     fn take(&mut self, found: Found<'a>) {
-        match self.want.repeat {
-            Repeat::Last => self.found.first = Some(found),
-            Repeat::All => self.found.push(found),
-            Repeat::First if self.found.first.is_some() => {}
+        match self.selection.repeat {
+            Repeat::First if !self.found.is_empty() => return,
             // The second one is kept for its position; those after it add nothing.
-            Repeat::Error if self.found.count() > 1 => {}
-            Repeat::First | Repeat::Error => self.found.push(found),
+            Repeat::Error if self.found.len() > 1 => return,
+            Repeat::Last => self.found.clear(),
+            Repeat::First | Repeat::All | Repeat::Error => {}
         }
+        self.found.push(found);
     }
 
-    fn end_row<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
-        let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+        let second = if self.selection.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
             return Ok(());
         }
-        if self.want.required && self.found.first.is_none() && headers != Presence::Broken {
+        if self.selection.required && self.found.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
-            return self.end_list(headers, dialect, order, log);
+            return self.end_list(headers, log);
         }
-        let value = match self.found.first {
-            Some(found) => self.read(found, dialect, order, log)?.flatten(),
+        let value = match self.found.first() {
+            Some(found) => self.read(*found, log)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -376,16 +329,14 @@ impl<'a> Slot<'a> {
     }
 
     /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
-    fn end_list<R: Log>(&mut self, headers: Presence, dialect: Dialect, order: ByteOrder, log: &mut R) -> Result {
+    fn end_list<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         if headers == Presence::Broken {
             self.push_null();
             return Ok(());
         }
         let mut whole = true;
-        let mut place = 0;
-        while let Some(found) = self.found.get(place) {
-            place += 1;
-            match self.read(found, dialect, order, log)? {
+        for place in 0..self.found.len() {
+            match self.read(self.found[place], log)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }
@@ -402,25 +353,21 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; `None` if it is invalid, which was reported.
     #[inline]
-    fn read<R: Log>(
-        &self,
-        found: Found<'a>,
-        dialect: Dialect,
-        order: ByteOrder,
-        log: &mut R,
-    ) -> Result<Option<Option<Value<'a>>>, Stop> {
+    fn read<R: Log>(&self, found: Found<'a>, log: &mut R) -> Result<Option<Option<Value<'a>>>, Stop> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
         let of = match found.value_type {
-            None => self.want.of,
-            Some(value_type) if self.want.of.accepts(value_type) => self.want.of.under(value_type, order),
+            None => self.selection.of,
+            Some(value_type) if self.selection.of.accepts(value_type) => {
+                self.selection.of.under(value_type, self.order)
+            }
             Some(value_type) => {
                 let message =
-                    format!("the value is {} and {} was asked for", value_type.name(), self.want.of.scalar.name());
+                    format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
                 log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }
         };
-        match of.read(bytes, dialect) {
+        match of.read(bytes, self.dialect) {
             Ok(value) => Ok(Some(value)),
             Err(invalid) => {
                 let byte = found.at.map(|at| at + invalid.within);
@@ -432,7 +379,7 @@ impl<'a> Slot<'a> {
 
     #[cold]
     fn error(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> ErrorDetail {
-        let (key, column) = (Some(self.want.key.to_string()), Some(self.want.output.clone()));
+        let (key, column) = (Some(self.selection.key.to_string()), Some(self.selection.output.clone()));
         ErrorDetail { code, message, byte, header, key, column }
     }
 

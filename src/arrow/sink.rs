@@ -1,7 +1,7 @@
 //! [`RowSink`]: what a run appends rows to.
 
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::Lists;
 use crate::log::{Log, Result};
@@ -10,7 +10,7 @@ use crate::traits::{FieldValue, Presence, Sink};
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
 pub trait RowSink<'a>: Sink<'a> + Send {
     /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
-    fn extend(&mut self, other: &Self, seen: Seen);
+    fn extend(&mut self, other: &Self, progress: Progress);
 
     fn begin_row(&mut self);
 
@@ -32,17 +32,17 @@ pub trait RowSink<'a>: Sink<'a> + Send {
 
     /// Appends rows of a block up to the first that needs the exact routine, and returns how many. Rows have at most
     /// `limit` headers.
-    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Progress) -> usize {
         0
     }
 
     /// As `append`, of rows of lists.
-    fn append_lists<F: Frame>(&mut self, _lists: &Lists<'a>, _seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, _lists: &Lists<'a>, _seen: Progress) -> usize {
         0
     }
 
     /// As `append`, of rows of layout `S` that are written in layout `F`.
-    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Seen) -> usize {
+    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Progress) -> usize {
         0
     }
 

@@ -1,9 +1,8 @@
 //! [`Nothing`] parses everything and keeps only errors.
 
 use super::sink::RowSink;
-use crate::header::Header;
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::Seen;
+use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
@@ -14,15 +13,10 @@ use crate::traits::{Presence, Sink};
 #[derive(Default)]
 pub struct Nothing(Scratch);
 
-impl<'a> Sink<'a> for Nothing {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        Ok(())
-    }
-}
+impl Sink<'_> for Nothing {}
 
 impl<'a> RowSink<'a> for Nothing {
-    fn extend(&mut self, _other: &Self, _seen: Seen) {}
+    fn extend(&mut self, _other: &Self, _seen: Progress) {}
 
     fn begin_row(&mut self) {}
 
@@ -38,11 +32,11 @@ impl<'a> RowSink<'a> for Nothing {
         Some(usize::MAX)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Seen) -> usize {
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Progress) -> usize {
         scan::validate::<F>(block, limit, &mut self.0)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Progress) -> usize {
         lists::validate::<F>(lists)
     }
 

@@ -4,8 +4,8 @@
 //! header   ┌─────────────┬───────┬──────┬──────────────────────────┬───────┐
 //!          │ 04 22 4d 18 │ flags │ size │ u64 content_len, or none │ check │
 //!          └─────────────┴───────┴──────┴──────────────────────────┴───────┘
-//!            flags  bits 7–6 version 1 · 5 blocks are independent · 4 block checksums · 3 content_len · 2 content checksum ·
-//!                   1 reserved · 0 dictionary
+//!            flags  bits 7–6 version 1 · 5 blocks are independent · 4 block checksums · 3 content_len ·
+//!                   2 content checksum · 1 reserved · 0 dictionary
 //!            size   bits 6–4 the most content of a block: 4 64 KiB · 5 256 KiB · 6 1 MiB · 7 4 MiB; others reserved
 //!            check  the second byte of the xxHash32 of flags to content_len
 //! block    ┌───────────────┬───────┬──────────────────────┐
@@ -18,8 +18,8 @@
 //!
 //! Kafka's message format 0 is written with a `check` over the magic too; `legacy` accepts both.
 //!
-//! The library decompresses the blocks. The frame around them is read here: the library's own reader accepts a frame that
-//! is cut between two blocks, and reserves whatever size the header names.
+//! The library decompresses the blocks. The frame around them is read here: the library's own reader accepts a frame
+//! that is cut between two blocks, and reserves whatever size the header names.
 //!
 //! Differences from the reference implementation: Kafka verifies neither checksum of the content nor its length,
 //! ignores bytes after the frame and the `check` of message format 0, and rejects blocks that refer to earlier ones.
@@ -67,7 +67,8 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     encoder.finish().map_err(|_| Codec::Lz4.unwritten())
 }
 
-/// Replaces the header checksum of a frame that [`compress`] wrote by that of message format 0, which covers the magic too.
+/// Replaces the header checksum of a frame that [`compress`] wrote by that of message format 0, which covers the magic
+/// too.
 pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
     let check_at = MAGIC.len() + 2;
     frame[check_at] = XxHash32::oneshot(0, &frame[..check_at]).to_le_bytes()[1];
@@ -151,7 +152,7 @@ impl Frame {
     }
 
     fn close(&self, rest: &mut &[u8], output: &Output) -> Result {
-        let content = output.bytes();
+        let content = &output.content;
         if self.flags & FLAG_CONTENT_CHECKSUM != 0 {
             check(rest, content, "the checksum of the content does not hold")?;
         }

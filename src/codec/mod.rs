@@ -34,7 +34,7 @@ pub enum CodecError {
 ///
 /// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
 pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>> {
-    let mut output = Output::new(limit);
+    let mut output = Output { content: Vec::new(), limit };
     match codec {
         Codec::None => output.extend(bytes)?,
         Codec::Gzip => gzip::decompress(bytes, &mut output)?,
@@ -45,7 +45,8 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
     Ok(output.content)
 }
 
-/// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time expect.
+/// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time
+/// expect.
 pub fn compress_legacy(codec: Codec, bytes: &[u8]) -> Result<Vec<u8>> {
     match codec {
         Codec::Lz4 => lz4::compress(bytes).map(lz4::with_legacy_check),
@@ -121,14 +122,6 @@ struct Output {
 }
 
 impl Output {
-    fn new(limit: usize) -> Self {
-        Output { content: Vec::new(), limit }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.content
-    }
-
     /// The bytes that may still be appended.
     fn room(&self) -> usize {
         self.limit - self.content.len()

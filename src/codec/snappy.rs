@@ -16,7 +16,8 @@
 
 use super::{Codec, Output, Result, TRUNCATED, take};
 
-/// The first bytes of the framing. Unframed data never begin with them: a content of 10,626 bytes would begin with a copy.
+/// The first bytes of the framing. Unframed data never begin with them: a content of 10,626 bytes would begin with a
+/// copy.
 const MAGIC: [u8; 8] = *b"\x82SNAPPY\0";
 
 /// The version that `snappy-java` writes, also as the oldest version that can read it.

@@ -29,20 +29,12 @@ pub trait Values {
     fn truncate(&mut self, count: usize);
 
     /// A writer that appends at most `count` values of at most `bytes` bytes together.
-    fn writer(&mut self, count: usize, bytes: usize, seen: Seen) -> Self::Writer<'_>;
+    fn writer(&mut self, count: usize, bytes: usize, progress: Progress) -> Self::Writer<'_>;
 }
 
 /// The end of a growing column of values.
 pub trait ValueWriter {
-    /// A length to go back to.
-    type Mark: Copy;
-
     fn count(&self) -> usize;
-
-    fn mark(&self) -> Self::Mark;
-
-    /// Back to an earlier length.
-    fn roll_back(&mut self, mark: Self::Mark);
 
     /// Appends a value without bytes.
     ///
@@ -62,7 +54,8 @@ pub trait ValueWriter {
     ///
     /// # Safety
     ///
-    /// The writer was made for this value; `len` bytes rounded up to `COPY`, and at least `COPY`, are readable at `from`.
+    /// The writer was made for this value; `len` bytes rounded up to `COPY`, and at least `COPY`, are readable at
+    /// `from`.
     unsafe fn push_long(&mut self, from: *const u8, len: usize);
 
     /// Appends a value of at most 16 bytes, the last first.
@@ -75,19 +68,19 @@ pub trait ValueWriter {
 
 /// How much of the input was processed, to estimate the memory for the rest.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct Progress {
     /// Input bytes that the output so far was made from.
     pub bytes: usize,
     /// Input bytes in all.
     pub all: usize,
 }
 
-impl Seen {
+impl Progress {
     /// The estimated final length of an output with this length now: its share of the input, and a sixteenth more.
     fn estimate(self, len: usize) -> usize {
         match self.bytes {
             0 => len,
-            seen => (len as u128 * self.all.max(seen) as u128 * 17 / 16 / seen as u128) as usize,
+            progress => (len as u128 * self.all.max(progress) as u128 * 17 / 16 / progress as u128) as usize,
         }
     }
 
@@ -153,11 +146,11 @@ impl Runs {
     }
 
     /// Appends the runs of another column.
-    pub fn extend(&mut self, other: &Runs, seen: Seen) {
+    pub fn extend(&mut self, other: &Runs, progress: Progress) {
         let base = self.bytes.len() as i32;
-        seen.reserve(&mut self.bytes, other.bytes.len() + COPY);
+        progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
         extend_past_caches(&mut self.bytes, &other.bytes);
-        extend_ends(&mut self.offsets, &other.offsets, base, seen);
+        extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
     /// The first run from `from` on that is not UTF-8, given that those before it are.
@@ -206,9 +199,9 @@ impl Values for Runs {
     }
 
     #[inline(always)]
-    fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
-        seen.reserve(&mut self.offsets, runs);
-        seen.reserve(&mut self.bytes, bytes + COPY);
+    fn writer(&mut self, runs: usize, bytes: usize, progress: Progress) -> Writer<'_> {
+        progress.reserve(&mut self.offsets, runs);
+        progress.reserve(&mut self.bytes, bytes + COPY);
         let (count, len) = (self.offsets.len(), self.bytes.len());
         Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
     }
@@ -244,8 +237,8 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Appends the ends of other runs, all but the first, after `base` bytes or elements.
-pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
-    seen.reserve(ends, others.len());
+pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Progress) {
+    progress.reserve(ends, others.len());
     // An end that wraps is rolled back, as in `Runs::end_run`.
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
@@ -263,13 +256,6 @@ pub struct Writer<'r> {
     ends: *mut i32,
     count: usize,
     start: *mut u8,
-    len: usize,
-}
-
-/// A length of runs to go back to.
-#[derive(Clone, Copy)]
-pub struct Mark {
-    count: usize,
     len: usize,
 }
 
@@ -311,22 +297,9 @@ impl Writer<'_> {
 }
 
 impl ValueWriter for Writer<'_> {
-    type Mark = Mark;
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.count - 1
-    }
-
-    #[inline(always)]
-    fn mark(&self) -> Mark {
-        Mark { count: self.count, len: self.len }
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self, mark: Mark) {
-        self.count = self.count.min(mark.count);
-        self.len = self.len.min(mark.len);
     }
 
     #[inline(always)]
@@ -367,7 +340,7 @@ impl ValueWriter for Writer<'_> {
 impl Drop for Writer<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this many offsets and bytes were written: `end_run` counts them, and `roll_back` only lowers the counts.
+        // SAFETY: this many offsets and bytes were written: `end_run` counts them.
         unsafe {
             self.runs.offsets.set_len(self.count);
             self.runs.bytes.set_len(self.len);

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Mark, Runs, Seen, Validity, ValueWriter, Values, Writer};
+use super::buffer::{Progress, Runs, Validity, ValueWriter, Values, Writer};
 use super::frame::{Frame, HeaderVisitor, Parts};
 use super::{RowBlock, Span, copy, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
@@ -27,38 +27,43 @@ pub fn max_bytes<F: Frame>(input: usize) -> usize {
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
+    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut Lists<'_, V>) -> usize {
+        decode_block::<F, V>(block, limit, progress, out)
+    }
 }
 
 #[inline(always)]
-fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
+fn decode_block<F: Frame, V: Values>(
+    block: &RowBlock<'_>,
+    limit: usize,
+    progress: Progress,
+    out: &mut Lists<'_, V>,
+) -> usize {
     let (first_key, first_row) = (out.keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
     let names = headers * MAX_NAME_LEN;
     out.has_value.reserve(headers);
-    seen.reserve(out.ends, block.rows().len());
+    progress.reserve(out.ends, block.rows().len());
     let mut done = block.rows().len();
     {
         let mut to = Output {
             key_types: if F::TYPED_KEYS {
-                out.key_types.as_mut().map(|runs| runs.writer(headers, names, seen))
+                out.key_types.as_mut().map(|runs| runs.writer(headers, names, progress))
             } else {
                 None
             },
-            keys: out.keys.writer(headers, bytes, seen),
-            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
-            values: out.values.writer(headers, bytes, seen),
+            keys: out.keys.writer(headers, bytes, progress),
+            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, progress)) } else { None },
+            values: out.values.writer(headers, bytes, progress),
             has_value: out.has_value,
             frame: PhantomData::<F>,
         };
         for (place, row) in block.rows().iter().enumerate() {
             if let Some(row) = row {
-                let before = to.mark();
-                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the writers
-                // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
+                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the
+                // writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
                 if !unsafe { decode_row::<F, _>(*row, limit, &mut to) } {
-                    to.roll_back(before);
                     done = place;
                     break;
                 }
@@ -68,7 +73,8 @@ fn decode_block<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, seen: S
     }
     out.has_value.set_count(out.values.count());
     if done < block.rows().len() {
-        out.has_value.truncate(out.values.count());
+        // Some headers of the row that is not readable may have been appended.
+        out.truncate(first_row + done);
     }
     if !F::TYPED_KEYS
         && let Some(key) = out.keys.first_not_text(first_key)
@@ -101,34 +107,6 @@ struct Output<'w, F, W> {
     values: W,
     has_value: &'w mut Validity,
     frame: PhantomData<F>,
-}
-
-struct Marks<M> {
-    key_types: Option<Mark>,
-    keys: Mark,
-    types: Option<Mark>,
-    values: M,
-}
-
-impl<F, W: ValueWriter> Output<'_, F, W> {
-    #[inline(always)]
-    fn mark(&self) -> Marks<W::Mark> {
-        let name = |names: &Option<Writer<'_>>| names.as_ref().map(Writer::mark);
-        let (key_types, types) = (name(&self.key_types), name(&self.types));
-        Marks { key_types, keys: self.keys.mark(), types, values: self.values.mark() }
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self, marks: Marks<W::Mark>) {
-        let names = [(&mut self.key_types, marks.key_types), (&mut self.types, marks.types)];
-        for (names, mark) in names {
-            if let (Some(names), Some(mark)) = (names, mark) {
-                names.roll_back(mark);
-            }
-        }
-        self.keys.roll_back(marks.keys);
-        self.values.roll_back(marks.values);
-    }
 }
 
 /// Appends the headers of a row; false if it is not readable, and then some of them may have been appended.

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Values as _, Writer};
+use super::buffer::{Progress, Runs, Values as _, Writer};
 use super::frame::{Frame, Header, Rules};
 use super::lists::Lists;
 use super::scan::{RowVisitor, Scratch, scan_block};
@@ -14,15 +14,12 @@ pub fn max_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
 }
 
 dispatch! {
-    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a list
-    /// are encoded as no headers.
-    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
-}
-
-#[inline(always)]
-fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
-    let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
-    lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, seen), rules))
+    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a
+    /// list are encoded as no headers.
+    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
+        let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
+        lists.for_each_row::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, progress), rules))
+    }
 }
 
 /// The maximum number of bytes that converting a block of layout `S` to layout `F` appends.
@@ -32,35 +29,25 @@ pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
 }
 
 dispatch! {
-    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row without a
-    /// message is. Returns how many were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row
+    /// without a message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
         block: &RowBlock<'_>,
         limit: usize,
         rules: Rules,
         scratch: &mut Scratch,
-        seen: Seen,
+        progress: Progress,
         out: &mut Runs,
-    ) -> usize = convert_block::<S, F>;
-}
-
-#[inline(always)]
-fn convert_block<S: Frame, F: Frame>(
-    block: &RowBlock<'_>,
-    limit: usize,
-    rules: Rules,
-    scratch: &mut Scratch,
-    seen: Seen,
-    out: &mut Runs,
-) -> usize {
-    let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
-    let to = out.writer(block.rows().len(), max_converted::<S, F>(block), seen);
-    let done = match S::MAX_COUNT {
-        0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
-        _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
-    };
-    out.truncate(before + done);
-    done
+    ) -> usize {
+        let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
+        let to = out.writer(block.rows().len(), max_converted::<S, F>(block), progress);
+        let done = match S::MAX_COUNT {
+            0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
+            _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
+        };
+        out.truncate(before + done);
+        done
+    }
 }
 
 /// Writes rows. `COUNTED`: how many headers a row has is known when it begins.

@@ -66,8 +66,8 @@ pub struct Rules {
 ///
 /// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
 pub trait HeaderVisitor {
-    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null has no
-    /// bytes.
+    /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null
+    /// has no bytes.
     ///
     /// # Safety
     ///
@@ -86,12 +86,13 @@ pub trait HeaderVisitor {
 ///
 /// # Safety
 ///
-/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that
-/// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at
-/// most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its
-/// header.
+/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all
+/// that they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
+/// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
+/// bytes than its header.
 ///
-/// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and `write`.
+/// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
+/// `write`.
 pub unsafe trait Frame: 'static {
     /// Kernels read the layout.
     const READS: bool = false;
@@ -106,7 +107,8 @@ pub unsafe trait Frame: 'static {
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
 
-    /// Where the first header begins and how many there are, if the layout has a count; `None` if the row is not readable.
+    /// Where the first header begins and how many there are, if the layout has a count; `None` if the row is not
+    /// readable.
     ///
     /// # Safety
     ///
@@ -116,8 +118,8 @@ pub unsafe trait Frame: 'static {
         None
     }
 
-    /// Passes the header at `at` to `visitor`, and returns where the next one begins; `None` if it is not a regular header inside
-    /// the row, or if `visitor` rejects it.
+    /// Passes the header at `at` to `visitor`, and returns where the next one begins; `None` if it is not a regular
+    /// header inside the row, or if `visitor` rejects it.
     ///
     /// # Safety
     ///
@@ -147,8 +149,8 @@ pub unsafe trait Frame: 'static {
     ///
     /// # Safety
     ///
-    /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as many
-    /// bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
+    /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as
+    /// many bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
     #[inline(always)]
     unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
         None
@@ -161,7 +163,8 @@ pub struct Exact;
 // SAFETY: nothing is found, and nothing is written.
 unsafe impl Frame for Exact {}
 
-/// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`, big-endian.
+/// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`,
+/// big-endian.
 pub struct Kip82;
 
 // SAFETY: nothing is found; a header is written in its framing, its key and its value.
@@ -173,7 +176,8 @@ unsafe impl Frame for Kip82 {
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
         let Header { key_len, value_len, .. } = *header;
-        // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is readable.
+        // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is
+        // readable.
         unsafe {
             to.cast::<[u8; 4]>().write((key_len as i32).to_be_bytes());
             copy_long(header.key, to.add(4), key_len);
@@ -243,8 +247,9 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
     (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends where the
-// length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's slice.
+// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends
+// where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
+// slice.
 unsafe impl Frame for Varint {
     const READS: bool = true;
     const WRITES: bool = true;
@@ -268,8 +273,9 @@ unsafe impl Frame for Varint {
 
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
-        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length after it, at most 65 bytes further on,
-        // which is inside `SLACK`; a longer one is compared with the end of the row before the length after it is read.
+        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length after it, at most 65 bytes
+        // further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length after
+        // it is read.
         unsafe {
             let first = *start.add(at);
             if first & LONG_OR_NEGATIVE == 0 {
@@ -361,8 +367,8 @@ unsafe impl Frame for Varint {
 #[inline(always)]
 unsafe fn write_untyped(to: *mut u8, header: &Header, of: ValueType, order: ByteOrder) -> Option<usize> {
     let Header { key, key_len, value, value_len, .. } = *header;
-    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has between
-    // 1 and 16 bytes.
+    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has
+    // between 1 and 16 bytes.
     unsafe {
         let is_text = |part, len| simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok();
         if header.key_type.is_some_and(|of| of != TEXT || !is_text(key, key_len)) {
@@ -481,8 +487,8 @@ unsafe impl<T: Types> Frame for Typed<T> {
 
     #[inline(always)]
     unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
-        // SAFETY: `at` is in the row, and what is read before the end is compared is at most `SLACK` bytes after it: two
-        // heads of five bytes and a key of at most 255.
+        // SAFETY: `at` is in the row, and what is read before the end is compared is at most `SLACK` bytes after it:
+        // two heads of five bytes and a key of at most 255.
         let (key_type, key, key_len, value_type, value, value_len) = unsafe {
             let (key_type, place) = match T::TYPED_KEYS {
                 true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
@@ -529,7 +535,8 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 }
 
-const TEXT: ValueType = ValueType::Named(Scalar::String);
+/// The type of keys that are text, where keys have types.
+pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
 impl<T: Types> Typed<T> {
     /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.

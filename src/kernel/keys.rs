@@ -1,7 +1,7 @@
 //! The keys that are selected: a hash table in which most other keys have no entry, then one masked comparison.
 
 use super::frame::Frame;
-use crate::value_type::{Scalar, ValueType};
+use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
 const WORD: usize = 16;
@@ -19,7 +19,7 @@ pub enum Keep {
 
 /// A requested key.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct Requested {
     /// As in the input.
     pub key: Vec<u8>,
     /// Of layouts with types of keys.
@@ -40,7 +40,7 @@ pub struct Keys {
 pub(super) struct Entry {
     /// The first bytes, padded with zeros.
     head: u128,
-    wanted: Wanted,
+    wanted: Requested,
     /// The next entry with this hash, counted from 1.
     next: u16,
 }
@@ -70,7 +70,7 @@ fn hash(head: u128, len: usize) -> usize {
 
 impl Keys {
     /// `None` if there are too many.
-    pub fn new(wanted: Vec<Wanted>) -> Option<Self> {
+    pub fn new(wanted: Vec<Requested>) -> Option<Self> {
         let mut keys = Keys { table: [0; 256], entries: Vec::with_capacity(wanted.len()) };
         for wanted in wanted {
             let mut word = [0; WORD];
@@ -94,7 +94,7 @@ impl Keys {
         key: *const u8,
         len: usize,
         of: Option<ValueType>,
-        mut found: impl FnMut(&Wanted) -> bool,
+        mut found: impl FnMut(&Requested) -> bool,
     ) -> bool {
         // SAFETY: the caller's contract.
         let head = u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & mask(len);
@@ -114,6 +114,3 @@ impl Keys {
         true
     }
 }
-
-/// The type of keys that are text, where keys have types.
-pub const TEXT: ValueType = ValueType::Named(Scalar::String);

@@ -106,8 +106,8 @@ impl Strings<'_> {
     /// It is a place that `byte_len` has accepted.
     #[inline(always)]
     unsafe fn get(self, place: usize) -> (*const u8, usize) {
-        // SAFETY: `byte_len` saw that the offsets are there, are not negative and never decrease, and that the last of them
-        // is in the bytes.
+        // SAFETY: `byte_len` saw that the offsets are there, are not negative and never decrease, and that the last of
+        // them is in the bytes.
         unsafe {
             let (start, end) = (*self.offsets.get_unchecked(place), *self.offsets.get_unchecked(place + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
@@ -118,8 +118,8 @@ impl Strings<'_> {
 /// The rows of a list column in one call of a kernel, and their columns.
 pub struct Lists<'a> {
     columns: Columns<'a>,
-    /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the places
-    /// between the first and the last.
+    /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the
+    /// places between the first and the last.
     ends: [usize; ROWS + 1],
     /// A bit for each row without a list.
     nulls: u64,
@@ -179,10 +179,10 @@ impl<'a> Lists<'a> {
         self.columns.key_types.is_some() || self.has_types()
     }
 
-    /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
-    /// that `visit` rejects. `F` specifies whether keys and values may have types.
+    /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable
+    /// or that `visit` rejects. `F` specifies whether keys and values may have types.
     #[inline(always)]
-    pub(super) fn each<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
+    pub(super) fn for_each_row<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
         for place in 0..self.len {
@@ -253,11 +253,11 @@ pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
     match lists.columns {
         // Nothing can be wrong with these but their offsets, which the caller's library has checked.
         Columns { key_types: None, types: None, .. } => lists.len,
-        _ => lists.each::<F, _>(&mut Nothing),
+        _ => lists.for_each_row::<F, _>(&mut Nothing),
     }
 }
 
 /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
 pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-    lists.each::<F, _>(&mut Select::<F>::new(keys, hits))
+    lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits))
 }

@@ -21,8 +21,8 @@
 //! Decoded values go to a growing column of bytes, or of views of the input ([`views`]): the same loop, two writers.
 //!
 //! A kernel is a function over `(rows, output)` that returns how many rows it appended. It never reports an error: it
-//! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2, and
-//! [`dispatch`] chooses at run time.
+//! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2,
+//! and [`dispatch`] chooses at run time.
 //!
 //! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
 //! copies have a fixed size and no length test; what is checked per block is not checked per header.
@@ -41,7 +41,6 @@ pub mod views;
 mod tests;
 
 use std::marker::PhantomData;
-use std::ops::Range;
 use std::ptr::NonNull;
 
 pub const ROWS: usize = 64;
@@ -53,8 +52,8 @@ pub const BYTES: usize = 64 << 10;
 pub const COPY: usize = 64;
 
 /// Bytes that are readable after each row of a block: what a header that begins in the row can reach before its end is
-/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255 bytes
-/// and one copy from the start of its value.
+/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255
+/// bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
 /// The bytes of a row's headers inside a buffer that has `SLACK` more bytes after them.
@@ -94,30 +93,6 @@ impl<'a> Span<'a> {
     pub fn bytes(self) -> &'a [u8] {
         // SAFETY: `new` took them from a slice that lives for `'a`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-/// Bytes that kernels can read to their end.
-pub struct Padded {
-    bytes: Vec<u8>,
-    len: usize,
-}
-
-impl Padded {
-    pub fn new(mut bytes: Vec<u8>) -> Self {
-        let len = bytes.len();
-        bytes.resize(len + SLACK, 0);
-        Padded { bytes, len }
-    }
-
-    /// The bytes, and those after them.
-    pub fn buffer(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// Where the bytes are in the buffer.
-    pub fn range(&self) -> Range<usize> {
-        0..self.len
     }
 }
 
@@ -182,6 +157,12 @@ impl Default for RowBlock<'_> {
     }
 }
 
+/// The memory of a vector, empty, for elements that may live for another time.
+pub fn recycled<T, U>(mut memory: Vec<T>) -> Vec<U> {
+    memory.clear();
+    memory.into_iter().map(|_| unreachable!("it was cleared")).collect()
+}
+
 /// Copies 64 bytes.
 ///
 /// # Safety
@@ -197,7 +178,8 @@ unsafe fn copy(from: *const u8, to: *mut u8) {
 ///
 /// # Safety
 ///
-/// `len` rounded up to 64 bytes, and at least 64, are readable at `from` and writable at `to`, and the two do not overlap.
+/// `len` rounded up to 64 bytes, and at least 64, are readable at `from` and writable at `to`, and the two do not
+/// overlap.
 #[inline(always)]
 unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's contract; the loop ends with the copy that contains the last byte.
@@ -211,27 +193,30 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Defines a function that runs one body, compiled for the baseline and, on x86-64, for AVX2, chosen at run time.
+/// Defines a function whose body is compiled for the baseline and, on x86-64, for AVX2; it chooses at run time.
 macro_rules! dispatch {
     (
         $(#[$meta:meta])*
         pub fn $name:ident<$($life:lifetime,)* $($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty
-            = $body:path;
+            $body:block
     ) => {
         $(#[$meta])*
         pub fn $name<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
+            #[inline(always)]
+            fn body<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out $body
+
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
                 fn with_avx2<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
-                    $body($($arg),*)
+                    body::<$($generic),*>($($arg),*)
                 }
                 if $crate::kernel::has_avx2() {
                     // SAFETY: the processor has these features.
                     return unsafe { with_avx2::<$($generic),*>($($arg),*) };
                 }
             }
-            $body($($arg),*)
+            body::<$($generic),*>($($arg),*)
         }
     };
 }

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Tail, Values as _};
-use super::frame::{Frame, Header, HeaderVisitor, Parts};
-use super::keys::{Keep, Keys, TEXT, Wanted};
-use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch};
+use super::buffer::{Progress, Runs, Tail, Values as _};
+use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
+use super::keys::{Keep, Keys, Requested};
+use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
 /// A value that was found.
@@ -67,11 +67,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value, which
-/// are 64 at most.
-pub fn append(values: &[Value<'_>], seen: Seen, out: &mut Runs) -> u64 {
+/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
+/// which are 64 at most.
+pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
     let bytes = values.iter().map(|value| value.len()).sum();
-    let mut writer = out.writer(values.len(), bytes, seen);
+    let mut writer = out.writer(values.len(), bytes, progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
         let mut len = 0;
@@ -119,13 +119,8 @@ impl<'a> Hits<'a> {
     }
 
     /// The same memory, empty, for bytes that live for another time.
-    pub fn recycled<'b>(mut self) -> Hits<'b> {
-        self.lanes.clear();
-        self.every.clear();
-        Hits {
-            lanes: self.lanes.into_iter().map(|_| Value::MISSING).collect(),
-            every: self.every.into_iter().map(|_| unreachable!("it is empty")).collect(),
-        }
+    pub fn recycled<'b>(self) -> Hits<'b> {
+        Hits { lanes: recycled(self.lanes), every: recycled(self.every) }
     }
 }
 
@@ -143,8 +138,8 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// # Safety
     ///
-    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a multiple of
-    /// `COPY`, and at least `COPY`.
+    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
+    /// multiple of `COPY`, and at least `COPY`.
     unsafe fn header(&mut self, row: usize, header: Header) -> bool;
 
     fn end(&mut self) -> bool {
@@ -189,7 +184,13 @@ impl<'a, F: Frame> RowVisitor<'a> for Select<'_, '_, 'a, F> {
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    fn take<F: Frame>(&mut self, row: usize, wanted: &Wanted, value: Value<'a>, value_type: Option<ValueType>) -> bool {
+    fn take<F: Frame>(
+        &mut self,
+        row: usize,
+        wanted: &Requested,
+        value: Value<'a>,
+        value_type: Option<ValueType>,
+    ) -> bool {
         if wanted.keep == Keep::All {
             self.every.push(Hit { row, place: wanted.place, value, value_type });
             return true;
@@ -210,13 +211,11 @@ impl<'a> Hits<'a> {
 pub struct Scratch(Vec<u8>);
 
 dispatch! {
-    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before it.
-    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
-}
-
-#[inline(always)]
-fn validate_block<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
-    scan_block::<F, _>(block, limit, scratch, &mut Nothing)
+    /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before
+    /// it.
+    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
+        scan_block::<F, _>(block, limit, scratch, &mut Nothing)
+    }
 }
 
 dispatch! {
@@ -227,22 +226,13 @@ dispatch! {
         scratch: &mut Scratch,
         keys: &Keys,
         hits: &mut Hits<'a>,
-    ) -> usize = select_block::<F>;
+    ) -> usize {
+        scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
+    }
 }
 
-#[inline(always)]
-fn select_block<'a, F: Frame>(
-    block: &RowBlock<'a>,
-    limit: usize,
-    scratch: &mut Scratch,
-    keys: &Keys,
-    hits: &mut Hits<'a>,
-) -> usize {
-    scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
-}
-
-/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how many
-/// rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
+/// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how
+/// many rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
 #[inline(always)]
 pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
@@ -350,8 +340,8 @@ impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
 /// As for [`scan_row`]; `COPY` bytes are readable at the key.
 #[inline(always)]
 unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
-    // SAFETY: the caller's contract. A branch that is rarely wrong costs less than copying in any case: then the place of each
-    // copy would depend on the key before it.
+    // SAFETY: the caller's contract. A branch that is rarely wrong costs less than copying in any case: then the place
+    // of each copy would depend on the key before it.
     unsafe {
         if has_high_bit(key, len) {
             copy(key, odd_keys.place());

@@ -12,7 +12,7 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::buffer::{Seen, ValueWriter, Values};
+use super::buffer::{Progress, ValueWriter, Values};
 
 /// The longest value inside a view.
 const INLINE: usize = 12;
@@ -92,7 +92,7 @@ impl Views {
     }
 
     /// Appends the values of another column with the same windows.
-    pub fn extend(&mut self, other: &Views, seen: Seen) {
+    pub fn extend(&mut self, other: &Views, progress: Progress) {
         assert!(Arc::ptr_eq(&self.windows, &other.windows), "views of another input");
         let own = self.windows.len() as u32;
         // Added to the offset of a value outside the windows.
@@ -101,7 +101,7 @@ impl Views {
             let is_own = *view as u32 as usize > INLINE && (*view >> 64) as u32 == own;
             if is_own { view.wrapping_add(base) } else { *view }
         };
-        seen.reserve(&mut self.views, other.views.len());
+        progress.reserve(&mut self.views, other.views.len());
         self.views.extend(other.views.iter().map(moved));
         self.own.extend_from_slice(&other.own);
         self.refers |= other.refers;
@@ -175,8 +175,8 @@ impl Values for Views {
     }
 
     #[inline(always)]
-    fn writer(&mut self, count: usize, _bytes: usize, seen: Seen) -> ViewWriter<'_> {
-        seen.reserve(&mut self.views, count);
+    fn writer(&mut self, count: usize, _bytes: usize, progress: Progress) -> ViewWriter<'_> {
+        progress.reserve(&mut self.views, count);
         ViewWriter { start: self.views.as_mut_ptr(), count: self.views.len(), views: self }
     }
 }
@@ -202,23 +202,9 @@ impl ViewWriter<'_> {
 }
 
 impl ValueWriter for ViewWriter<'_> {
-    /// The number of values, and of their own bytes.
-    type Mark = (usize, usize);
-
     #[inline(always)]
     fn count(&self) -> usize {
         self.count
-    }
-
-    #[inline(always)]
-    fn mark(&self) -> (usize, usize) {
-        (self.count, self.views.own.len())
-    }
-
-    #[inline(always)]
-    fn roll_back(&mut self, (count, own): (usize, usize)) {
-        self.count = self.count.min(count);
-        self.views.own.truncate(own);
     }
 
     #[inline(always)]
@@ -263,7 +249,7 @@ impl ValueWriter for ViewWriter<'_> {
 impl Drop for ViewWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: this many views were written: `push` counts them, and `roll_back` only lowers the count.
+        // SAFETY: this many views were written: `push` counts them.
         unsafe { self.views.views.set_len(self.count) };
     }
 }

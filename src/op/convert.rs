@@ -1,5 +1,5 @@
-//! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and fields
-//! are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
+//! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and
+//! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
 use std::any::TypeId;
 

@@ -13,26 +13,22 @@ use crate::traits::{
     BatchFormat, Collect, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
 };
 
-/// Receives messages as they are read; the arguments do not outlive the call.
-pub trait Consumer {
-    fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
-
-    /// Whether headers are parsed. Otherwise `unparsed_message` is called with their bytes, whatever is in them.
-    fn parses_headers(&self) -> bool {
-        true
-    }
-
-    fn unparsed_message(&mut self, _headers: Option<&[u8]>, _fields: &[FieldValue<'_>]) {}
+/// The headers of a message: parsed, or their bytes, whatever is in them.
+pub enum MessageHeaders<'m> {
+    Parsed(&'m [Header<'m>]),
+    Bytes(&'m [u8]),
 }
 
-/// Reads a batch up to the first message with an error; the messages before it were passed on.
-pub struct ReadMessages<'a, T> {
+/// Reads a batch up to the first message with an error, and passes the headers and fields of each message before it to
+/// `receive`.
+pub struct ReadMessages<'a, F> {
     pub data: &'a [u8],
     pub options: ReadOptions,
-    pub consumer: &'a mut T,
+    pub parse_headers: bool,
+    pub receive: F,
 }
 
-impl<T: Consumer> Visitor for ReadMessages<'_, T> {
+impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>])> Visitor for ReadMessages<'_, F> {
     type Out = Result<(), Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
@@ -40,37 +36,36 @@ impl<T: Consumer> Visitor for ReadMessages<'_, T> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let mut log = Exact::default();
-        let mut each = Each::<B, T> { consumer: self.consumer, options: self.options, batch: PhantomData };
-        let parsed = parse_batch::<B, _, _>(Cursor::new(self.data), self.options, &mut log, &mut each);
+        let (data, options, mut log) = (Cursor::new(self.data), self.options, Exact::default());
+        let parsed = parse_batch::<B, _, _>(data, options, &mut log, &mut Receiver(self, PhantomData::<B>));
         log.ended(parsed, Direction::Decode, B::NAME)
     }
 }
 
-struct Each<'t, B, T> {
-    consumer: &'t mut T,
-    options: ReadOptions,
-    batch: PhantomData<B>,
-}
+struct Receiver<'a, B, F>(ReadMessages<'a, F>, PhantomData<B>);
 
-impl<'a, B: BatchFormat, T: Consumer> Messages<'a> for Each<'_, B, T> {
+impl<'a, B: BatchFormat, F> Messages<'a> for Receiver<'_, B, F>
+where
+    F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]),
+{
     type Within<'b> = Self;
 
     fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
-        self.options.limits.check_message(message_len(fields, headers), log.collected())?;
-        if !self.consumer.parses_headers() && log.collected().errors.is_empty() {
-            self.consumer.unparsed_message(headers.map(|cursor| cursor.peek_rest()), fields);
+        let ReadMessages { options, parse_headers, receive, .. } = &mut self.0;
+        options.limits.check_message(message_len(fields, headers), log.collected())?;
+        if !*parse_headers && log.collected().errors.is_empty() {
+            receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields);
             return Ok(());
         }
         let mut sink = MessageSink::default();
         if let Some(cursor) = headers {
-            <B::Message as MessageFormat>::Headers::parse(cursor, self.options, log, &mut sink)?;
+            <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
         }
         log.enter_header(None);
         if !log.collected().errors.is_empty() {
             return Err(Stop);
         }
-        self.consumer.message(headers.map(|_| &sink.headers[..]), fields);
+        receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields);
         Ok(())
     }
 

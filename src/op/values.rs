@@ -1,4 +1,4 @@
-//! One message as values: decoded into owned memory, or parsed into a sink.
+//! [`ReadMessage`] parses one message into a sink.
 
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
@@ -6,35 +6,6 @@ use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
-
-/// The headers and fields of one message.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct Message<'a> {
-    /// `None`: the message has no headers field.
-    pub headers: Option<Vec<Header<'a>>>,
-    /// In the order of the format's table, the headers left out.
-    pub fields: Vec<FieldValue<'a>>,
-}
-
-/// Decodes one message, or returns its first error.
-pub struct DecodeMessage<'a> {
-    pub data: &'a [u8],
-    pub options: ReadOptions,
-}
-
-impl<'a> Visitor for DecodeMessage<'a> {
-    type Out = Result<Message<'a>, Error>;
-
-    fn visit<E: MessageFormat>(self) -> Self::Out {
-        let read = ReadMessage { data: self.data, options: self.options, fresh: MessageSink::default };
-        let (sink, presence) = read.visit::<E>()?;
-        Ok(Message { headers: (presence != Presence::Absent).then_some(sink.headers), fields: sink.fields })
-    }
-
-    fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        Err(super::batch_needs_messages::<B>())
-    }
-}
 
 /// Parses one message into a sink, or returns its first error.
 pub struct ReadMessage<'a, F> {

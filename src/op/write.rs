@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::adapt;
 use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
-use crate::header::{Header, Key, KeyForm, Text, WantedKey};
+use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
+use crate::kernel::recycled;
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
     BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
@@ -35,7 +36,7 @@ impl Origin {
 /// The type option that restores the type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeHint {
-    pub key: WantedKey,
+    pub key: RequestedKey,
     /// The value of the option.
     pub value_type: String,
     pub lost: bool,
@@ -54,7 +55,7 @@ pub struct Writer<'a, E> {
     /// Memory for the headers with such values. It holds none between two messages.
     scratch: Vec<Header<'static>>,
     /// How often each key of the type option occurred so far.
-    seen: Vec<usize>,
+    occurrences: Vec<usize>,
     /// For a report: the type options that restore the types of the written values.
     pub type_hints: Vec<TypeHint>,
     fields: Vec<FieldValue<'a>>,
@@ -83,7 +84,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             encoded: Vec::new(),
             places: Vec::new(),
             scratch: Vec::new(),
-            seen: Vec::new(),
+            occurrences: Vec::new(),
             type_hints: Vec::new(),
             fields: Vec::new(),
             format: PhantomData,
@@ -98,7 +99,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         self.headers.clear();
         self.encoded.clear();
         self.places.clear();
-        self.seen.clear();
+        self.occurrences.clear();
         self.type_hints.clear();
         self.fields.clear();
     }
@@ -113,7 +114,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if self.places.is_empty() && canonical.is_none() {
             return E::encode(Contents { fields: &self.fields, headers: &self.headers }, log, out);
         }
-        let mut headers = without_headers(mem::take(&mut self.scratch));
+        let mut headers = recycled(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
         for (place, range) in &self.places {
             headers[*place].value = Some(&self.encoded[range.clone()]);
@@ -122,7 +123,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             headers.sort_by(compare);
         }
         let done = E::encode(Contents { fields: &self.fields, headers: &headers }, log, out);
-        self.scratch = without_headers(headers);
+        self.scratch = recycled(headers);
         done
     }
 
@@ -172,19 +173,19 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             }
             return Ok(Some(written));
         }
-        let requested = self.options.types.of([source, &header.key], &mut self.seen);
+        let requested = self.options.types.of([source, &header.key], &mut self.occurrences);
         let (value_type, bits) = match (requested, header.value_type) {
             (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String)))
                 if header.value_type != Some(requested.value_type) =>
             {
                 match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
-                    Ok(made) => (requested.value_type, made),
+                    Ok(bits) => (requested.value_type, bits),
                     Err(invalid) => return log.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
                 }
             }
             (Some(requested), Some(value_type)) if value_type != requested.value_type => {
                 let what =
-                    || format!("the value is {} and {} was asked for", value_type.name(), requested.value_type.name());
+                    || format!("the value is {} and {} was requested", value_type.name(), requested.value_type.name());
                 return log.loss(false, || lost(Code::WrongType, what())).map(|()| None);
             }
             (_, Some(value_type)) => (value_type, bits),
@@ -244,12 +245,6 @@ fn reencoded<'a>(
         Cow::Borrowed(bits) => encode(bits),
         Cow::Owned(bits) => encode(bits).map(|written| Cow::Owned(written.into_owned())),
     }
-}
-
-/// The memory of headers for others, which may live for another time.
-fn without_headers<'b>(mut headers: Vec<Header<'_>>) -> Vec<Header<'b>> {
-    headers.clear();
-    headers.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
 /// The description of how a value whose type is lost was written.
@@ -409,14 +404,14 @@ impl crate::format::Visitor for EncodeMessage<'_> {
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         // Nearly every message can be written. What is wrong with one that cannot is looked for in a second go.
-        if let Ok(made) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
-            return Ok(made);
+        if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
+            return Ok(written);
         }
         let mut log = Exact::new(self.options.on_loss);
-        let made = self.write::<E, _>(&mut log)?;
-        let made = log.ended(made, Direction::Encode, E::NAME)?;
+        let written = self.write::<E, _>(&mut log)?;
+        let written = log.ended(written, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;
-        Ok(made)
+        Ok(written)
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {

@@ -1,7 +1,7 @@
 //! The allocator of the module.
 //!
-//! Columns are large and short-lived. The system's allocator returns their pages to the kernel after each batch, and the
-//! next batch pays for every page again: more than the work itself.
+//! Columns are large and short-lived. The system's allocator returns their pages to the kernel after each batch, and
+//! the next batch pays for every page again: more than the work itself.
 
 use libmimalloc_sys::{mi_option_set, mi_option_t};
 

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
 use crate::format::{Format, Info};
-use crate::header::{Header, Key, TypedKey, WantedKey};
+use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
 use crate::traits::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
@@ -39,11 +39,11 @@ impl KeyArgument {
         })
     }
 
-    pub fn wanted(self) -> Result<WantedKey, Error> {
+    pub fn wanted(self) -> Result<RequestedKey, Error> {
         Ok(match self {
-            KeyArgument::Text(text) => WantedKey::Text(text.to_string()),
-            KeyArgument::Int(number) => WantedKey::Int(number),
-            KeyArgument::Typed(value_type, bits) => WantedKey::Typed(type_named(&value_type)?, bits.to_vec()),
+            KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
+            KeyArgument::Int(number) => RequestedKey::Int(number),
+            KeyArgument::Typed(value_type, bits) => RequestedKey::Typed(type_named(&value_type)?, bits.to_vec()),
         })
     }
 }
@@ -69,8 +69,8 @@ fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<V
     Ok(parsed)
 }
 
-/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such as
-/// `letterhead.Int32`. Nearly all headers are of this form.
+/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such
+/// as `letterhead.Int32`. Nearly all headers are of this form.
 pub struct TextHeaders<'py>(Vec<TextHeader<'py>>);
 
 struct TextHeader<'py> {
@@ -185,9 +185,8 @@ fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes
 
 #[cold]
 fn half_pair(index: usize, format: &'static str) -> PyErr {
-    let message = "a key with half of a surrogate pair has no UTF-8 form".into();
-    let error =
-        ErrorDetail { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
+    let message = "a key with half of a surrogate pair has no UTF-8 form";
+    let error = ErrorDetail { header: Some(index), ..ErrorDetail::of_message(Code::KeyNotUtf8, message) };
     error.located(Direction::Encode, format, None).into()
 }
 
@@ -389,11 +388,7 @@ impl MessageArgument {
 
     pub fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
         let Some(headers) = &self.headers else { return Ok(None) };
-        let mut result = Vec::with_capacity(headers.len());
-        for (index, tuple) in headers.iter().enumerate() {
-            result.push(header(index, tuple)?);
-        }
-        Ok(Some(result))
+        headers.iter().enumerate().map(|(index, tuple)| header(index, tuple)).collect::<Result<_, _>>().map(Some)
     }
 
     /// About how many bytes there are to copy.

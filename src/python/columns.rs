@@ -15,7 +15,7 @@ use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::{MAX_OFFSET, OnError};
 use crate::arrow::schema::nullable;
-use crate::arrow::select::{Repeat, Want};
+use crate::arrow::select::{Repeat, Selection};
 use crate::arrow::types::Dialect;
 use crate::arrow::{Convert, Decode, Encode, Input, Output, Select, Validate};
 use crate::error::{Direction, Error};
@@ -29,12 +29,13 @@ const ERROR_COLUMN: &str = "error";
 /// `(output, key, type, repeat, required)`
 pub type Spec = (String, KeyArgument, String, String, bool);
 
-pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
-    let want = |(output, key, of, repeat, required): Spec| {
+pub fn selections(columns: Vec<Spec>) -> Result<Vec<Selection>, Error> {
+    let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
+    let selection = |(output, key, of, repeat, required): Spec| {
         let key = key.wanted()?;
-        Ok(Want { output, key, of: Type::parse(&of)?, repeat: Repeat::named(&repeat)?, required })
+        Ok(Selection { output, key, of: Type::parse(&of)?, repeat: named("repeat", &repeat, &repeats)?, required })
     };
-    columns.into_iter().map(want).collect()
+    columns.into_iter().map(selection).collect()
 }
 
 /// The options of all operations on columns; an operation reads those that it has.
@@ -49,7 +50,7 @@ pub struct Options {
     pub threads: usize,
     /// Where an output column is cut: [`MAX_OFFSET`] but in tests.
     pub max_offset: usize,
-    wants: Vec<Want>,
+    selections: Vec<Selection>,
     /// The fields of messages to return; `None` for all.
     fields: Option<Vec<String>>,
     target: Option<Format>,
@@ -83,7 +84,7 @@ impl Options {
                 }
                 "views" => options.views = argument::views(&value)?,
                 "threads" => options.threads = threads(&value)?,
-                "columns" => options.wants = wants(value.extract()?)?,
+                "columns" => options.selections = selections(value.extract()?)?,
                 "fields" => options.fields = value.extract()?,
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
@@ -101,7 +102,7 @@ impl Options {
 
     fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
         let Options { read, on_error, dialect, views, .. } = *self;
-        let (wants, write) = (self.wants.clone(), self.write.clone());
+        let (selections, write) = (self.selections.clone(), self.write.clone());
         let work: Box<dyn Work> = match operation {
             "decode" => Box::new(FormatOperation(Decode { options: read, on_error, views }, format)),
             "encode" => Box::new(FormatOperation(Encode { options: write }, format)),
@@ -111,9 +112,11 @@ impl Options {
             }
             "messages" => {
                 let columns = self.fields.clone();
-                Box::new(FormatOperation(Messages { columns, wants, dialect, options: read, on_error }, format))
+                Box::new(FormatOperation(Messages { columns, selections, dialect, options: read, on_error }, format))
             }
-            "select" => Box::new(FormatOperation(Select { wants, dialect, options: read, on_error, views }, format)),
+            "select" => {
+                Box::new(FormatOperation(Select { selections, dialect, options: read, on_error, views }, format))
+            }
             "validate" => Box::new(FormatOperation(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
         };
@@ -178,8 +181,8 @@ fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
-/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages` with
-/// `fields` and `columns`, or `validate`.
+/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages`
+/// with `fields` and `columns`, or `validate`.
 #[pyfunction]
 #[pyo3(signature = (operation, column, format, **options))]
 pub fn apply<'py>(

@@ -53,11 +53,11 @@ pub fn batch<'py>(
     let options = write_options(on_loss, types, null_headers, false)?;
     let info = format.info();
     let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::from_dict(dict, info);
-    let given = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
-    let size = given.iter().map(MessageArgument::size).sum();
-    let made = without_gil_if_long(py, size, || {
-        let mut messages = Vec::with_capacity(given.len());
-        for message in &given {
+    let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
+    let size = arguments.iter().map(MessageArgument::size).sum();
+    let bytes = without_gil_if_long(py, size, || {
+        let mut messages = Vec::with_capacity(arguments.len());
+        for message in &arguments {
             let (headers, fields) = (message.headers()?, message.fields());
             messages.push(EncodeMessage { headers, fields, options: options.clone() });
         }
@@ -69,7 +69,7 @@ pub fn batch<'py>(
             _ => Err(Error::Value(format!("{} is read only", info.name))),
         }
     })?;
-    Ok(PyBytes::new(py, &made))
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// Copies bytes of a buffer that is held while this runs. They may be those of a file that another process writes: no

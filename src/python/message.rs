@@ -2,28 +2,26 @@
 
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
-use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::arguments::{MessageArgument, TextHeaders, TypesArgument, argument, read_options, write_options};
-use super::columns::{Spec, wants};
+use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
-use super::objects::{fields_dict, headers_object, headers_of, wanted_object};
+use super::objects::{fields_dict, headers_object, headers_of, requested_object};
 use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
 use crate::error::Error;
-use crate::format::{Format, Info};
-use crate::header::Header;
+use crate::format::Format;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
-use crate::op::messages::{Consumer, ReadMessages};
-use crate::op::values::{CountSink, DecodeMessage, ReadMessage};
+use crate::op::messages::{MessageHeaders, ReadMessages};
+use crate::op::values::{CountSink, MessageSink, ReadMessage};
 use crate::op::write::{EncodeMessage, TypeHint};
-use crate::traits::{Class, FieldValue, ReadOptions};
+use crate::traits::{Class, FieldValue, Presence, ReadOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
 #[pyfunction]
@@ -44,13 +42,15 @@ pub fn decode<'py>(
         let (sink, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
         return headers_of(Bound::new(py, Packed::new(data, format, options, sink.count))?.into_any());
     }
-    let message = without_gil_if_long(py, bytes.len(), || format.visit(DecodeMessage { data: bytes, options }))?;
-    let headers = headers_object(py, message.headers.as_deref(), info.order)?;
+    let read = ReadMessage { data: bytes, options, fresh: MessageSink::default };
+    let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
+    let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
+    let headers = headers_object(py, headers, info.order)?;
     Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
 }
 
-/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False` the
-/// headers are their bytes, which are not validated.
+/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False`
+/// the headers are their bytes, which are not validated.
 #[pyfunction]
 #[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None, parse_headers=true))]
 pub fn messages<'py>(
@@ -62,50 +62,27 @@ pub fn messages<'py>(
     limits: Option<&Bound<'py, PyAny>>,
     parse_headers: bool,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
-    struct Dicts<'py> {
-        list: Bound<'py, PyList>,
-        info: Info,
-        parse_headers: bool,
-        failed: Option<PyErr>,
-    }
-
-    impl<'py> Dicts<'py> {
-        fn append(&mut self, headers: PyResult<Bound<'py, PyAny>>, fields: &[FieldValue<'_>]) {
-            let appended = headers
-                .and_then(|headers| fields_dict(self.list.py(), self.info, &headers, fields))
-                .and_then(|dict| self.list.append(dict));
-            if let Err(error) = appended {
-                self.failed.get_or_insert(error);
-            }
-        }
-    }
-
-    impl Consumer for Dicts<'_> {
-        fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
-            self.append(headers_object(self.list.py(), headers, self.info.order), fields);
-        }
-
-        fn parses_headers(&self) -> bool {
-            self.parse_headers
-        }
-
-        fn unparsed_message(&mut self, headers: Option<&[u8]>, fields: &[FieldValue<'_>]) {
-            let py = self.list.py();
-            let headers = headers.map(|block| PyBytes::new(py, block));
-            self.append(headers.into_bound_py_any(py), fields);
-        }
-    }
-
     let options = read_options(py, lenient, strict_types, limits)?;
-    let mut consumer = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
+    let (info, list, mut failed) = (format.info(), PyList::empty(py), None);
+    let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+        let headers = match headers {
+            Some(MessageHeaders::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
+            Some(MessageHeaders::Parsed(headers)) => headers_object(py, Some(headers), info.order),
+            None => headers_object(py, None, info.order),
+        };
+        let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
+        if let Err(error) = dict.and_then(|dict| list.append(dict)) {
+            failed.get_or_insert(error);
+        }
+    };
     // Objects are made as messages are read, so the GIL stays.
-    let done = catch_panic(|| format.visit(ReadMessages { data, options, consumer: &mut consumer }));
-    if let Some(error) = consumer.failed {
+    let done = catch_panic(|| format.visit(ReadMessages { data, options, parse_headers, receive: append }));
+    if let Some(error) = failed {
         return Err(error);
     }
     match done? {
         Err(Error::Value(text)) => Err(Error::Value(text).into()),
-        ended => Ok((consumer.list, ended.err().map(PyErr::from))),
+        ended => Ok((list, ended.err().map(PyErr::from))),
     }
 }
 
@@ -166,7 +143,7 @@ pub fn convert<'py>(
     let read = read_options(py, lenient, strict_types, limits)?;
     let result = without_gil(py, || convert_message(data, format, target, read, write))?;
     let losses = result.losses.into_iter().map(loss_tuple).collect();
-    let back = |back: TypeHint| Ok((wanted_object(py, &back.key)?, back.value_type, back.lost));
+    let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
     let type_hints = result.type_hints.into_iter().map(back).collect::<PyResult<_>>()?;
     Ok((result.data.map(|bytes| PyBytes::new(py, &bytes)), losses, type_hints))
 }
@@ -189,9 +166,9 @@ pub fn select<'py>(
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let wants = wants(columns)?;
+    let selections = selections(columns)?;
     let options = read_options(py, lenient, strict_types, limits)?;
-    let operation = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
+    let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
     // Before the message is copied.
     options.limits.check_size(data.len(), format.info().name)?;
     let data = BinaryArray::from_vec(vec![data]);

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
 use super::recent::{Of, Origin, Recent};
 use crate::format::Info;
-use crate::header::{Header, Key, WantedKey};
+use crate::header::{Header, Key, RequestedKey};
 use crate::traits::{FieldValue, Role};
 use crate::value::{ByteOrder, bits_of};
 use crate::value_type::ValueType;
@@ -170,10 +170,10 @@ fn typed_object<'py>(py: Python<'py>, value_type: ValueType, bits: &[u8]) -> PyR
     MAKE.import(py, "letterhead.values", "of_message")?.call1((value_type.name(), PyBytes::new(py, bits)))
 }
 
-pub fn wanted_object<'py>(py: Python<'py>, key: &WantedKey) -> PyResult<Bound<'py, PyAny>> {
+pub fn requested_object<'py>(py: Python<'py>, key: &RequestedKey) -> PyResult<Bound<'py, PyAny>> {
     match key {
-        WantedKey::Text(text) => text.into_bound_py_any(py),
-        WantedKey::Int(number) => number.into_bound_py_any(py),
-        WantedKey::Typed(value_type, bits) => (value_type.name(), PyBytes::new(py, bits)).into_bound_py_any(py),
+        RequestedKey::Text(text) => text.into_bound_py_any(py),
+        RequestedKey::Int(number) => number.into_bound_py_any(py),
+        RequestedKey::Typed(value_type, bits) => (value_type.name(), PyBytes::new(py, bits)).into_bound_py_any(py),
     }
 }

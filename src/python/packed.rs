@@ -41,13 +41,16 @@ impl Packed {
         Ok(sink)
     }
 
-    /// The last value of a key.
-    fn found<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let py = key.py();
+    /// The last header with a key.
+    fn last_header<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Header<'py>>> {
         // No message has half of a surrogate pair.
         let Ok(wanted) = key.to_str() else { return Ok(None) };
-        let sink = self.parse(py, || LastSink { wanted: wanted.as_bytes(), found: None })?;
-        sink.found.map(|header| value_object(py, &header, self.order)).transpose()
+        Ok(self.parse(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?.found)
+    }
+
+    /// The last value of a key.
+    fn found<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.last_header(key)?.map(|header| value_object(key.py(), &header, self.order)).transpose()
     }
 }
 
@@ -63,9 +66,7 @@ impl Packed {
     }
 
     fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
-        let Ok(wanted) = key.to_str() else { return Ok(false) };
-        let sink = self.parse(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?;
-        Ok(sink.found.is_some())
+        Ok(self.last_header(key)?.is_some())
     }
 
     /// The last value of a key, or a KeyError.
@@ -86,7 +87,7 @@ impl Packed {
         let py = key.py();
         let Ok(wanted) = key.to_str() else { return Ok(PyList::empty(py)) };
         let result = self.parse(py, || {
-            Making::new(|header| match header.key.is_text(wanted.as_bytes()) {
+            Making::new(0, |header| match header.key.is_text(wanted.as_bytes()) {
                 true => value_object(py, header, self.order).map(Some),
                 false => Ok(None),
             })
@@ -98,7 +99,7 @@ impl Packed {
     fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
-            Making::with_capacity(self.count, move |header| maker.key(&header.key).map(Some))
+            Making::new(self.count, move |header| maker.key(&header.key).map(Some))
         })?;
         result.list(py)
     }
@@ -107,7 +108,7 @@ impl Packed {
     fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
-            Making::with_capacity(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
+            Making::new(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
         })?;
         result.list(py)
     }
@@ -119,10 +120,11 @@ impl Packed {
         }
         let result = self.parse(py, || {
             let mut maker = Maker::new(py, self.order);
-            Making::with_capacity(self.count, move |header| maker.header(header).map(Some))
+            Making::new(self.count, move |header| maker.header(header).map(Some))
         })?;
         let result = result.list(py)?.unbind();
-        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release the GIL.
+        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
+        // the GIL.
         let kept = self.list.set(py, result.clone_ref(py)).is_ok();
         let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
         Ok(list.bind(py).clone())
@@ -137,11 +139,7 @@ struct Making<'py, F> {
 }
 
 impl<'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Making<'py, F> {
-    fn new(make: F) -> Self {
-        Making::with_capacity(0, make)
-    }
-
-    fn with_capacity(count: usize, make: F) -> Self {
+    fn new(count: usize, make: F) -> Self {
         Making { make, objects: Vec::with_capacity(count), failed: None }
     }
 

@@ -1,5 +1,7 @@
 //! Joins and splits values of stores that keep headers (KIP-1271); called for every write and read.
 
+use std::ops::Range;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -50,8 +52,8 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
     }
 }
 
-/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not parsed. A value
-/// with more than `message_bytes` bytes is rejected; None is no limit.
+/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not parsed. A
+/// value with more than `message_bytes` bytes is rejected; None is no limit.
 #[pyfunction]
 #[pyo3(signature = (value, timestamped, message_bytes=None, /))]
 pub fn split_value<'py>(
@@ -61,38 +63,27 @@ pub fn split_value<'py>(
     message_bytes: Option<usize>,
 ) -> PyResult<SplitTuple<'py>> {
     let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
-    let split = if timestamped {
-        catch_panic(|| split::<StreamsTimestamped>(value, limits))
-    } else {
-        catch_panic(|| split::<Streams>(value, limits))
-    };
-    let split = split??;
-    Ok((PyBytes::new(py, split.payload), split.timestamp, split.start, split.end))
+    let split = if timestamped { split::<StreamsTimestamped> } else { split::<Streams> };
+    let (payload, timestamp, headers) = catch_panic(|| split(value, limits))??;
+    Ok((PyBytes::new(py, payload), timestamp, headers.start, headers.end))
 }
 
 type SplitTuple<'py> = (Bound<'py, PyBytes>, Option<i64>, usize, usize);
 
-#[derive(Default)]
-struct Split<'a> {
-    start: usize,
-    end: usize,
-    timestamp: Option<i64>,
-    payload: &'a [u8],
-}
+/// The payload, the timestamp, and where the headers are.
+type Split<'a> = (&'a [u8], Option<i64>, Range<usize>);
 
 fn split<E: MessageFormat>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
     limits.check_size(value.len(), E::NAME)?;
     let opened = open_message::<E>(value)?;
-    let mut result = Split::default();
-    if let Some(headers) = opened.headers {
-        (result.start, result.end) = (headers.at(), headers.at() + headers.remaining());
-    }
+    let (mut payload, mut timestamp) = (&[][..], None);
     for field in opened.fields.as_ref() {
         match field {
-            FieldValue::Int64(millis) => result.timestamp = Some(*millis),
-            FieldValue::Binary(payload) => result.payload = payload,
+            FieldValue::Int64(millis) => timestamp = Some(*millis),
+            FieldValue::Binary(bytes) => payload = bytes,
             _ => {}
         }
     }
-    Ok(result)
+    let headers = opened.headers.map_or(0..0, |headers| headers.at()..headers.at() + headers.remaining());
+    Ok((payload, timestamp, headers))
 }

@@ -12,8 +12,8 @@ use crate::limits::Limits;
 use crate::traits::{BatchFormat, MessageFormat};
 use crate::value_type::Scalar;
 
-/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its headers carry: `keys`,
-/// `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
+/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its headers carry:
+/// `keys`, `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     struct Fields;

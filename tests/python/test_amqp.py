@@ -67,7 +67,7 @@ def test_rejected_types_are_named(cell, line):
 BAD = [
     ("int64", "", "truncated", 0, "no bytes where AMQP has at least the code of a type"),
     ("int64", "99", "unknown_type", 0, "the value is of code 0x99, which AMQP does not have"),
-    ("int64", "7101020304", "wrong_type", 0, "the value is int and int64 was asked for"),
+    ("int64", "7101020304", "wrong_type", 0, "the value is int and int64 was requested"),
     ("int64", "8101", "truncated", 1, "the bytes end inside the long"),
     ("int64", "550102", "trailing_bytes", 2, "1 byte after the long"),
     ("int64", "4000", "trailing_bytes", 1, "1 byte after the null"),
@@ -155,7 +155,7 @@ def test_select_reads_amqp_from_bytes_and_rejects_other_types():
     cell = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
     columns = {"k": "int64:amqp", "n": "int64:amqp"}
     assert lh.select(cell, "iggy", columns) == {"k": 7, "n": 9}
-    with pytest.raises(lh.DecodeError, match="the value is int64 and string was asked for"):
+    with pytest.raises(lh.DecodeError, match="the value is int64 and string was requested"):
         lh.select(cell, "iggy", {"n": "string:amqp"})
 
 

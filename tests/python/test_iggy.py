@@ -131,7 +131,7 @@ def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], asked: Head
     made: Any = getattr(HeaderValue, f"from_{name_of(field[0])}")(field[1])
     if asked is field[0]:
         return
-    with pytest.raises(DecodeError, match=f"the value is {field[0]} and {asked} was asked for") as raised:
+    with pytest.raises(DecodeError, match=f"the value is {field[0]} and {asked} was requested") as raised:
         getattr(made, f"as_{name_of(asked)}")()
     assert (raised.value.code, iggy_code(raised.value)) == ("wrong_type", 4019)
 

@@ -209,7 +209,7 @@ def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> Non
     ]
     iterator = lh.messages(cell, "record-batch", limits=Limits(headers=2))
     assert next(iterator).offset == 0
-    with pytest.raises(DecodeError, match="message 1: the block announces 3 headers, over the limit of 2"):
+    with pytest.raises(DecodeError, match="message 1: 3 headers declared, over the limit of 2"):
         next(iterator)
 
 
@@ -562,7 +562,7 @@ print(len(lh.decode(two, "kafka", limits=lh.Limits(headers=2))))
 print(lh.Limits(headers=2).filled()[:3])
 """
     assert in_process(variables, code).splitlines() == [
-        "limit_exceeded kafka: the block announces 2 headers, over the limit of 1: "
+        "limit_exceeded kafka: 2 headers declared, over the limit of 1: "
         "raise headers in limits= or LETTERHEAD_MAX_HEADERS (byte 0)",
         "2",
         "(100, 2, 67108864)",
@@ -709,7 +709,7 @@ def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -
     cell = cell_of("kafka")
     assert run(*command, "--hex", cell.hex(), "--max-headers", "3").code == 0
     for option, most, said in (
-        ("--max-headers", 2, "the block announces 3 headers, over the limit of 2"),
+        ("--max-headers", 2, "3 headers declared, over the limit of 2"),
         ("--max-message-bytes", LARGEST, f"the input has {len(cell)} bytes, over the limit of {LARGEST}"),
     ):
         done = run(*command, "--hex", cell.hex(), option, str(most))
@@ -784,7 +784,7 @@ def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], r
     state = ["state", name, tmp_path, *rest]
     assert run(*state, "--max-headers", HEADERS, "--max-message-bytes", len(value)).code == 0
     for option, most, said in (
-        ("--max-headers", HEADERS - 1, f"the block announces {HEADERS} headers, over the limit of {HEADERS - 1}"),
+        ("--max-headers", HEADERS - 1, f"{HEADERS} headers declared, over the limit of {HEADERS - 1}"),
         (
             "--max-message-bytes",
             len(value) - 1,

@@ -99,7 +99,7 @@ def test_the_type_on_the_wire_decides_how_a_value_is_read() -> None:
 def test_text_keys_are_given_or_refused() -> None:
     assert IGGY_KEYS is not None
     error = raised(lambda: ops.decode(IGGY_KEYS, "iggy", text_keys=True), DecodeError, "wrong_type")
-    assert str(error) == "iggy: header 1: the key is int32 and text keys were asked for"
+    assert str(error) == "iggy: header 1: the key is int32 and text keys were requested"
     [row] = ops.decode_rows([IGGY_KEYS], "iggy", errors="column", text_keys=True)
     assert row["headers"] is None
     assert [(fault.code, fault.header) for fault in row["error"]] == [("wrong_type", 1), ("wrong_type", 2)]
@@ -218,7 +218,7 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
         (("a", "binary", b"\1\2"), "iggy", {"a": "int16"}, ("int16", b"\1\2"), None),
         (("a", "int16", b"\1\2"), "iggy", {"a": "int16:text"}, ("int16", b"\1\2"), None),
         (("a", "int16", b"\1\2"), "iggy", {"a": "int32"}, None,
-         ("wrong_type", "the value is int16 and int32 was asked for", None, None)),
+         ("wrong_type", "the value is int16 and int32 was requested", None, None)),
         (("a", None, b"x"), "iggy", {"a": "int16"}, None, ("wrong_size", "1 byte where int16 takes 2", None, None)),
         (("a", None, b"x"), "iggy", {"a": "int16:text"}, None,
          ("bad_text", "the text does not spell int16", None, None)),

@@ -139,7 +139,7 @@ class Cursor:
         most = self.options.max_headers
         if count > most:
             message = (
-                f"the block announces {counted(count, 'header')}, over the limit of {most}: {how_to_raise('headers')}"
+                f"{counted(count, 'header')} declared, over the limit of {most}: {how_to_raise('headers')}"
             )
             raise self.hard("limit_exceeded", message, start)
 
@@ -147,7 +147,7 @@ class Cursor:
         """Refuse the header of this number, where a block does not announce how many it has."""
         most = self.options.max_headers
         if index >= most:
-            message = f"the block has more headers than the limit of {most}: {how_to_raise('headers')}"
+            message = f"more headers than the limit of {most}: {how_to_raise('headers')}"
             raise self.hard("limit_exceeded", message, self.at)
 
     def peek(self, ahead: int) -> int | None:

@@ -332,7 +332,7 @@ class _Way:
         if type == said.type:
             return type, value
         if type not in (None, "binary", "string"):
-            self.lose("wrong_type", f"the value is {type} and {said.type} was asked for")
+            self.lose("wrong_type", f"the value is {type} and {said.type} was requested")
             return None
         try:
             return said.type, types.typed(said.type, value, said.spelling)

@@ -320,7 +320,7 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Erro
     if entry.type is not None:
         name, _ = types.parse(type)
         if not types.accepts(type, entry.type):
-            message = f"the value is {entry.type} and {name} was asked for"
+            message = f"the value is {entry.type} and {name} was requested"
             faults.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
             return None
         if entry.type != "binary":

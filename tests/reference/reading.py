@@ -123,7 +123,7 @@ def _read_block(
 def _no_text(entry: Entry) -> ErrorDetail:
     """Say why a typed key is no text."""
     type, _ = keys.typed(entry.key)
-    code, message = "wrong_type", f"the key is {type} and text keys were asked for"
+    code, message = "wrong_type", f"the key is {type} and text keys were requested"
     if type == "string":
         code, message = "key_not_utf8", "the key is not UTF-8"
     return ErrorDetail(code, message, None, entry.header, keys.spell(entry.key))

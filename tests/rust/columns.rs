@@ -12,14 +12,22 @@ use letterhead::value_type::ValueType;
 
 use crate::common::{Head, Held, HeldKey, Message, other_fields};
 
-/// Cells as a column, and what a verb makes of them; what is raised comes with its row.
-pub fn apply<V: Operation>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, (usize, ErrorDetail)> {
-    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
-    apply_to(format, verb, &column)
+/// Values as a column, and what a operation makes of them; what is raised comes with its row.
+pub fn apply<V: Operation>(
+    format: Format,
+    operation: &V,
+    serialized_rows: &[Vec<u8>],
+) -> Result<ArrayRef, (usize, ErrorDetail)> {
+    let column = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());
+    apply_to(format, operation, &column)
 }
 
-pub fn apply_to<V: Operation>(format: Format, verb: &V, column: &dyn Array) -> Result<ArrayRef, (usize, ErrorDetail)> {
-    match format.visit(Apply(verb, Input::new(column))) {
+pub fn apply_to<V: Operation>(
+    format: Format,
+    operation: &V,
+    column: &dyn Array,
+) -> Result<ArrayRef, (usize, ErrorDetail)> {
+    match format.visit(Apply(operation, Input::new(column))) {
         Ok(output) => {
             assert_eq!(output.until, column.len());
             Ok(output.column)

@@ -1,4 +1,5 @@
-//! Messages in memory of their own, and the verbs on one cell of a format that is known by its place in the table.
+//! Messages in memory of their own, and the operations on one value of a format that is known by its place in the
+//! table.
 #![allow(dead_code)] // Every test takes what it needs.
 
 use letterhead::error::{Error, ErrorDetail};
@@ -6,11 +7,11 @@ use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
 use letterhead::op::inspect::Inspect;
-use letterhead::op::messages::{Consumer, ReadMessages};
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::messages::{MessageHeaders, ReadMessages};
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
-    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, ReadOptions, WriteOptions,
+    BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, WriteOptions,
 };
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};
@@ -154,9 +155,9 @@ pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
     format.info().fields.iter().filter(|field| field.of != FieldType::Headers)
 }
 
-/// Every message of a cell, or the first fault. A cell that is not a batch has one message.
-pub fn read(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
-    match format.visit(Read(cell, options)) {
+/// Every message of a value, or the first fault. A value that is not a batch has one message.
+pub fn read(format: Format, serialized: &[u8], options: ReadOptions) -> Result<Vec<Message>, ErrorDetail> {
+    match format.visit(Read(serialized, options)) {
         Ok(messages) => Ok(messages),
         Err(Error::Headers(_, located)) => {
             assert_eq!((located.format, located.row), (format.info().name, None));
@@ -172,25 +173,23 @@ impl Visitor for Read<'_> {
     type Out = Result<Vec<Message>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        let read = DecodeMessage { data: self.0, options: self.1 }.visit::<E>()?;
-        Ok(vec![taken(read.headers.as_deref(), &read.fields, E::Headers::ORDER)])
+        let read = ReadMessage { data: self.0, options: self.1, fresh: MessageSink::default };
+        let (message, presence) = read.visit::<E>()?;
+        let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
+        Ok(vec![taken(headers, &message.fields, E::Headers::ORDER)])
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let mut taken = Taken { order: <B::Message as MessageFormat>::Headers::ORDER, messages: vec![] };
-        ReadMessages { data: self.0, options: self.1, consumer: &mut taken }.visit_batch::<B>()?;
-        Ok(taken.messages)
-    }
-}
-
-struct Taken {
-    order: ByteOrder,
-    messages: Vec<Message>,
-}
-
-impl Consumer for Taken {
-    fn message(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
-        self.messages.push(taken(headers, fields, self.order));
+        let mut messages = Vec::new();
+        let receive = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+            let headers = headers.map(|headers| match headers {
+                MessageHeaders::Parsed(headers) => headers,
+                MessageHeaders::Bytes(_) => unreachable!("headers are parsed"),
+            });
+            messages.push(taken(headers, fields, <B::Message as MessageFormat>::Headers::ORDER));
+        };
+        ReadMessages { data: self.0, options: self.1, parse_headers: true, receive }.visit_batch::<B>()?;
+        Ok(messages)
     }
 }
 
@@ -202,17 +201,17 @@ fn taken(headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>], order: ByteO
     }
 }
 
-/// Everything that is wrong with a cell.
-pub fn errors(format: Format, cell: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
-    format.visit(Inspect { data: cell, options }).errors
+/// Everything that is wrong with a value.
+pub fn errors(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
+    format.visit(Inspect { data: serialized, options }).errors
 }
 
-/// The cell of a message; `None` where the format has none for it.
+/// The value of a message; `None` where the format has none for it.
 pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, ErrorDetail> {
     let headers = message.headers.as_deref().map(lend);
     let fields = message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.of)).collect();
     match format.visit(EncodeMessage { headers, fields, options }) {
-        Ok(cell) => Ok(cell),
+        Ok(serialized) => Ok(serialized),
         Err(Error::Headers(_, located)) => Err(located.error),
         Err(other) => panic!("{other}"),
     }

@@ -7,18 +7,18 @@ use letterhead::formats::checksum::crc32;
 use letterhead::formats::checksum::crc32c;
 use twox_hash::XxHash3_64;
 
-/// Makes sizes and checksums hold for a cell of this format, where it has any.
-pub fn seal(format: Format, cell: &mut [u8]) {
+/// Makes sizes and checksums hold for a value of this format, where it has any.
+pub fn seal(format: Format, serialized: &mut [u8]) {
     match format {
-        Format::Kip82Message | Format::Kip82MessageInt | Format::Kip82MessageWrapper if cell.len() >= 16 => {
-            let size = cell.len() as u32 - 12;
-            cell[8..12].copy_from_slice(&size.to_be_bytes());
-            seal_set(cell);
+        Format::Kip82Message | Format::Kip82MessageInt | Format::Kip82MessageWrapper if serialized.len() >= 16 => {
+            let size = serialized.len() as u32 - 12;
+            serialized[8..12].copy_from_slice(&size.to_be_bytes());
+            seal_set(serialized);
         }
-        Format::Kip82Messages | Format::Kip82MessagesInt | Format::Kip82MessagesWrapper => seal_set(cell),
-        Format::IggyPolled2023 => seal_polled(cell),
-        Format::IggyBatch => seal_frames(cell),
-        Format::RecordBatch => seal_record_batches(cell),
+        Format::Kip82Messages | Format::Kip82MessagesInt | Format::Kip82MessagesWrapper => seal_set(serialized),
+        Format::IggyPolled2023 => seal_polled(serialized),
+        Format::IggyBatch => seal_frames(serialized),
+        Format::RecordBatch => seal_record_batches(serialized),
         _ => {}
     }
 }

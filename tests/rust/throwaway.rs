@@ -66,14 +66,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int16Type;
 use arrow_array::{Array, BinaryArray};
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Convert, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::error::Error;
 use letterhead::format::{Format, Visitor};
 use letterhead::formats::headers::Bare;
-use letterhead::header::{Header, Key, WantedKey};
+use letterhead::header::{Header, Key, RequestedKey};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::types::Type;
@@ -86,8 +86,8 @@ const CUT: &[u8] = b"\x01a\x02\x00\x07\x01b\x05x";
 
 #[test]
 fn it_decodes_and_encodes_columns() {
-    let cells = BinaryArray::from_opt_vec(vec![Some(GOOD), None, Some(b"")]);
-    let lists = Decode::default().apply::<Row>(Input::new(&cells)).unwrap().column;
+    let serialized_rows = BinaryArray::from_opt_vec(vec![Some(GOOD), None, Some(b"")]);
+    let lists = Decode::default().apply::<Row>(Input::new(&serialized_rows)).unwrap().column;
     assert_eq!(lists.as_list::<i32>().value_length(0), 3);
     assert!(lists.is_null(1));
     let back = Encode::default().apply::<Row>(Input::new(&lists)).unwrap().column;
@@ -96,28 +96,31 @@ fn it_decodes_and_encodes_columns() {
 
 #[test]
 fn it_selects() {
-    let cells = BinaryArray::from_vec(vec![GOOD]);
-    let want = Want {
+    let serialized_rows = BinaryArray::from_vec(vec![GOOD]);
+    let selection = Selection {
         output: "number".into(),
-        key: WantedKey::Text("a".into()),
+        key: RequestedKey::Text("a".into()),
         of: Type::parse("int16").unwrap(),
         repeat: Repeat::Last,
         required: true,
     };
-    let made = Select { wants: vec![want], ..Select::default() }.apply::<Row>(Input::new(&cells)).unwrap().column;
+    let made = Select { selections: vec![selection], ..Select::default() }
+        .apply::<Row>(Input::new(&serialized_rows))
+        .unwrap()
+        .column;
     assert_eq!(made.as_struct().column(0).as_primitive::<Int16Type>().value(0), 9);
 }
 
 #[test]
 fn it_validates_and_says_where() {
-    let cells = BinaryArray::from_vec(vec![GOOD, CUT]);
-    let errors = Validate::default().apply::<Row>(Input::new(&cells)).unwrap().column;
+    let serialized_rows = BinaryArray::from_vec(vec![GOOD, CUT]);
+    let errors = Validate::default().apply::<Row>(Input::new(&serialized_rows)).unwrap().column;
     assert!(errors.is_null(0));
     assert_eq!(errors.as_list::<i32>().value_length(1), 1);
-    let error = Decode::default().apply::<Row>(Input::new(&cells)).err().unwrap();
+    let error = Decode::default().apply::<Row>(Input::new(&serialized_rows)).err().unwrap();
     assert_eq!(error.to_string(), "tiny: header 1: value takes 5 bytes and 1 is left (byte 8, row 1)");
     let column = Decode { on_error: OnError::Column, ..Decode::default() };
-    assert_eq!(column.apply::<Row>(Input::new(&cells)).unwrap().column.as_struct().num_columns(), 2);
+    assert_eq!(column.apply::<Row>(Input::new(&serialized_rows)).unwrap().column.as_struct().num_columns(), 2);
 }
 
 #[test]
@@ -125,16 +128,17 @@ fn it_is_inspected_and_read_as_one_message() {
     let found = Inspect { data: CUT, options: ReadOptions::default() }.visit::<Row>();
     assert_eq!(found.errors[0].byte, Some(8));
     assert_eq!(found.labels.last().unwrap().field, "not read");
-    let message = DecodeMessage { data: GOOD, options: ReadOptions::default() }.visit::<Row>().unwrap();
-    assert_eq!(message.headers.unwrap().len(), 3);
+    let read = ReadMessage { data: GOOD, options: ReadOptions::default(), fresh: MessageSink::default };
+    let (message, _) = read.visit::<Row>().unwrap();
+    assert_eq!(message.headers.len(), 3);
 }
 
 #[test]
 fn it_is_converted_to_what_there_is() {
-    let cells = BinaryArray::from_vec(vec![GOOD]);
+    let serialized_rows = BinaryArray::from_vec(vec![GOOD]);
     let (read, write) = (ReadOptions::default(), WriteOptions::default());
-    let verb = Convert { target: Format::Kafka, read, write, on_error: OnError::Raise };
-    let made = verb.apply::<Row>(Input::new(&cells)).unwrap().column;
+    let operation = Convert { target: Format::Kafka, read, write, on_error: OnError::Raise };
+    let made = operation.apply::<Row>(Input::new(&serialized_rows)).unwrap().column;
     assert_eq!(made.as_binary::<i32>().value(0), b"\x06\x02a\x04\x00\x07\x02b\x02x\x02a\x04\x00\x09");
 }
 

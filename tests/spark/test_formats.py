@@ -105,7 +105,7 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     columns = {"wrong": lh.field("binary", key=first), first: "string"}
     df = cells_of(spark, [EXAMPLES[format].cell])
     text = failure(df.transform(lhs.select_headers("cell", format, columns, keep=["number"])))
-    assert "column wrong: header 0: the value is string and binary was asked for in the row with number=0" in text
+    assert "column wrong: header 0: the value is string and binary was requested in the row with number=0" in text
     found = collected(df.transform(lhs.select_headers("cell", format, columns, keep=[], errors="column")))
     assert (found["wrong"], found[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [

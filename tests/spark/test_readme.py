@@ -72,7 +72,7 @@ def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, sa
     assert [row.code for row in errors] == ["limit_exceeded"] * sum(count > limit for count in counts)
     if limit == 2:
         assert len(errors) == 292
-        assert "the block announces 11 headers, over the limit of 2" in failure(names["records"])
+        assert "11 headers declared, over the limit of 2" in failure(names["records"])
     else:
         assert names["records"].count() == 10_000
 

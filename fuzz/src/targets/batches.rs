@@ -1,4 +1,4 @@
-//! Cells of many messages: as they are, with checksums that hold, and put into a codec, before or after which the fuzzer
+//! Values of many messages: as they are, with checksums that hold, and put into a codec, before or after which the fuzzer
 //! had its way.
 
 use arrow_array::ArrayRef;
@@ -12,8 +12,8 @@ use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
 use letterhead::traits::{Class, ReadOptions};
 
-use super::cells::{BEHIND, Layout};
 use super::modes::walk_in_every_mode;
+use super::serialized_rows::{BEHIND, Layout};
 use super::{Shape, Target, formats, named, seal};
 use crate::columns::{apply_to, faults_at, message_at, told};
 use crate::common::{Message, read};
@@ -23,7 +23,7 @@ pub const TARGET: Target = Target { name: "batches", subjects: || formats(|info|
 fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
     let codec = Codec::ALL[shape.bits(5, 3) % Codec::ALL.len()];
-    let cell = match (shape.bits(1, 2), data.split_last_chunk()) {
+    let serialized = match (shape.bits(1, 2), data.split_last_chunk()) {
         (0, _) => data.to_vec(),
         (2, _) => seal::wrap(format, codec, data, |_| ()),
         (3, Some((content, &[place, byte]))) => seal::wrap(format, codec, content, |compressed| {
@@ -33,16 +33,16 @@ fn check(name: &str, data: &[u8]) {
             }
         }),
         _ => {
-            let mut cell = data.to_vec();
-            seal::seal(format, &mut cell);
-            cell
+            let mut serialized = data.to_vec();
+            seal::seal(format, &mut serialized);
+            serialized
         }
     };
     let options = ReadOptions { lenient: shape.bit(0), ..ReadOptions::default() };
-    let errors = walk_in_every_mode(format, &cell, options);
-    let messages = read(format, &cell, options);
+    let errors = walk_in_every_mode(format, &serialized, options);
+    let messages = read(format, &serialized, options);
     assert_eq!(messages.as_ref().err(), errors.first());
-    let rows = [Some(&cell[..]), None, Some(&cell)];
+    let rows = [Some(&serialized[..]), None, Some(&serialized)];
     match shape.bits(3, 2) {
         0 => first_fault_is_raised(format, &rows, options, messages),
         1 => a_fault_makes_null(format, &rows, options, messages),
@@ -51,20 +51,21 @@ fn check(name: &str, data: &[u8]) {
 }
 
 fn made(format: Format, rows: &[Option<&[u8]>], options: ReadOptions, on_error: OnError) -> Option<ArrayRef> {
-    let verb = Messages { options, on_error, ..Messages::default() };
-    let [alone, among] = [&[][..], &BEHIND].map(|behind| apply_to(format, &verb, &Layout::Small.column(rows, behind)));
+    let operation = Messages { options, on_error, ..Messages::default() };
+    let [alone, among] =
+        [&[][..], &BEHIND].map(|behind| apply_to(format, &operation, &Layout::Small.column(rows, behind)));
     assert_eq!(alone, among);
     alone.ok()
 }
 
-/// The rows that are of a cell.
-fn rows_of(made: &ArrayRef, cell: i64) -> Vec<usize> {
+/// The rows that are of a value.
+fn rows_of(made: &ArrayRef, serialized: i64) -> Vec<usize> {
     let rows = made.as_struct().column_by_name("row").expect("a column").as_primitive::<Int64Type>();
-    (0..rows.len()).filter(|row| rows.value(*row) == cell).collect()
+    (0..rows.len()).filter(|row| rows.value(*row) == serialized).collect()
 }
 
-fn messages_of(made: &ArrayRef, cell: i64, format: Format) -> Vec<Message> {
-    rows_of(made, cell).into_iter().map(|row| message_at(made.as_struct(), row, format)).collect()
+fn messages_of(made: &ArrayRef, serialized: i64, format: Format) -> Vec<Message> {
+    rows_of(made, serialized).into_iter().map(|row| message_at(made.as_struct(), row, format)).collect()
 }
 
 fn first_fault_is_raised(
@@ -74,8 +75,8 @@ fn first_fault_is_raised(
     messages: Result<Vec<Message>, ErrorDetail>,
 ) {
     let made = made(format, rows, options, OnError::Raise);
-    for cell in [0, 2] {
-        assert_eq!(made.as_ref().map(|made| messages_of(made, cell, format)), messages.clone().ok());
+    for serialized in [0, 2] {
+        assert_eq!(made.as_ref().map(|made| messages_of(made, serialized, format)), messages.clone().ok());
     }
 }
 
@@ -103,10 +104,10 @@ fn faults_are_a_column(
     let validated = apply_to(format, &Validate { options }, &Layout::View.column(rows, &[])).expect("as above");
     let column = made.as_struct().column_by_name("error").expect("it was asked for");
     let told: Vec<_> = errors.iter().map(told).collect();
-    for cell in [0, 2] {
-        let found: Vec<_> = rows_of(&made, cell).into_iter().flat_map(|row| faults_at(column, row)).collect();
+    for serialized in [0, 2] {
+        let found: Vec<_> = rows_of(&made, serialized).into_iter().flat_map(|row| faults_at(column, row)).collect();
         assert_eq!(found, told);
-        assert_eq!(faults_at(&validated, cell as usize), told);
+        assert_eq!(faults_at(&validated, serialized as usize), told);
     }
     if let Ok(messages) = messages {
         assert_eq!(messages_of(&made, 0, format), messages);

@@ -1,4 +1,4 @@
-//! Many cells in one column: a row is what it is alone, whatever lies beside it, and however the column is laid out, cut
+//! Many values in one column: a row is what it is alone, whatever lies beside it, and however the column is laid out, cut
 //! or read.
 
 use arrow_array::{Array, ArrayRef};
@@ -8,8 +8,8 @@ use letterhead::arrow::{Apply, Decode, Input, Operation, Select, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 
-use super::cells::{BEHIND, Layout};
-use super::wants::{type_of, wants};
+use super::selections::{selections, type_of};
+use super::serialized_rows::{BEHIND, Layout};
 use super::{Shape, Target, formats_of_one, named, seal};
 use crate::columns::apply_to;
 use crate::common::read;
@@ -20,12 +20,12 @@ fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
     let (Some((of, data)), layout) = (data.split_first(), Layout::of(shape.bits(6, 2))) else { return };
     let Some((place, data)) = data.split_first() else { return };
-    let mut cell = data.to_vec();
+    let mut serialized = data.to_vec();
     if shape.bit(5) {
-        seal::seal(format, &mut cell);
+        seal::seal(format, &mut serialized);
     }
-    let (first, second) = cell.split_at(cell.len() * usize::from(*place) / 256);
-    let rows = [Some(second), None, Some(&cell[..]), Some(first), Some(&cell), Some(&[])];
+    let (first, second) = serialized.split_at(serialized.len() * usize::from(*place) / 256);
+    let rows = [Some(second), None, Some(&serialized[..]), Some(first), Some(&serialized), Some(&[])];
     let options = shape.options();
     match shape.bits(3, 2) {
         0 => same_alone(format, &Decode { options, on_error: OnError::Column, views: false }, layout, &rows),
@@ -35,12 +35,12 @@ fn check(name: &str, data: &[u8]) {
             first_fault_is_raised(format, &Decode { options, on_error: OnError::Raise, views: false }, layout, &rows);
         }
         _ => {
-            let messages = read(format, &cell, options).unwrap_or_default();
-            let wants = wants(&messages, format.info().keys, type_of(*of));
+            let messages = read(format, &serialized, options).unwrap_or_default();
+            let selections = selections(&messages, format.info().keys, type_of(*of));
             let dialect = if shape.bit(7) { Dialect::Spark } else { Dialect::Arrow };
             same_alone(
                 format,
-                &Select { wants, dialect, options, on_error: OnError::Column, views: false },
+                &Select { selections, dialect, options, on_error: OnError::Column, views: false },
                 layout,
                 &rows,
             );
@@ -48,23 +48,23 @@ fn check(name: &str, data: &[u8]) {
     }
 }
 
-fn same_alone<V: Operation>(format: Format, verb: &V, layout: Layout, rows: &[Option<&[u8]>]) {
+fn same_alone<V: Operation>(format: Format, operation: &V, layout: Layout, rows: &[Option<&[u8]>]) {
     let column = layout.column(rows, &BEHIND);
-    let made = apply_to(format, verb, &column).expect("nothing is raised");
+    let made = apply_to(format, operation, &column).expect("nothing is raised");
     for (place, row) in rows.iter().enumerate() {
-        let alone = apply_to(format, verb, &Layout::Small.column(&[*row], &[])).expect("nothing is raised");
+        let alone = apply_to(format, operation, &Layout::Small.column(&[*row], &[])).expect("nothing is raised");
         assert_eq!(&made.slice(place, 1), &alone, "row {place}");
     }
-    same_in_parts(format, verb, &column, &made);
+    same_in_parts(format, operation, &column, &made);
 }
 
 /// A stream is cut where a column would pass the limit; its parts are the whole.
-fn same_in_parts<V: Operation>(format: Format, verb: &V, column: &dyn Array, whole: &ArrayRef) {
+fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn Array, whole: &ArrayRef) {
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;
         while from < column.len() {
             let input = Input { from, max_offset, ..Input::new(column) };
-            match format.visit(Apply(verb, input)) {
+            match format.visit(Apply(operation, input)) {
                 Ok(made) => {
                     assert!(made.until > from);
                     assert_eq!(&made.column, &whole.slice(from, made.until - from));
@@ -80,10 +80,10 @@ fn same_in_parts<V: Operation>(format: Format, verb: &V, column: &dyn Array, who
     }
 }
 
-fn first_fault_is_raised(format: Format, verb: &Decode, layout: Layout, rows: &[Option<&[u8]>]) {
-    let made = apply_to(format, verb, &layout.column(rows, &BEHIND));
+fn first_fault_is_raised(format: Format, operation: &Decode, layout: Layout, rows: &[Option<&[u8]>]) {
+    let made = apply_to(format, operation, &layout.column(rows, &BEHIND));
     let alone = |(place, row): (usize, &Option<&[u8]>)| {
-        let (_, error) = apply_to(format, verb, &Layout::Small.column(&[*row], &[])).err()?;
+        let (_, error) = apply_to(format, operation, &Layout::Small.column(&[*row], &[])).err()?;
         Some((place, error))
     };
     assert_eq!(made.err(), rows.iter().enumerate().find_map(alone));

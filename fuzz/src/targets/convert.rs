@@ -14,7 +14,7 @@ use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
 use letterhead::value_type::TypeCodes;
 
-use super::cells::{BEHIND, Layout};
+use super::serialized_rows::{BEHIND, Layout};
 use super::{Shape, Target, formats, formats_of_one, named, seal};
 use crate::columns::{apply_to, faults_at, told};
 use crate::common::{STRICT, read};
@@ -35,8 +35,8 @@ impl Way {
         WriteOptions { on_loss, types: self.types.clone(), ..WriteOptions::default() }
     }
 
-    fn convert(&self, cell: &[u8], on_loss: OnLoss) -> Result<Converted, ErrorDetail> {
-        match convert_message(cell, self.source, self.target, self.read, self.write(on_loss)) {
+    fn convert(&self, serialized: &[u8], on_loss: OnLoss) -> Result<Converted, ErrorDetail> {
+        match convert_message(serialized, self.source, self.target, self.read, self.write(on_loss)) {
             Ok(converted) => Ok(converted),
             Err(Error::Headers(_, located)) => Err(located.error),
             Err(other) => panic!("{other}"),
@@ -46,23 +46,23 @@ impl Way {
 
 fn check(name: &str, data: &[u8]) {
     let (source, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
-    let Some((place, cell)) = data.split_first() else { return };
+    let Some((place, serialized)) = data.split_first() else { return };
     let targets = formats(|info| info.class != Class::Batch && info.is_target);
     let target = named(targets[usize::from(*place) % targets.len()]);
-    let mut cell = cell.to_vec();
+    let mut serialized = serialized.to_vec();
     if shape.bit(5) {
-        seal::seal(source, &mut cell);
+        seal::seal(source, &mut serialized);
     }
     let types = kinds_between(source, target, shape.bits(3, 2));
     let way = Way { source, target, read: ReadOptions { text_keys: false, ..shape.options() }, types };
-    let reported = way.convert(&cell, OnLoss::Report);
-    let raised = way.convert(&cell, OnLoss::Raise);
+    let reported = way.convert(&serialized, OnLoss::Report);
+    let raised = way.convert(&serialized, OnLoss::Raise);
     match &reported {
         Err(error) => assert_eq!(raised.as_ref(), Err(error)),
         Ok(reported) => {
-            written_is_read(&way, &cell, reported);
+            written_is_read(&way, &serialized, reported);
             // What the caller agreed to is reported, and raised by none.
-            let dropped = way.convert(&cell, OnLoss::Drop).expect("as it is reported");
+            let dropped = way.convert(&serialized, OnLoss::Drop).expect("as it is reported");
             assert_eq!(dropped.data, reported.data);
             match &raised {
                 Ok(raised) => assert_eq!(raised.data, reported.data),
@@ -70,7 +70,7 @@ fn check(name: &str, data: &[u8]) {
             }
         }
     }
-    in_columns(&way, &cell, &reported);
+    in_columns(&way, &serialized, &reported);
 }
 
 /// What is said of kinds on the way from one format to another, if anything.
@@ -84,10 +84,10 @@ fn kinds_between(source: Format, target: Format, choice: usize) -> TypeOption {
     }
 }
 
-fn written_is_read(way: &Way, cell: &[u8], converted: &Converted) {
+fn written_is_read(way: &Way, serialized: &[u8], converted: &Converted) {
     let Some(data) = &converted.data else { return };
     let written = read(way.target, data, STRICT).expect("what is written is read").remove(0);
-    let original = read(way.source, cell, way.read).expect("it was converted").remove(0);
+    let original = read(way.source, serialized, way.read).expect("it was converted").remove(0);
     let headers = original.heads().len();
     assert!(written.heads().len() <= headers);
     if converted.losses.is_empty() {
@@ -99,11 +99,11 @@ fn written_is_read(way: &Way, cell: &[u8], converted: &Converted) {
     }
 }
 
-fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, ErrorDetail>) {
-    let verb =
+fn in_columns(way: &Way, serialized: &[u8], alone: &Result<Converted, ErrorDetail>) {
+    let operation =
         Convert { target: way.target, read: way.read, write: way.write(OnLoss::Report), on_error: OnError::Column };
-    let rows = [Some(cell), None, Some(cell)];
-    let made = apply_to(way.source, &verb, &Layout::Small.column(&rows, &BEHIND)).expect("nothing is raised");
+    let rows = [Some(serialized), None, Some(serialized)];
+    let made = apply_to(way.source, &operation, &Layout::Small.column(&rows, &BEHIND)).expect("nothing is raised");
     let column = |name: &str| made.as_struct().column_by_name(name).expect("it was asked for");
     for row in [0, 2] {
         let data = column("data").as_binary::<i32>();
@@ -121,6 +121,6 @@ fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, ErrorDetail>) {
             }
         }
     }
-    let nothing = apply_to(way.source, &verb, &Layout::View.column(&[None], &[])).expect("nothing is raised");
+    let nothing = apply_to(way.source, &operation, &Layout::View.column(&[None], &[])).expect("nothing is raised");
     assert_eq!(&nothing.slice(0, 1), &made.slice(1, 1));
 }

@@ -1,10 +1,9 @@
 //! What is asked of hostile bytes: a file for each target, and a row here.
 //!
-//! The first byte or bytes of an input say what is asked, the rest is the cell, so that one input is one case. No target
+//! The first byte or bytes of an input say what is asked, the rest is the value, so that one input is one case. No target
 //! matches on a format where the table of formats says what there is to know.
 
 pub mod batches;
-pub mod cells;
 pub mod codecs;
 pub mod columns;
 pub mod convert;
@@ -14,8 +13,9 @@ pub mod modes;
 pub mod roundtrip;
 pub mod seal;
 pub mod select;
+pub mod selections;
+pub mod serialized_rows;
 pub mod stored;
-pub mod wants;
 
 use letterhead::format::{Format, Info};
 use letterhead::traits::{Class, ReadOptions};

@@ -1,4 +1,4 @@
-//! One cell in every mode of a walk.
+//! One value in every mode of a walk.
 
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
@@ -7,21 +7,25 @@ use letterhead::log::{Exact, Fast, Label, Labelled, OnLoss};
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
 
-use super::cells::BEHIND;
+use super::serialized_rows::BEHIND;
 
-/// Walks a cell in every mode, holds them to each other, and gives what is wrong with it.
-pub fn walk_in_every_mode(format: Format, cell: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
-    let errors = format.visit(InEveryMode(cell, options));
+/// Walks a value in every mode, holds them to each other, and gives what is wrong with it.
+pub fn walk_in_every_mode(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
+    let errors = format.visit(InEveryMode(serialized, options));
     for error in &errors {
-        assert!(error.byte.is_none_or(|byte| byte <= cell.len()), "{format:?} {error:?} of {} bytes", cell.len());
+        assert!(
+            error.byte.is_none_or(|byte| byte <= serialized.len()),
+            "{format:?} {error:?} of {} bytes",
+            serialized.len()
+        );
     }
-    let inspected = format.visit(Inspect { data: cell, options });
+    let inspected = format.visit(Inspect { data: serialized, options });
     assert_eq!(inspected.errors, errors, "{format:?}");
-    cover(&inspected.labels, cell.len());
+    cover(&inspected.labels, serialized.len());
     errors
 }
 
-/// The labels of a cell cover every byte once.
+/// The labels of a value cover every byte once.
 fn cover(labels: &[Label], len: usize) {
     let mut at = 0;
     for label in labels {
@@ -38,14 +42,14 @@ impl Visitor for InEveryMode<'_> {
     type Out = Vec<ErrorDetail>;
 
     fn visit<E: MessageFormat>(self) -> Vec<ErrorDetail> {
-        let InEveryMode(cell, options) = self;
-        let longer = [cell, &BEHIND].concat();
+        let InEveryMode(serialized, options) = self;
+        let longer = [serialized, &BEHIND].concat();
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let exactly = parse_message::<E, _, _>(Cursor::new(cell), options, &mut exact, &mut Discard);
-        let _ = parse_message::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
+        let exactly = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
+        let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         assert_eq!(exact.errors, labelled.exact.errors);
         assert!(exactly.is_ok() || !exact.errors.is_empty(), "it stopped without a word");
-        for cursor in [Cursor::new(cell), Cursor::within(&longer, 0..cell.len())] {
+        for cursor in [Cursor::new(serialized), Cursor::within(&longer, 0..serialized.len())] {
             let mut fast = Fast::new(OnLoss::Raise);
             let whole = parse_message::<E, _, _>(cursor, options, &mut fast, &mut Discard).is_ok();
             assert_eq!(whole, exact.errors.is_empty(), "{:?}", exact.errors);
@@ -54,10 +58,16 @@ impl Visitor for InEveryMode<'_> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Vec<ErrorDetail> {
-        let InEveryMode(cell, options) = self;
+        let InEveryMode(serialized, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+        let _ =
+            parse_batch::<B, _, _>(Cursor::new(serialized), options, &mut exact, &mut ParseHeaders::<B>::new(options));
+        let _ = parse_batch::<B, _, _>(
+            Cursor::new(serialized),
+            options,
+            &mut labelled,
+            &mut ParseHeaders::<B>::new(options),
+        );
         assert_eq!(exact.errors, labelled.exact.errors);
         exact.errors
     }

@@ -6,7 +6,7 @@ use letterhead::arrow::{Decode, Encode};
 use letterhead::format::{Format, Visitor};
 use letterhead::traits::{BatchFormat, Class, HeadersFormat, MessageFormat, ReadOptions, Role, WriteOptions};
 
-use super::cells::Layout;
+use super::serialized_rows::Layout;
 use super::{Shape, Target, formats, named, seal};
 use crate::columns::apply_to;
 use crate::common::{Message, STRICT, other_fields, read, write};
@@ -15,13 +15,13 @@ pub const TARGET: Target =
     Target { name: "roundtrip", subjects: || formats(|info| info.class != Class::Batch && info.is_target), check };
 
 fn check(name: &str, data: &[u8]) {
-    let (format, Some((shape, cell))) = (named(name), Shape::split(data)) else { return };
+    let (format, Some((shape, serialized))) = (named(name), Shape::split(data)) else { return };
     let options = ReadOptions { text_keys: false, ..shape.options() };
-    let mut cell = cell.to_vec();
+    let mut serialized = serialized.to_vec();
     if shape.bit(5) {
-        seal::seal(format, &mut cell);
+        seal::seal(format, &mut serialized);
     }
-    let Ok(mut messages) = read(format, &cell, options) else { return };
+    let Ok(mut messages) = read(format, &serialized, options) else { return };
     let message = messages.remove(0);
     let canonical = shape.bit(3) && format.visit(HasOneOrder);
     let Some(written) = written(format, &message, canonical) else { return };
@@ -31,7 +31,7 @@ fn check(name: &str, data: &[u8]) {
         assert_eq!(again.heads().len(), message.heads().len());
         return;
     }
-    if options.lenient || written.len() < cell.len() {
+    if options.lenient || written.len() < serialized.len() {
         // What says the same in fewer bytes has another checksum, and what is empty may not be there at all.
         assert_eq!(without_derived(again, format), without_derived(message, format));
     } else {
@@ -40,11 +40,11 @@ fn check(name: &str, data: &[u8]) {
     if options.lenient {
         return;
     }
-    assert!(written.len() <= cell.len(), "nothing is written longer than it was");
-    if written.len() == cell.len() {
-        assert_eq!(written, cell, "there is one shortest way to write a message");
+    assert!(written.len() <= serialized.len(), "nothing is written longer than it was");
+    if written.len() == serialized.len() {
+        assert_eq!(written, serialized, "there is one shortest way to write a message");
     }
-    through_columns(format, &cell, &written);
+    through_columns(format, &serialized, &written);
 }
 
 fn written(format: Format, message: &Message, canonical: bool) -> Option<Vec<u8>> {
@@ -58,19 +58,19 @@ fn without_derived(message: Message, format: Format) -> Message {
     Message { headers: Some(message.headers.unwrap_or_default()), fields: fields.map(|(_, held)| held).collect() }
 }
 
-/// The same, of the cell among others, some of them too short or too long for the quick loop.
-fn through_columns(format: Format, cell: &[u8], written: &[u8]) {
-    let rows = [Some(cell), None, Some(cell)];
+/// The same, of the value among others, some of them too short or too long for the quick loop.
+fn through_columns(format: Format, serialized: &[u8], written: &[u8]) {
+    let rows = [Some(serialized), None, Some(serialized)];
     let column = Layout::Small.column(&rows, &[]);
     let lists = apply_to(format, &Decode::default(), &column).expect("it was read");
-    let cells = apply_to(format, &Encode::default(), &lists).expect("what is read can be written");
-    let cells = cells.as_binary::<i32>();
+    let serialized_rows = apply_to(format, &Encode::default(), &lists).expect("what is read can be written");
+    let serialized_rows = serialized_rows.as_binary::<i32>();
     for place in [0, 2] {
-        assert_eq!(cells.value(place), written);
+        assert_eq!(serialized_rows.value(place), written);
     }
     let alone = apply_to(format, &Encode::default(), &lists.slice(2, 1)).expect("as above");
     assert_eq!(alone.as_binary::<i32>().value(0), written);
-    if written == cell {
+    if written == serialized {
         assert_eq!(&apply_to(format, &Decode::default(), &alone).expect("as above"), &lists.slice(2, 1));
     }
 }

@@ -4,14 +4,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::Want;
+use letterhead::arrow::select::Selection;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Decode, Operation, Select};
 use letterhead::format::Format;
 use letterhead::traits::{Class, ReadOptions};
 
-use super::cells::{BEHIND, Layout};
-use super::wants::{type_of, wants};
+use super::selections::{selections, type_of};
+use super::serialized_rows::{BEHIND, Layout};
 use super::{Shape, Target, formats, named, seal};
 use crate::columns::{apply_to, faults_at};
 use crate::common::{Message, read};
@@ -21,48 +21,48 @@ pub const TARGET: Target = Target { name: "select", subjects: || formats(|_| tru
 fn check(name: &str, data: &[u8]) {
     let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
     let Some((of, data)) = data.split_first() else { return };
-    let mut cell = data.to_vec();
+    let mut serialized = data.to_vec();
     if shape.bit(5) {
-        seal::seal(format, &mut cell);
+        seal::seal(format, &mut serialized);
     }
     let options = ReadOptions { text_keys: false, ..shape.options() };
-    let Ok(messages) = read(format, &cell, options) else { return };
-    let wants = wants(&messages, format.info().keys, type_of(*of));
+    let Ok(messages) = read(format, &serialized, options) else { return };
+    let selections = selections(&messages, format.info().keys, type_of(*of));
     let dialect = if shape.bit(3) { Dialect::Spark } else { Dialect::Arrow };
-    let column = Layout::of(shape.bits(6, 2)).column(&[Some(&cell), Some(&cell)], &BEHIND);
-    let select = Select { wants, dialect, options, on_error: OnError::Column, views: false };
+    let column = Layout::of(shape.bits(6, 2)).column(&[Some(&serialized), Some(&serialized)], &BEHIND);
+    let select = Select { selections, dialect, options, on_error: OnError::Column, views: false };
     match format.info().class {
         Class::Batch => of_messages(format, &select, &column, &messages),
-        Class::Headers | Class::Message => of_cells(format, &select, &column),
+        Class::Headers | Class::Message => of_values(format, &select, &column),
     }
     raised_is_the_first(format, &select, &column);
 }
 
-fn of_cells(format: Format, select: &Select, column: &ArrayRef) {
+fn of_values(format: Format, select: &Select, column: &ArrayRef) {
     let decoded = apply_to(format, &Decode { options: select.options, ..Decode::default() }, column).expect("whole");
     let lists = match format.info().class {
         Class::Headers => decoded,
         _ => headers_of(&decoded),
     };
     let from_bytes = apply_to(format, select, column).expect("nothing is raised");
-    same(&select.wants, &from_bytes, &apply_to(format, select, &lists).expect("as above"));
+    same(&select.selections, &from_bytes, &apply_to(format, select, &lists).expect("as above"));
 }
 
 fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[Message]) {
-    let verb = Messages {
+    let operation = Messages {
         columns: Some(vec!["headers".into()]),
-        wants: select.wants.clone(),
+        selections: select.selections.clone(),
         dialect: select.dialect,
         options: select.options,
         on_error: OnError::Column,
     };
-    let from_bytes = apply_to(format, &verb, column).expect("nothing is raised");
+    let from_bytes = apply_to(format, &operation, column).expect("nothing is raised");
     assert_eq!(from_bytes.len(), 2 * messages.len());
     // A message of a batch has the headers that its block has alone.
     let block =
         Format::ALL.iter().find(|other| other.info().class == Class::Headers && has_headers_of(**other, format));
     let block = *block.expect("messages have headers of some block");
-    same(&select.wants, &from_bytes, &apply_to(block, select, &headers_of(&from_bytes)).expect("as above"));
+    same(&select.selections, &from_bytes, &apply_to(block, select, &headers_of(&from_bytes)).expect("as above"));
 }
 
 /// Whether the headers of a block have the form of those of another format, in the order of their bytes too.
@@ -76,10 +76,10 @@ fn headers_of(structs: &ArrayRef) -> ArrayRef {
 }
 
 /// The columns selected are the same, and so are their faults: but a list has no bytes to point at.
-fn same(wants: &[Want], from_bytes: &ArrayRef, from_lists: &ArrayRef) {
-    for want in wants {
-        let column = |made: &ArrayRef| made.as_struct().column_by_name(&want.output).cloned();
-        assert_eq!(column(from_bytes), column(from_lists), "{want:?}");
+fn same(selections: &[Selection], from_bytes: &ArrayRef, from_lists: &ArrayRef) {
+    for selection in selections {
+        let column = |made: &ArrayRef| made.as_struct().column_by_name(&selection.output).cloned();
+        assert_eq!(column(from_bytes), column(from_lists), "{selection:?}");
     }
     let errors = |made: &ArrayRef, row| -> Vec<_> {
         let errors = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
@@ -104,8 +104,8 @@ fn without_number((code, message, header, key): Told) -> Told {
 
 /// What is raised is the first fault of the first row that has one.
 fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
-    fn held(format: Format, verbs: [&impl Operation; 2], column: &ArrayRef) {
-        let [in_column, raising] = verbs.map(|verb| apply_to(format, verb, column));
+    fn held(format: Format, operations: [&impl Operation; 2], column: &ArrayRef) {
+        let [in_column, raising] = operations.map(|operation| apply_to(format, operation, column));
         let in_column = in_column.expect("nothing is raised");
         let errors = in_column.as_struct().column_by_name("error").expect("it was asked for");
         let first = (0..in_column.len()).find_map(|row| faults_at(errors, row).into_iter().next());
@@ -114,8 +114,9 @@ fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
     }
     match format.info().class {
         Class::Batch => {
-            let Select { wants, dialect, options, .. } = select.clone();
-            let with = |on_error| Messages { columns: None, wants: wants.clone(), dialect, options, on_error };
+            let Select { selections, dialect, options, .. } = select.clone();
+            let with =
+                |on_error| Messages { columns: None, selections: selections.clone(), dialect, options, on_error };
             held(format, [&with(OnError::Column), &with(OnError::Raise)], column);
         }
         Class::Headers | Class::Message => {

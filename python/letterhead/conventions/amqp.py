@@ -172,7 +172,7 @@ def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
             what = f"is {_a(REFUSED[code])}, which is no single value"
         return ErrorDetail("unknown_type", f"the value {what}", byte_offset=0)
     if type is not None and made.type != "null" and made.type not in READ_AS[type]:
-        return ErrorDetail("wrong_type", f"the value is {made.type} and {type} was asked for", byte_offset=0)
+        return ErrorDetail("wrong_type", f"the value is {made.type} and {type} was requested", byte_offset=0)
     end = 1 + made.width
     if len(data) < end:
         return ErrorDetail(

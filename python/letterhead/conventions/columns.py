@@ -72,7 +72,7 @@ def amqp(
     [7, 8, None, None]
     >>> lha.amqp(values, "timestamp_ms")
     Traceback (most recent call last):
-    letterhead.errors.DecodeError: amqp: the value is long and timestamp_ms was asked for (byte 0, row 0)
+    letterhead.errors.DecodeError: amqp: the value is long and timestamp_ms was requested (byte 0, row 0)
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
     ['hi', None]
     """

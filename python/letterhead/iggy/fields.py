@@ -249,7 +249,7 @@ class HeaderField:
     def _bits(self, wanted: str) -> bytes:
         """Return the bits of a value of a kind, after a check of the kind."""
         if str(self.kind) != wanted:
-            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {wanted} was asked for", None)
+            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {wanted} was requested", None)
         return self._typed.bits
 
     def _whole_or_first(self, wanted: str, validate: bool) -> Value:
@@ -328,7 +328,7 @@ class HeaderValue(HeaderField):
     >>> value.as_str()
     Traceback (most recent call last):
         ...
-    letterhead.errors.DecodeError: the value is float64 and string was asked for
+    letterhead.errors.DecodeError: the value is float64 and string was requested
     >>> HeaderValue(HeaderKind.INT16, b"\\x00\\x01").as_int16()
     256
     """

@@ -75,7 +75,7 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
 
     def parse(header: Column) -> Checked:
         bytes, carried = header["value"], header["type"]
-        message = F.concat(F.lit("the value is "), carried, F.lit(f" and {name} was asked for"))
+        message = F.concat(F.lit("the value is "), carried, F.lit(f" and {name} was requested"))
         wrong = Check(bytes.isNotNull() & (carried != needed), "wrong_type", message)
         found = plain(bytes) if of_type is plain else _either(carried.isNull(), plain(bytes), of_type(bytes))
         return Checked([wrong, *found.checks], found.value)

@@ -18,10 +18,10 @@
 //! ```
 //!
 //! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
-//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one, and
-//! the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A poll returns
-//! `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the first batch begins
-//! where a checksum holds, or at least a length and zeros are right.
+//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one,
+//! and the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A
+//! poll returns `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the
+//! first batch begins where a checksum holds, or at least a length and zeros are right.
 //!
 //! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the headers.
 
@@ -60,19 +60,19 @@ const RESERVED: usize = 72;
 impl BatchFormat for IggyBatch {
     const NAME: &'static str = "iggy-batch";
     const SOURCE: &'static str = "Apache Iggy 0.11: batch as sent and as polled";
-    const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
+    const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, receiver with its 48-byte frames";
     type Message = Frame;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
         cursor.bytes(prefix, "polled prefix", log)?;
         while cursor.remaining() > 0 {
-            read_batch(&mut cursor, log, each)?;
+            read_batch(&mut cursor, log, receiver)?;
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut R, each: &mut V) -> Result {
+fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut R, receiver: &mut V) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, log)?;
@@ -145,7 +145,7 @@ fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mu
             log.begin_message();
         }
         let opened = open_frame(&mut frames, &base, log)?;
-        each.message(&opened.fields, opened.headers, log)?;
+        receiver.message(&opened.fields, opened.headers, log)?;
         found += 1;
     }
     if found != count {
@@ -155,13 +155,13 @@ fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mu
         log.error(Code::CountTooLarge, Some(count_at), || {
             format!("the batch announces {} and has {found}", counted(count as usize, "message"))
         })?;
-        each.unreadable(log)?;
+        receiver.unreadable(log)?;
         return Err(Stop);
     }
     if found == 0 {
         match log.collected().errors.is_empty() {
             true => log.collected().messages -= 1,
-            false => each.unreadable(log)?,
+            false => receiver.unreadable(log)?,
         }
     }
     Ok(())

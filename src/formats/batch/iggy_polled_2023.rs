@@ -9,9 +9,9 @@
 //!          └────────────┴──────────┴───────────────┴─────────┴──────────────┴─ ─
 //! ```
 //!
-//! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later) adds
-//! a state and the CRC-32 of the payload. Data is in the era whose messages, with known states, fill it to its end; of
-//! one that both fill, the checksums decide, of one that neither fills, the first message.
+//! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later)
+//! adds a state and the CRC-32 of the payload. Data is in the era whose messages, with known states, fill it to its
+//! end; of one that both fill, the checksums decide, of one that neither fills, the first message.
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): those of the headers.
 
@@ -44,13 +44,13 @@ impl BatchFormat for IggyPolled2023 {
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
             log.begin_message();
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
-            each.message(&opened.fields, opened.headers, log)?;
+            receiver.message(&opened.fields, opened.headers, log)?;
             if !whole {
                 // Where the next message begins is not known.
                 return Err(Stop);

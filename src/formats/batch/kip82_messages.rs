@@ -6,10 +6,10 @@
 
 use std::marker::PhantomData;
 
-use super::message_set::{SetLayout, is_cut_off, read_framed};
+use super::message_set::{SetLayout, read_framed, read_frames};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
-use crate::formats::message::legacy::{Fields, Framed, Message, open_frame};
+use crate::formats::message::legacy::{Fields, Framed, Message};
 use crate::log::{Log, Result};
 use crate::traits::{BatchFormat, Collect, Messages, ReadOptions};
 
@@ -35,19 +35,13 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     type Message = Kip82Message<L>;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
-        mut cursor: Cursor<'a>,
+        cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
-        while cursor.remaining() > 0 {
-            if options.lenient && is_cut_off(cursor) {
-                return Ok(());
-            }
-            log.begin_message();
-            let frame = open_frame(&mut cursor, log)?;
-            read_framed::<L, R, V>(frame, options.limits, log, each)?;
-        }
-        Ok(())
+        read_frames(cursor, options.lenient, log, |frame, log| {
+            read_framed::<L, R, V>(frame, options.limits, log, receiver)
+        })
     }
 }

@@ -36,27 +36,45 @@ pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
     match L::open(frame, log) {
-        Err(Stop) => each.unreadable(log),
+        Err(Stop) => receiver.unreadable(log),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
-            0 => each.message(L::fields(opened.fields, None).as_ref(), opened.headers, log),
+            0 => receiver.message(L::fields(opened.fields, None).as_ref(), opened.headers, log),
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
-                let Some(value_at) = value_at else { return each.unreadable(log) };
+                let Some(value_at) = value_at else { return receiver.unreadable(log) };
                 match decompressed(&opened, codec, limits, attributes_at, value_at, log) {
-                    Err(Stop) => each.unreadable(log),
-                    Ok(set) => each.within(&set, |each| expand::<L, R, _>(&set, &opened, value_at, log, each)),
+                    Err(Stop) => receiver.unreadable(log),
+                    Ok(set) => {
+                        receiver.within(&set, |receiver| expand::<L, R, _>(&set, &opened, value_at, log, receiver))
+                    }
                 }
             }
         },
     }
 }
 
+/// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
+pub fn read_frames<'a, R: Collect>(
+    mut cursor: Cursor<'a>,
+    lenient: bool,
+    log: &mut R,
+    mut read: impl FnMut(Framed<'a>, &mut R) -> Result,
+) -> Result {
+    while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
+        // Errors of a batch belong to its first message.
+        log.begin_message();
+        let frame = open_frame(&mut cursor, log)?;
+        read(frame, log)?;
+    }
+    Ok(())
+}
+
 /// Whether the data ends inside the next message.
-pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
+fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
     let mut log = Exact::default();
     open_frame(&mut cursor, &mut log).is_err() && log.errors.iter().all(|error| error.code == Code::Truncated)
 }
@@ -98,16 +116,17 @@ fn expand<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     log.collected().messages -= 1;
     in_place_of(log, value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
-        expand_set::<L, V>(set, outer, inner, each)
+        expand_set::<L, V>(set, outer, inner, receiver)
     })
 }
 
-/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed data.
+/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed
+/// data.
 pub fn in_place_of<R: Collect>(log: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let outer = log.collected();
     let mut inner = Exact::new(outer.on_loss);
@@ -125,7 +144,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     log: &mut Exact,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
     let base = match magic {
@@ -140,25 +159,25 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
         empty = false;
         log.begin_message();
         // A frame that breaks ends the set, and not what comes after the outer message.
-        let Ok(frame) = open_frame(&mut cursor, log) else { return each.unreadable(log) };
+        let Ok(frame) = open_frame(&mut cursor, log) else { return receiver.unreadable(log) };
         let opened = reject_other_magic(&frame, magic, log).and_then(|()| L::open(frame, log)).and_then(|message| {
             reject_set(&message.opened, log)?;
             Ok(message.opened)
         });
         let Ok(mut inner) = opened else {
-            each.unreadable(log)?;
+            receiver.unreadable(log)?;
             continue;
         };
         inner.fields[OFFSET] = FieldValue::Int64(number_or(inner.fields[OFFSET], 0).wrapping_add(base));
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        each.message(L::fields(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
+        receiver.message(L::fields(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
     }
     if empty && !log.errors.is_empty() {
         // There is no message that the errors of the outer one could belong to.
         log.begin_message();
-        each.unreadable(log)?;
+        receiver.unreadable(log)?;
     }
     Ok(())
 }

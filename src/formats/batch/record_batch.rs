@@ -20,21 +20,21 @@
 //! 6 a delete horizon in the place of the base timestamp. With log append time the largest timestamp is that of all.
 //! Message formats 0 and 1, in which older brokers kept messages, are read too.
 //!
-//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end is
-//! an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict as the
-//! headers, and a header count is never missing.
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end
+//! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
+//! as the headers, and a header count is never missing.
 
-use super::message_set::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
+use super::message_set::{SetLayout, bad_compression, in_place_of, read_framed, read_frames, unknown_codec};
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::checksum::{crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
-    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_frame, open_message, unknown_magic,
+    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
-use crate::kernel::Padded;
+use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{Log, Result, Stop};
 use crate::traits::{
@@ -77,39 +77,31 @@ impl BatchFormat for RecordBatch {
     const NAME: &'static str = "record-batch";
     const SOURCE: &'static str = "Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2";
     const LAYOUT: &'static str =
-        "61-byte batch headers, each with its records, compressed together; older message sets";
+        "61-byte batch headers, receiver with its records, compressed together; older message sets";
     type Message = Record;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
-        mut cursor: Cursor<'a>,
+        cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut R,
-        each: &mut V,
+        receiver: &mut V,
     ) -> Result {
-        while cursor.remaining() > 0 {
-            if options.lenient && is_cut_off(cursor) {
-                return Ok(());
-            }
-            // Errors of a batch belong to its first record.
-            log.begin_message();
-            let frame = open_frame(&mut cursor, log)?;
+        read_frames(cursor, options.lenient, log, |frame, log| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => read_framed::<Old, R, V>(frame, options.limits, log, each)?,
-                Some(MAGIC) => read_batch(frame, options.limits, log, each)?,
+                Some(0 | 1) => return read_framed::<Old, R, V>(frame, options.limits, log, receiver),
+                Some(MAGIC) => return read_batch(frame, options.limits, log, receiver),
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
                     log.error(Code::BadMagic, Some(at), || unknown_magic(other))?;
-                    each.unreadable(log)?;
                 }
                 None => {
                     let (at, size) = (frame.message.at(), frame.message.remaining());
                     let message = || format!("a batch of {} has no magic", counted(size, "byte"));
                     log.error(Code::WrongSize, Some(at), message)?;
-                    each.unreadable(log)?;
                 }
             }
-        }
-        Ok(())
+            receiver.unreadable(log)
+        })
     }
 }
 
@@ -127,21 +119,28 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, R: Collect, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, log: &mut R, each: &mut V) -> Result {
+fn read_batch<'a, R: Collect, V: Messages<'a>>(
+    frame: Framed<'a>,
+    limits: Limits,
+    log: &mut R,
+    receiver: &mut V,
+) -> Result {
     let read = match open_batch(frame, log) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
-            0 => return read_records(&header, records, log, each),
+            0 => return read_records(&header, records, log, receiver),
             codec => decompressed(codec, records, limits, attributes_at, log).map(|content| (header, records, content)),
         },
     };
     match read {
-        Err(Stop) => each.unreadable(log),
-        Ok((header, records, content)) => {
-            let content = Padded::new(content);
-            each.within(content.buffer(), |each| {
+        Err(Stop) => receiver.unreadable(log),
+        Ok((header, records, mut content)) => {
+            let len = content.len();
+            // The kernels read further than the records.
+            content.resize(len + SLACK, 0);
+            receiver.within(&content, |receiver| {
                 in_place_of(log, records.at(), |log| {
-                    read_records(&header, Cursor::within(content.buffer(), content.range()), log, each)
+                    read_records(&header, Cursor::within(&content, 0..len), log, receiver)
                 })
             })
         }
@@ -200,7 +199,7 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,
     log: &mut R,
-    each: &mut V,
+    receiver: &mut V,
 ) -> Result {
     let mut found = 0;
     let mut next_message = |log: &mut R| {
@@ -214,13 +213,13 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
         if records.remaining() == 0 {
             let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
             log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
-            return each.unreadable(log);
+            return receiver.unreadable(log);
         }
         let framed = records.length("record length", false, log).and_then(|len| records.split(len, "record", log));
-        let Ok(record) = framed else { return each.unreadable(log) };
+        let Ok(record) = framed else { return receiver.unreadable(log) };
         match open_record(batch, record, log) {
-            Ok(opened) => each.message(&opened.fields, opened.headers, log)?,
-            Err(Stop) => each.unreadable(log)?,
+            Ok(opened) => receiver.message(&opened.fields, opened.headers, log)?,
+            Err(Stop) => receiver.unreadable(log)?,
         }
     }
     match records.remaining() {
@@ -230,7 +229,7 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
             next_message(log);
             let message = || format!("{} left after the last record", counted(left, "byte"));
             log.error(Code::TrailingBytes, Some(records.at()), message)?;
-            each.unreadable(log)?;
+            receiver.unreadable(log)?;
         }
     }
     Ok(())

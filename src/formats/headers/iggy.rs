@@ -72,7 +72,6 @@ impl HeadersFormat for Iggy {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let (value_type, bits) = typed_key(&header.key);
             write_bits(out, Self::TYPES, Some(value_type), &bits);

@@ -9,8 +9,9 @@
 //!
 //! Little-endian, repeated to the end of the headers.
 //!
-//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are kept
-//! and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type fails.
+//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are errors, repeats are
+//! kept and keys are not lower-cased. As there, a value may have another size than its type; reading it as the type
+//! fails.
 
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -67,7 +68,6 @@ impl HeadersFormat for Iggy2023 {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let key = text_of_key(header);
             out.extend_from_slice(&(key.len() as u32).to_le_bytes());

@@ -1,5 +1,5 @@
-//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at most
-//! 255 bytes.
+//! Parsing shared by both layouts of Iggy's headers: lengths of four bytes, types of one, and keys and values of at
+//! most 255 bytes.
 
 use crate::cursor::Cursor;
 use crate::error::bad_length;
@@ -71,7 +71,7 @@ pub fn read_value<'a, R: Log>(
 /// Writes `u8 type, u32 length, value` of Iggy from bits, most significant byte first.
 pub fn write_bits(out: &mut Vec<u8>, types: TypeCodes, value_type: Option<ValueType>, bits: &[u8]) {
     let Some((value_type, code)) = value_type.and_then(|value_type| Some((value_type, types.code(value_type)?))) else {
-        unreachable!("the gate hands over values with a type of this block's")
+        unreachable!("a writer passes only values with a type of the format")
     };
     out.push(code);
     out.extend_from_slice(&(bits.len() as u32).to_le_bytes());

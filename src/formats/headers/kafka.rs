@@ -11,9 +11,9 @@
 //!
 //! All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
 //!
-//! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient` undoes:
-//! a negative count and bytes after the last header are errors instead of being ignored, and a key that is not UTF-8 is
-//! an error instead of being replaced.
+//! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient`
+//! undoes: a negative count and bytes after the last header are errors instead of being ignored, and a key that is not
+//! UTF-8 is an error instead of being replaced.
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
@@ -63,7 +63,7 @@ impl HeadersFormat for Kafka {
         if count > left / MIN_HEADER_LEN {
             return Err(log.fatal(Code::CountTooLarge, Some(at), || {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
-                format!("the block announces {count} and has {left} for them")
+                format!("{count} declared and {left} left for them")
             }));
         }
         options.limits.check_count(count, at, log)?;

@@ -72,7 +72,7 @@ fn parse_to_end<'a, R: Log, S: Sink<'a>>(
 fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     match &header.key {
         Key::Text(text) => text.as_bytes(),
-        Key::Int(_) | Key::Typed(..) => unreachable!("the gate hands over keys of this block's form"),
+        Key::Int(_) | Key::Typed(..) => unreachable!("a writer passes only keys of this form"),
     }
 }
 

@@ -45,7 +45,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
         raise cursor.hard("negative_count", f"header count {count} is negative", start)
     # A count is a claim. Nothing is set aside for it before the bytes show that they could hold it.
     if count > cursor.left // MIN_HEADER_LEN:
-        message = f"the block announces {counted(count, 'header')} and has {counted(cursor.left, 'byte')} for them"
+        message = f"{counted(count, 'header')} declared and {counted(cursor.left, 'byte')} left for them"
         raise cursor.hard("count_too_large", message, start)
     cursor.check_count(count, start)
 

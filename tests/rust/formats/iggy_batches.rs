@@ -17,10 +17,10 @@ fn first_era(block: &[u8], payload: &[u8]) -> Vec<u8> {
 
 /// A message of the second, which has a state and a checksum.
 fn second_era(state: u8, block: &[u8], payload: &[u8]) -> Vec<u8> {
-    let mut cell = first_era(block, payload);
-    cell.splice(32..32, crc32(payload).to_le_bytes());
-    cell.insert(8, state);
-    cell
+    let mut serialized = first_era(block, payload);
+    serialized.splice(32..32, crc32(payload).to_le_bytes());
+    serialized.insert(8, state);
+    serialized
 }
 
 /// A header of the older layout, `k` with the string `v`.
@@ -32,9 +32,9 @@ const SECOND: [usize; 6] = [0, 8, 9, 17, 33, 37];
 
 #[test]
 fn whole_polls_of_both_eras_are_read() {
-    for cell in [first_era(OLDER, b"p"), second_era(1, OLDER, b"p"), second_era(30, b"", b"")] {
-        for cell in [cell.clone(), [&cell[..], &cell].concat()] {
-            assert_eq!(first_fault(IggyPolled2023, &cell), None);
+    for serialized in [first_era(OLDER, b"p"), second_era(1, OLDER, b"p"), second_era(30, b"", b"")] {
+        for serialized in [serialized.clone(), [&serialized[..], &serialized].concat()] {
+            assert_eq!(first_fault(IggyPolled2023, &serialized), None);
         }
     }
     assert_eq!(first_fault(IggyPolled2023, b""), None);
@@ -42,26 +42,26 @@ fn whole_polls_of_both_eras_are_read() {
 
 #[test]
 fn polled_message_cut_in_a_field_is_rejected_where_the_field_begins() {
-    for (cell, fields) in [(first_era(OLDER, b"p"), &FIRST[..]), (second_era(1, OLDER, b"p"), &SECOND)] {
+    for (serialized, fields) in [(first_era(OLDER, b"p"), &FIRST[..]), (second_era(1, OLDER, b"p"), &SECOND)] {
         // The first message shows the era.
-        let (one, cell) = (cell.len(), [&cell[..], &cell].concat());
+        let (one, serialized) = (serialized.len(), [&serialized[..], &serialized].concat());
         let lens = fields.last().expect("the length of the block");
         let rest = [lens + 4, lens + 4 + OLDER.len(), lens + 8 + OLDER.len()];
         let fields: Vec<_> = fields.iter().copied().chain(rest).collect();
         for len in 1..one {
             let field = fields.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
-            assert_eq!(rejected_at(IggyPolled2023, &cell[..one + len]), (Code::Truncated, one + field), "{len}");
+            assert_eq!(rejected_at(IggyPolled2023, &serialized[..one + len]), (Code::Truncated, one + field), "{len}");
         }
     }
 }
 
 #[test]
 fn polled_numbers_that_do_not_fit_int64_are_rejected() {
-    for (cell, [offset, timestamp]) in [(first_era(OLDER, b"p"), [0, 8]), (second_era(1, OLDER, b"p"), [0, 9])] {
+    for (serialized, [offset, timestamp]) in [(first_era(OLDER, b"p"), [0, 8]), (second_era(1, OLDER, b"p"), [0, 9])] {
         for at in [offset, timestamp] {
-            let mut cell = cell.clone();
-            cell[at + 7] = 0x80;
-            assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::OutOfRange, at));
+            let mut serialized = serialized.clone();
+            serialized[at + 7] = 0x80;
+            assert_eq!(rejected_at(IggyPolled2023, &serialized), (Code::OutOfRange, at));
         }
     }
 }
@@ -69,34 +69,37 @@ fn polled_numbers_that_do_not_fit_int64_are_rejected() {
 #[test]
 fn polled_state_that_is_unknown_is_rejected_where_others_are_known() {
     let one = second_era(1, OLDER, b"p");
-    let cell = [one.clone(), second_era(2, OLDER, b"p"), one.clone()].concat();
-    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadAttributes, one.len() + 8));
-    assert_eq!(errors(IggyPolled2023, &cell, STRICT)[0].message, "message 1: state 2 is unknown");
+    let serialized = [one.clone(), second_era(2, OLDER, b"p"), one.clone()].concat();
+    assert_eq!(rejected_at(IggyPolled2023, &serialized), (Code::BadAttributes, one.len() + 8));
+    assert_eq!(errors(IggyPolled2023, &serialized, STRICT)[0].message, "message 1: state 2 is unknown");
 }
 
 #[test]
 fn polled_checksum_that_does_not_hold_is_rejected() {
     let one = second_era(1, OLDER, b"p");
-    let mut cell = [one.clone(), one.clone()].concat();
-    cell[one.len() + 33] ^= 1;
-    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadCrc, one.len() + 33));
-    cell[33] ^= 1;
-    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadCrc, 33));
+    let mut serialized = [one.clone(), one.clone()].concat();
+    serialized[one.len() + 33] ^= 1;
+    assert_eq!(rejected_at(IggyPolled2023, &serialized), (Code::BadCrc, one.len() + 33));
+    serialized[33] ^= 1;
+    assert_eq!(rejected_at(IggyPolled2023, &serialized), (Code::BadCrc, 33));
 }
 
 #[test]
 fn polled_messages_that_either_era_could_have_are_of_the_one_whose_checksums_hold() {
-    let mut cell = first_era(b"", &[0; 5]);
-    cell[8] = 1;
-    assert_eq!(first_fault(IggyPolled2023, &cell), None);
+    let mut serialized = first_era(b"", &[0; 5]);
+    serialized[8] = 1;
+    assert_eq!(first_fault(IggyPolled2023, &serialized), None);
 }
 
 #[test]
-fn polled_header_is_rejected_where_it_stands_in_the_cell() {
+fn polled_header_is_rejected_where_it_stands_in_the_value() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
-    let cell = [first_era(OLDER, b"p"), first_era(&block, b"p")].concat();
-    assert_eq!(rejected(IggyPolled2023, &cell), (Code::UnknownType, Some(cell.len() / 2 + 36 + 5), Some(0)));
+    let serialized = [first_era(OLDER, b"p"), first_era(&block, b"p")].concat();
+    assert_eq!(
+        rejected(IggyPolled2023, &serialized),
+        (Code::UnknownType, Some(serialized.len() / 2 + 36 + 5), Some(0))
+    );
 }
 
 /// A frame: its checksum, an id, two deltas, the lengths, eight reserved bytes, then payload and block.
@@ -151,14 +154,14 @@ const PAYLOAD: usize = 48;
 #[test]
 fn whole_batches_are_read_behind_any_prefix() {
     let one = batch(&[frame(LATER, b"p"), frame(b"", b"")]);
-    for cell in [
+    for serialized in [
         one.clone(),
         batch(&[]),
         [&one[..], &one].concat(),
         [&[9; 16][..], &one].concat(),
         [&[9; 40][..], &one].concat(),
     ] {
-        assert_eq!(first_fault(IggyBatch, &cell), None);
+        assert_eq!(first_fault(IggyBatch, &serialized), None);
     }
     // A producer with all its numbers.
     let producer = [1, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 0, 0, 4, 4, 4, 4];
@@ -171,37 +174,37 @@ fn whole_batches_are_read_behind_any_prefix() {
 
 #[test]
 fn batch_header_cut_is_rejected() {
-    let cell = batch(&[]);
+    let serialized = batch(&[]);
     for len in (1..HEADER_LEN).filter(|len| ![16, 40].contains(len)) {
-        assert_eq!(rejected_at(IggyBatch, &cell[..len]), (Code::Truncated, 0), "{len}");
+        assert_eq!(rejected_at(IggyBatch, &serialized[..len]), (Code::Truncated, 0), "{len}");
     }
 }
 
 #[test]
 fn a_poll_that_says_to_have_found_something_and_has_nothing_is_rejected() {
     for len in [16, 40] {
-        let mut cell = vec![0; len];
-        cell[12] = 1;
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, 0), "{len}");
+        let mut serialized = vec![0; len];
+        serialized[12] = 1;
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::Truncated, 0), "{len}");
     }
 }
 
 #[test]
 fn batch_length_that_the_bytes_do_not_have_is_rejected() {
-    let mut cell = batch(&[frame(LATER, b"p")]);
-    let whole = cell.len() as u64;
+    let mut serialized = batch(&[frame(LATER, b"p")]);
+    let whole = serialized.len() as u64;
     for len in [whole + 1, u64::MAX] {
-        cell[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, LENGTH), "{len}");
+        serialized[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::Truncated, LENGTH), "{len}");
     }
 }
 
 #[test]
 fn batch_length_that_has_no_room_for_its_header_is_rejected() {
-    let mut cell = batch(&[frame(LATER, b"p")]);
+    let mut serialized = batch(&[frame(LATER, b"p")]);
     for len in [0u64, 255] {
-        cell[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::WrongSize, LENGTH), "{len}");
+        serialized[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::WrongSize, LENGTH), "{len}");
     }
 }
 
@@ -209,9 +212,9 @@ fn batch_length_that_has_no_room_for_its_header_is_rejected() {
 fn producer_flag_other_than_0_and_1_is_rejected() {
     let mut producer = [0; 20];
     producer[0] = 2;
-    let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
-    assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER));
-    assert_eq!(errors(IggyBatch, &cell, STRICT)[0].message, "message 0: producer flag 2 is unknown");
+    let serialized = batch_of(1, producer, &[frame(LATER, b"p")]);
+    assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadAttributes, PRODUCER));
+    assert_eq!(errors(IggyBatch, &serialized, STRICT)[0].message, "message 0: producer flag 2 is unknown");
 }
 
 #[test]
@@ -219,23 +222,23 @@ fn bytes_where_a_producer_has_none_are_rejected() {
     for at in [1, 3, 14, 15] {
         let mut producer = [0; 20];
         (producer[0], producer[at]) = (1, 1);
-        let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER), "{at}");
+        let serialized = batch_of(1, producer, &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadAttributes, PRODUCER), "{at}");
     }
     for at in 1..20 {
         let mut producer = [0; 20];
         producer[at] = 1;
-        let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER), "{at}");
+        let serialized = batch_of(1, producer, &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadAttributes, PRODUCER), "{at}");
     }
 }
 
 #[test]
 fn bytes_at_the_end_of_a_batch_header_are_rejected() {
     for at in PRODUCER + 20..HEADER_LEN {
-        let mut cell = batch(&[frame(LATER, b"p")]);
-        cell[at] = 1;
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER + 20), "{at}");
+        let mut serialized = batch(&[frame(LATER, b"p")]);
+        serialized[at] = 1;
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadAttributes, PRODUCER + 20), "{at}");
     }
 }
 
@@ -243,18 +246,18 @@ fn bytes_at_the_end_of_a_batch_header_are_rejected() {
 fn batch_checksum_that_does_not_hold_is_rejected() {
     // What it covers, itself, and the checksum of the frame, which is another fault then.
     for at in [0, 8, 16, 24, CHECKSUM] {
-        let mut cell = batch(&[frame(LATER, b"p")]);
-        cell[at] ^= 1;
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadCrc, CHECKSUM), "{at}");
-        assert_eq!(errors(IggyBatch, &cell, STRICT).len(), 1);
+        let mut serialized = batch(&[frame(LATER, b"p")]);
+        serialized[at] ^= 1;
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadCrc, CHECKSUM), "{at}");
+        assert_eq!(errors(IggyBatch, &serialized, STRICT).len(), 1);
     }
 }
 
 #[test]
 fn message_count_that_is_not_that_of_the_frames_is_rejected() {
     for count in [0, 2, u32::MAX] {
-        let cell = batch_of(count, [0; 20], &[frame(LATER, b"p")]);
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::CountTooLarge, COUNT), "{count}");
+        let serialized = batch_of(count, [0; 20], &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::CountTooLarge, COUNT), "{count}");
     }
 }
 
@@ -263,12 +266,13 @@ fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
     let whole = frame(LATER, b"pp");
     let fields: Vec<_> = FRAME_FIELDS.into_iter().chain([PAYLOAD, PAYLOAD + 2]).collect();
     for len in 1..whole.len() {
-        let cell = batch(&[frame(b"", b""), whole.clone()]);
-        let mut cell = cell[..cell.len() - whole.len() + len].to_vec();
-        let total = (cell.len() as u64).to_le_bytes();
-        cell[LENGTH..LENGTH + 8].copy_from_slice(&total);
+        let serialized = batch(&[frame(b"", b""), whole.clone()]);
+        let mut serialized = serialized[..serialized.len() - whole.len() + len].to_vec();
+        let total = (serialized.len() as u64).to_le_bytes();
+        serialized[LENGTH..LENGTH + 8].copy_from_slice(&total);
         let field = fields.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
-        let found: Vec<_> = errors(IggyBatch, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
+        let found: Vec<_> =
+            errors(IggyBatch, &serialized, STRICT).iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(found, [(Code::Truncated, Some(HEADER_LEN + PAYLOAD + field))], "{len}");
     }
 }
@@ -276,9 +280,9 @@ fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
 #[test]
 fn frame_checksum_that_does_not_hold_is_rejected() {
     for at in [8, 24, 28, PAYLOAD] {
-        let mut cell = batch(&[frame(LATER, b"p")]);
-        cell[HEADER_LEN + at] ^= 1;
-        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadCrc, HEADER_LEN), "{at}");
+        let mut serialized = batch(&[frame(LATER, b"p")]);
+        serialized[HEADER_LEN + at] ^= 1;
+        assert_eq!(rejected_at(IggyBatch, &serialized), (Code::BadCrc, HEADER_LEN), "{at}");
     }
 }
 
@@ -292,26 +296,27 @@ fn reserved_bytes_of_a_frame_other_than_0_are_rejected() {
 #[test]
 fn numbers_of_a_frame_that_do_not_fit_int64_are_rejected() {
     for at in [8, 16, 24] {
-        let mut cell = batch(&[frame(LATER, b"p")]);
-        cell[at + 7] = 0x80;
-        let codes: Vec<_> = errors(IggyBatch, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
+        let mut serialized = batch(&[frame(LATER, b"p")]);
+        serialized[at + 7] = 0x80;
+        let codes: Vec<_> =
+            errors(IggyBatch, &serialized, STRICT).iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(codes, [(Code::BadCrc, Some(CHECKSUM)), (Code::OutOfRange, Some(HEADER_LEN))], "{at}");
     }
 }
 
 #[test]
-fn header_of_a_frame_is_rejected_where_it_stands_in_the_cell() {
+fn header_of_a_frame_is_rejected_where_it_stands_in_the_value() {
     let mut block = LATER.to_vec();
     block[6] = 0;
-    let cell = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
+    let serialized = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
     let place = HEADER_LEN + PAYLOAD + 1 + LATER.len() + PAYLOAD + 1 + 6;
-    assert_eq!(rejected(IggyBatch, &cell), (Code::UnknownType, Some(place), Some(0)));
-    assert!(errors(IggyBatch, &cell, STRICT)[0].message.starts_with("message 1: "));
+    assert_eq!(rejected(IggyBatch, &serialized), (Code::UnknownType, Some(place), Some(0)));
+    assert!(errors(IggyBatch, &serialized, STRICT)[0].message.starts_with("message 1: "));
 }
 
 #[test]
 fn a_broken_second_batch_leaves_the_first_readable() {
     let first = batch(&[frame(LATER, b"p")]);
-    let cell = [&first[..], &first[..100]].concat();
-    assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, first.len()));
+    let serialized = [&first[..], &first[..100]].concat();
+    assert_eq!(rejected_at(IggyBatch, &serialized), (Code::Truncated, first.len()));
 }

@@ -27,9 +27,9 @@ fn with_value(value_type: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
 
 #[test]
 fn a_whole_header_is_read_and_by_iggy_auto_too() {
-    for (format, cell, _) in with_value(STRING, b"v") {
-        assert_eq!(first_fault(format, &cell), None);
-        assert_eq!(first_fault(IggyAuto, &cell), None);
+    for (format, serialized, _) in with_value(STRING, b"v") {
+        assert_eq!(first_fault(format, &serialized), None);
+        assert_eq!(first_fault(IggyAuto, &serialized), None);
     }
 }
 
@@ -40,10 +40,10 @@ fn key_type_0_is_rejected() {
 
 #[test]
 fn key_type_without_a_name_is_rejected_by_strict_types_only() {
-    let cell = typed(16, b"k", STRING, b"v");
-    assert_eq!(first_fault(Iggy, &cell), None);
+    let serialized = typed(16, b"k", STRING, b"v");
+    assert_eq!(first_fault(Iggy, &serialized), None);
     for format in [Iggy, IggyAuto] {
-        let error = read(format, &cell, STRICT_KINDS).expect_err("rejected");
+        let error = read(format, &serialized, STRICT_KINDS).expect_err("rejected");
         assert_eq!((error.code, error.byte, error.header), (Code::UnknownType, Some(0), Some(0)));
     }
 }
@@ -97,15 +97,15 @@ fn key_that_is_not_utf8_is_rejected_where_keys_are_text() {
 
 #[test]
 fn value_kind_that_is_not_there_is_rejected() {
-    for (format, cell, type_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &cell[..type_at]), (Code::Truncated, type_at));
+    for (format, serialized, type_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized[..type_at]), (Code::Truncated, type_at));
     }
 }
 
 #[test]
 fn value_kind_0_is_rejected() {
-    for (format, cell, type_at) in with_value(0, b"v") {
-        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownType, type_at));
+    for (format, serialized, type_at) in with_value(0, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::UnknownType, type_at));
     }
 }
 
@@ -122,32 +122,32 @@ fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types(
 
 #[test]
 fn value_length_cut_is_rejected() {
-    for (format, cell, type_at) in with_value(STRING, b"v") {
-        assert_eq!(rejected_in_header(format, &cell[..type_at + 4]), (Code::Truncated, type_at + 1));
+    for (format, serialized, type_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &serialized[..type_at + 4]), (Code::Truncated, type_at + 1));
     }
 }
 
 #[test]
 fn value_without_bytes_is_rejected() {
-    for (format, cell, type_at) in with_value(STRING, b"") {
-        assert_eq!(rejected_in_header(format, &cell), (Code::EmptyValue, type_at + 1));
+    for (format, serialized, type_at) in with_value(STRING, b"") {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::EmptyValue, type_at + 1));
     }
 }
 
 #[test]
 fn value_of_256_bytes_is_rejected() {
-    for (format, cell, _) in with_value(STRING, &[b'v'; 255]) {
-        assert_eq!(first_fault(format, &cell), None);
+    for (format, serialized, _) in with_value(STRING, &[b'v'; 255]) {
+        assert_eq!(first_fault(format, &serialized), None);
     }
-    for (format, cell, type_at) in with_value(STRING, &[b'v'; 256]) {
-        assert_eq!(rejected_in_header(format, &cell), (Code::TooLong, type_at + 1));
+    for (format, serialized, type_at) in with_value(STRING, &[b'v'; 256]) {
+        assert_eq!(rejected_in_header(format, &serialized), (Code::TooLong, type_at + 1));
     }
 }
 
 #[test]
 fn value_longer_than_the_bytes_is_rejected() {
-    for (format, cell, type_at) in with_value(STRING, b"vv") {
-        assert_eq!(rejected_in_header(format, &cell[..cell.len() - 1]), (Code::Truncated, type_at + 5));
+    for (format, serialized, type_at) in with_value(STRING, b"vv") {
+        assert_eq!(rejected_in_header(format, &serialized[..serialized.len() - 1]), (Code::Truncated, type_at + 5));
     }
 }
 
@@ -161,8 +161,8 @@ fn value_of_another_size_than_its_kind_is_rejected_in_the_later_block() {
 #[test]
 fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
     for (value_type, value) in [(STRING, b"\xff"), (BOOL, b"\x02")] {
-        for (format, cell, _) in with_value(value_type, value) {
-            assert_eq!(first_fault(format, &cell), None);
+        for (format, serialized, _) in with_value(value_type, value) {
+            assert_eq!(first_fault(format, &serialized), None);
         }
     }
 }
@@ -170,15 +170,15 @@ fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
 #[test]
 fn a_fault_of_a_later_header_names_it() {
     let [(_, one, _), (_, other, _)] = with_value(STRING, b"v");
-    let cell = [one.clone(), typed(STRING, b"k", 0, b"v"), one].concat();
-    assert_eq!(rejected(Iggy, &cell), (Code::UnknownType, Some(12 + 6), Some(1)));
-    let cell = [other.clone(), older(b"k", 0, b"v"), other].concat();
-    assert_eq!(rejected(Iggy2023, &cell), (Code::UnknownType, Some(11 + 5), Some(1)));
+    let serialized = [one.clone(), typed(STRING, b"k", 0, b"v"), one].concat();
+    assert_eq!(rejected(Iggy, &serialized), (Code::UnknownType, Some(12 + 6), Some(1)));
+    let serialized = [other.clone(), older(b"k", 0, b"v"), other].concat();
+    assert_eq!(rejected(Iggy2023, &serialized), (Code::UnknownType, Some(11 + 5), Some(1)));
 }
 
 #[test]
 fn iggy_auto_says_what_the_block_that_it_takes_says() {
-    let cells = [
+    let serialized_rows = [
         vec![STRING],
         typed(0, b"k", STRING, b"v"),
         typed(INT32, b"k", STRING, b"v"),
@@ -186,9 +186,9 @@ fn iggy_auto_says_what_the_block_that_it_takes_says() {
         older(b"k\xff", STRING, b"v"),
         older(b"k", STRING, b""),
     ];
-    for cell in cells {
-        let format = if cell.get(1) == Some(&0) { Iggy2023 } else { Iggy };
-        assert!(!errors(format, &cell, STRICT).is_empty());
-        assert_eq!(errors(IggyAuto, &cell, STRICT), errors(format, &cell, STRICT));
+    for serialized in serialized_rows {
+        let format = if serialized.get(1) == Some(&0) { Iggy2023 } else { Iggy };
+        assert!(!errors(format, &serialized, STRICT).is_empty());
+        assert_eq!(errors(IggyAuto, &serialized, STRICT), errors(format, &serialized, STRICT));
     }
 }

@@ -49,12 +49,12 @@ fn older_payload_longer_than_the_bytes_is_rejected() {
 
 #[test]
 fn older_bytes_after_the_payload_are_rejected() {
-    let cell = [older(OLDER, b"p"), b"!".to_vec()].concat();
-    assert_eq!(rejected_at(IggyMessage2023, &cell), (Code::TrailingBytes, 36));
+    let serialized = [older(OLDER, b"p"), b"!".to_vec()].concat();
+    assert_eq!(rejected_at(IggyMessage2023, &serialized), (Code::TrailingBytes, 36));
 }
 
 #[test]
-fn older_header_is_rejected_where_it_stands_in_the_cell() {
+fn older_header_is_rejected_where_it_stands_in_the_value() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
     assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownType, Some(25), Some(0)));
@@ -78,28 +78,28 @@ const PAYLOAD: usize = 64;
 
 #[test]
 fn later_header_cut_in_any_field_is_rejected_where_the_field_begins() {
-    let cell = later(LATER, b"p");
+    let serialized = later(LATER, b"p");
     for len in 0..PAYLOAD {
         let field = FIELDS.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
-        assert_eq!(rejected_at(IggyMessage, &cell[..len]), (Code::Truncated, field), "{len}");
+        assert_eq!(rejected_at(IggyMessage, &serialized[..len]), (Code::Truncated, field), "{len}");
     }
 }
 
 #[test]
 fn later_numbers_that_do_not_fit_int64_are_rejected() {
     for at in [24, 32, 40] {
-        let mut cell = later(LATER, b"p");
-        cell[at + 7] = 0x80;
-        assert_eq!(rejected_at(IggyMessage, &cell), (Code::OutOfRange, at));
+        let mut serialized = later(LATER, b"p");
+        serialized[at + 7] = 0x80;
+        assert_eq!(rejected_at(IggyMessage, &serialized), (Code::OutOfRange, at));
     }
 }
 
 #[test]
 fn later_reserved_bytes_other_than_0_are_rejected() {
     for at in 56..PAYLOAD {
-        let mut cell = later(LATER, b"p");
-        cell[at] = 1;
-        assert_eq!(rejected_at(IggyMessage, &cell), (Code::BadAttributes, 56));
+        let mut serialized = later(LATER, b"p");
+        serialized[at] = 1;
+        assert_eq!(rejected_at(IggyMessage, &serialized), (Code::BadAttributes, 56));
     }
 }
 
@@ -110,18 +110,18 @@ fn later_payload_longer_than_the_bytes_is_rejected() {
 
 #[test]
 fn later_headers_longer_than_the_bytes_are_rejected() {
-    let cell = later(LATER, b"p");
-    assert_eq!(rejected_at(IggyMessage, &cell[..cell.len() - 1]), (Code::Truncated, PAYLOAD + 1));
+    let serialized = later(LATER, b"p");
+    assert_eq!(rejected_at(IggyMessage, &serialized[..serialized.len() - 1]), (Code::Truncated, PAYLOAD + 1));
 }
 
 #[test]
 fn later_bytes_after_the_headers_are_rejected() {
-    let cell = [later(LATER, b"p"), b"!!".to_vec()].concat();
-    assert_eq!(rejected_at(IggyMessage, &cell), (Code::TrailingBytes, PAYLOAD + 1 + LATER.len()));
+    let serialized = [later(LATER, b"p"), b"!!".to_vec()].concat();
+    assert_eq!(rejected_at(IggyMessage, &serialized), (Code::TrailingBytes, PAYLOAD + 1 + LATER.len()));
 }
 
 #[test]
-fn later_header_is_rejected_where_it_stands_in_the_cell() {
+fn later_header_is_rejected_where_it_stands_in_the_value() {
     let mut block = LATER.to_vec();
     block[6] = 0;
     assert_eq!(rejected(IggyMessage, &later(&block, b"p")), (Code::UnknownType, Some(PAYLOAD + 1 + 6), Some(0)));
@@ -129,8 +129,9 @@ fn later_header_is_rejected_where_it_stands_in_the_cell() {
 
 #[test]
 fn later_faults_of_fields_come_before_those_of_headers() {
-    let mut cell = later(&LATER[..11], b"p");
-    (cell[31], cell[56]) = (0x80, 1);
-    let found: Vec<_> = errors(IggyMessage, &cell, STRICT).iter().map(|error| (error.code, error.header)).collect();
+    let mut serialized = later(&LATER[..11], b"p");
+    (serialized[31], serialized[56]) = (0x80, 1);
+    let found: Vec<_> =
+        errors(IggyMessage, &serialized, STRICT).iter().map(|error| (error.code, error.header)).collect();
     assert_eq!(found, [(Code::OutOfRange, None), (Code::BadAttributes, None), (Code::Truncated, Some(0))]);
 }

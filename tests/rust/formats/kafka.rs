@@ -19,7 +19,7 @@ fn a_whole_block_is_read() {
 }
 
 #[test]
-fn an_empty_cell_is_no_headers_and_no_envelope() {
+fn an_empty_value_is_no_headers_and_no_envelope() {
     assert_eq!(first_fault(Kafka, b""), None);
     assert_eq!(first_fault(Kafka, b"\0"), None);
     assert_eq!(rejected(Streams, b""), (Code::Truncated, Some(0), None));
@@ -84,9 +84,9 @@ fn trailing_bytes_are_rejected() {
 
 #[test]
 fn a_key_that_is_not_utf8_is_rejected_and_leaves_its_neighbours_readable() {
-    let cell = b"\x04\x06ab\xff\x02x\x02c\x01";
-    assert_eq!(rejected(Kafka, cell), (Code::KeyNotUtf8, Some(4), Some(0)));
-    let found = Kafka.visit(Inspect { data: cell, options: STRICT });
+    let serialized = b"\x04\x06ab\xff\x02x\x02c\x01";
+    assert_eq!(rejected(Kafka, serialized), (Code::KeyNotUtf8, Some(4), Some(0)));
+    let found = Kafka.visit(Inspect { data: serialized, options: STRICT });
     assert_eq!(found.errors.len(), 1);
     assert!(found.labels.iter().any(|label| label.header == Some(1) && label.text == "\"c\""));
 }
@@ -114,11 +114,11 @@ fn a_size_past_the_end_or_below_zero_is_rejected() {
 
 #[test]
 fn a_cut_timestamp_leaves_the_headers_readable() {
-    let cell = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 7]].concat();
-    assert_eq!(rejected(StreamsTimestamped, &cell), (Code::Truncated, Some(1 + BLOCK.len()), None));
-    let cells = BinaryArray::from_vec(vec![&cell[..]]);
-    let verb = Decode { on_error: OnError::Column, ..Decode::default() };
-    let made = StreamsTimestamped.visit(Apply(&verb, Input::new(&cells))).unwrap().column;
+    let serialized = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 7]].concat();
+    assert_eq!(rejected(StreamsTimestamped, &serialized), (Code::Truncated, Some(1 + BLOCK.len()), None));
+    let serialized_rows = BinaryArray::from_vec(vec![&serialized[..]]);
+    let operation = Decode { on_error: OnError::Column, ..Decode::default() };
+    let made = StreamsTimestamped.visit(Apply(&operation, Input::new(&serialized_rows))).unwrap().column;
     let made = made.as_any().downcast_ref::<arrow_array::StructArray>().unwrap();
     assert!(made.column(0).is_valid(0) && made.column(1).is_null(0) && made.column(2).is_null(0));
 }

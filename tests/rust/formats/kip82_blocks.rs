@@ -37,9 +37,9 @@ fn typed_key_longer_than_the_bytes_is_rejected() {
 
 #[test]
 fn typed_key_that_is_not_utf8_is_rejected() {
-    let cell = [run(b"k\xff"), run(b""), run(b"l"), run(b"\x0a")].concat();
-    assert_eq!(rejected_in_header(Kip82Typed, &cell), (Code::KeyNotUtf8, 5));
-    assert_eq!(rejected(Kip82Typed, &cell[10..]), (Code::UnknownType, Some(KIND), Some(0)));
+    let serialized = [run(b"k\xff"), run(b""), run(b"l"), run(b"\x0a")].concat();
+    assert_eq!(rejected_in_header(Kip82Typed, &serialized), (Code::KeyNotUtf8, 5));
+    assert_eq!(rejected(Kip82Typed, &serialized[10..]), (Code::UnknownType, Some(KIND), Some(0)));
 }
 
 #[test]
@@ -49,14 +49,14 @@ fn typed_value_length_cut_is_rejected() {
 
 #[test]
 fn typed_negative_value_length_is_rejected_for_null_is_no_bytes() {
-    let cell = [run(b"k"), vec![0xff; 4]].concat();
-    assert_eq!(rejected_in_header(Kip82Typed, &cell), (Code::NegativeLength, 5));
+    let serialized = [run(b"k"), vec![0xff; 4]].concat();
+    assert_eq!(rejected_in_header(Kip82Typed, &serialized), (Code::NegativeLength, 5));
 }
 
 #[test]
 fn typed_value_longer_than_the_bytes_is_rejected_where_its_kind_is() {
-    let cell = typed(b"\x08acme");
-    assert_eq!(rejected_in_header(Kip82Typed, &cell[..cell.len() - 1]), (Code::Truncated, KIND));
+    let serialized = typed(b"\x08acme");
+    assert_eq!(rejected_in_header(Kip82Typed, &serialized[..serialized.len() - 1]), (Code::Truncated, KIND));
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn typed_string_that_is_not_utf8_is_rejected_at_its_first_bad_byte() {
 
 #[test]
 fn typed_fault_of_a_later_header_names_it() {
-    let cell = [typed(b"\x08a"), typed(b""), typed(b"\x00\x02")].concat();
-    assert_eq!(rejected(Kip82Typed, &cell), (Code::BadBool, Some(11 + 9 + VALUE), Some(2)));
+    let serialized = [typed(b"\x08a"), typed(b""), typed(b"\x00\x02")].concat();
+    assert_eq!(rejected(Kip82Typed, &serialized), (Code::BadBool, Some(11 + 9 + VALUE), Some(2)));
 }
 
 #[test]

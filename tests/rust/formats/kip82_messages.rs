@@ -91,28 +91,28 @@ fn wrapper_bytes_after_the_value_are_rejected() {
 }
 
 #[test]
-fn wrapper_header_is_rejected_where_it_stands_in_the_cell() {
-    let cell = b"\0\0\0\0\x08\0\0\0\x01\xff\xff\xff\xfe\0\0\0\0";
-    assert_eq!(rejected(Kip82Wrapper, cell), (Code::NegativeLength, Some(9), Some(0)));
+fn wrapper_header_is_rejected_where_it_stands_in_the_value() {
+    let serialized = b"\0\0\0\0\x08\0\0\0\x01\xff\xff\xff\xfe\0\0\0\0";
+    assert_eq!(rejected(Kip82Wrapper, serialized), (Code::NegativeLength, Some(9), Some(0)));
 }
 
 #[test]
 fn message_cut_in_its_frame_is_rejected() {
     for format in MESSAGES {
-        let cell = message(0, &NULL);
-        for len in 0..cell.len() {
+        let serialized = message(0, &NULL);
+        for len in 0..serialized.len() {
             let field = if len < 8 { 0 } else { if len < 12 { 8 } else { 12 } };
-            assert_eq!(rejected_at(format, &cell[..len]), (Code::Truncated, field), "{len}");
+            assert_eq!(rejected_at(format, &serialized[..len]), (Code::Truncated, field), "{len}");
         }
     }
 }
 
 #[test]
 fn negative_message_size_is_rejected() {
-    let mut cell = message(0, &NULL);
-    cell[8..12].copy_from_slice(&NULL);
+    let mut serialized = message(0, &NULL);
+    serialized[8..12].copy_from_slice(&NULL);
     for format in MESSAGES {
-        assert_eq!(rejected_at(format, &cell), (Code::NegativeLength, 8));
+        assert_eq!(rejected_at(format, &serialized), (Code::NegativeLength, 8));
     }
 }
 
@@ -121,14 +121,14 @@ fn message_that_ends_in_a_field_is_rejected_where_the_field_begins() {
     let fields = [CRC, MAGIC, ATTRIBUTES, TIMESTAMP, KEY_LENGTH, REST];
     for format in MESSAGES {
         for end in CRC..REST + 4 {
-            let mut cell = message(0, &NULL)[..end].to_vec();
-            cell[11] = (end - CRC) as u8;
+            let mut serialized = message(0, &NULL)[..end].to_vec();
+            serialized[11] = (end - CRC) as u8;
             if end > MAGIC {
-                let crc = crc32(&cell[MAGIC..]);
-                cell[CRC..MAGIC].copy_from_slice(&crc.to_be_bytes());
+                let crc = crc32(&serialized[MAGIC..]);
+                serialized[CRC..MAGIC].copy_from_slice(&crc.to_be_bytes());
             }
             let field = fields.iter().rfind(|at| **at <= end).copied().expect("the first begins there");
-            assert_eq!(rejected_at(format, &cell), (Code::Truncated, field), "{end}");
+            assert_eq!(rejected_at(format, &serialized), (Code::Truncated, field), "{end}");
         }
     }
 }
@@ -136,11 +136,11 @@ fn message_that_ends_in_a_field_is_rejected_where_the_field_begins() {
 #[test]
 fn unknown_magic_is_rejected_and_nothing_else_is_said() {
     for magic in [3, 127, 255] {
-        let mut cell = sealed(magic, 0xff, &[0; 16]);
-        cell[CRC] ^= 1;
+        let mut serialized = sealed(magic, 0xff, &[0; 16]);
+        serialized[CRC] ^= 1;
         for format in MESSAGES {
-            assert_eq!(rejected_at(format, &cell), (Code::BadMagic, MAGIC));
-            assert_eq!(errors(format, &cell, STRICT).len(), 1);
+            assert_eq!(rejected_at(format, &serialized), (Code::BadMagic, MAGIC));
+            assert_eq!(errors(format, &serialized, STRICT).len(), 1);
         }
     }
 }
@@ -148,10 +148,10 @@ fn unknown_magic_is_rejected_and_nothing_else_is_said() {
 #[test]
 fn checksum_that_does_not_hold_is_rejected() {
     for place in CRC..MAGIC {
-        let mut cell = message(0, &NULL);
-        cell[place] ^= 1;
+        let mut serialized = message(0, &NULL);
+        serialized[place] ^= 1;
         for format in MESSAGES {
-            assert_eq!(rejected_at(format, &cell), (Code::BadCrc, CRC));
+            assert_eq!(rejected_at(format, &serialized), (Code::BadCrc, CRC));
         }
     }
 }
@@ -159,28 +159,29 @@ fn checksum_that_does_not_hold_is_rejected() {
 #[test]
 fn attribute_bits_that_are_not_defined_are_rejected() {
     let old = [&[0; 8][..], &NULL, &NULL].concat();
-    let cells = [sealed(0, 0x08, &old[8..]), sealed(0, 0x10, &old[8..]), sealed(1, 0x10, &old), sealed(1, 0x80, &old)];
+    let serialized_rows =
+        [sealed(0, 0x08, &old[8..]), sealed(0, 0x10, &old[8..]), sealed(1, 0x10, &old), sealed(1, 0x80, &old)];
     let new = [0x20, 0x40, 0x80].map(|bits| message(bits, &NULL));
-    for cell in cells.into_iter().chain(new) {
+    for serialized in serialized_rows.into_iter().chain(new) {
         for format in MESSAGES {
-            assert_eq!(rejected_at(format, &cell), (Code::BadAttributes, ATTRIBUTES));
+            assert_eq!(rejected_at(format, &serialized), (Code::BadAttributes, ATTRIBUTES));
         }
     }
 }
 
 #[test]
 fn negative_key_length_other_than_null_is_rejected() {
-    let cell = sealed(2, 0, &[&[0; 8][..], b"\xff\xff\xff\xfe", &NULL].concat());
+    let serialized = sealed(2, 0, &[&[0; 8][..], b"\xff\xff\xff\xfe", &NULL].concat());
     for format in MESSAGES {
-        assert_eq!(rejected_at(format, &cell), (Code::NegativeLength, KEY_LENGTH));
+        assert_eq!(rejected_at(format, &serialized), (Code::NegativeLength, KEY_LENGTH));
     }
 }
 
 #[test]
 fn key_longer_than_the_message_is_rejected() {
-    let cell = sealed(2, 0, &[&[0; 8][..], b"\0\0\0\x09", &NULL].concat());
+    let serialized = sealed(2, 0, &[&[0; 8][..], b"\0\0\0\x09", &NULL].concat());
     for format in MESSAGES {
-        assert_eq!(rejected_at(format, &cell), (Code::Truncated, KEY_LENGTH + 4));
+        assert_eq!(rejected_at(format, &serialized), (Code::Truncated, KEY_LENGTH + 4));
     }
 }
 
@@ -212,13 +213,13 @@ fn headers_longer_than_the_message_are_rejected() {
 #[test]
 fn headers_without_bit_4_are_taken_for_the_value_and_more() {
     for format in WITH_BLOCK {
-        let cell = message(0, &[run(&[0; 8]), NULL.to_vec()].concat());
-        assert_eq!(rejected_at(format, &cell), (Code::TrailingBytes, REST + 12));
+        let serialized = message(0, &[run(&[0; 8]), NULL.to_vec()].concat());
+        assert_eq!(rejected_at(format, &serialized), (Code::TrailingBytes, REST + 12));
     }
 }
 
 #[test]
-fn header_is_rejected_where_it_stands_in_the_cell() {
+fn header_is_rejected_where_it_stands_in_the_value() {
     let typed = message(0x10, &[run(&[run(b"k"), run(&[200])].concat()), NULL.to_vec()].concat());
     assert_eq!(rejected(Kip82Message, &typed), (Code::UnknownType, Some(REST + 4 + 9), Some(0)));
     let int = message(0x10, &[run(b"\0\0\0\x01\xff\xff\xff\xfe"), NULL.to_vec()].concat());
@@ -249,10 +250,10 @@ fn bytes_after_the_value_are_rejected() {
 #[test]
 fn bytes_after_the_message_are_rejected_last() {
     for format in MESSAGES {
-        let mut cell = [message(0, &NULL), b"!".to_vec()].concat();
-        assert_eq!(rejected_at(format, &cell), (Code::TrailingBytes, REST + 4));
-        cell[CRC] ^= 1;
-        let codes: Vec<_> = errors(format, &cell, STRICT).iter().map(|error| error.code).collect();
+        let mut serialized = [message(0, &NULL), b"!".to_vec()].concat();
+        assert_eq!(rejected_at(format, &serialized), (Code::TrailingBytes, REST + 4));
+        serialized[CRC] ^= 1;
+        let codes: Vec<_> = errors(format, &serialized, STRICT).iter().map(|error| error.code).collect();
         assert_eq!(codes, [Code::BadCrc, Code::TrailingBytes]);
     }
 }

@@ -15,29 +15,29 @@ use letterhead::format::Format;
 
 use common::{STRICT, errors, read};
 
-/// What is wrong with a cell first; the verbs that read and those that look at all of it say the same.
-fn first_fault(format: Format, cell: &[u8]) -> Option<ErrorDetail> {
-    let first = read(format, cell, STRICT).err();
-    assert_eq!(errors(format, cell, STRICT).first(), first.as_ref());
+/// What is wrong with a value first; the operations that read and those that look at all of it say the same.
+fn first_fault(format: Format, serialized: &[u8]) -> Option<ErrorDetail> {
+    let first = read(format, serialized, STRICT).err();
+    assert_eq!(errors(format, serialized, STRICT).first(), first.as_ref());
     first
 }
 
-/// The code, byte and header of what is wrong with a cell first.
-fn rejected(format: Format, cell: &[u8]) -> (Code, Option<usize>, Option<usize>) {
-    let error = first_fault(format, cell).expect("rejected");
+/// The code, byte and header of what is wrong with a value first.
+fn rejected(format: Format, serialized: &[u8]) -> (Code, Option<usize>, Option<usize>) {
+    let error = first_fault(format, serialized).expect("rejected");
     (error.code, error.byte, error.header)
 }
 
 /// As `rejected`, for a fault that belongs to no header.
-fn rejected_at(format: Format, cell: &[u8]) -> (Code, usize) {
-    let (code, byte, header) = rejected(format, cell);
+fn rejected_at(format: Format, serialized: &[u8]) -> (Code, usize) {
+    let (code, byte, header) = rejected(format, serialized);
     assert_eq!(header, None);
     (code, byte.expect("a byte"))
 }
 
 /// As `rejected`, for what is wrong with the first header.
-fn rejected_in_header(format: Format, cell: &[u8]) -> (Code, usize) {
-    let (code, byte, header) = rejected(format, cell);
+fn rejected_in_header(format: Format, serialized: &[u8]) -> (Code, usize) {
+    let (code, byte, header) = rejected(format, serialized);
     assert_eq!(header, Some(0));
     (code, byte.expect("a byte"))
 }

@@ -30,38 +30,40 @@ fn set(magic: u8, messages: &[u8]) -> Vec<u8> {
 /// Where the value of a message of magic 2 without a key begins.
 const VALUE: usize = 34;
 
-fn said(format: Format, cell: &[u8]) -> String {
-    first_fault(format, cell).expect("rejected").message
+fn said(format: Format, serialized: &[u8]) -> String {
+    first_fault(format, serialized).expect("rejected").message
 }
 
 #[test]
 fn whole_sets_are_read() {
     for format in SETS {
-        for cell in [vec![], plain(), [plain(), plain()].concat(), set(2, &plain()), set(0, &message(0, 0, None))] {
-            assert_eq!(first_fault(format, &cell), None);
+        for serialized in [vec![], plain(), [plain(), plain()].concat(), set(2, &plain()), set(0, &message(0, 0, None))]
+        {
+            assert_eq!(first_fault(format, &serialized), None);
         }
     }
 }
 
 #[test]
 fn a_last_message_that_is_cut_is_rejected_and_let_go_when_lenient() {
-    let (one, cell) = (plain().len(), [plain(), plain()].concat());
+    let (one, serialized) = (plain().len(), [plain(), plain()].concat());
     for format in SETS {
-        for len in one + 1..cell.len() {
+        for len in one + 1..serialized.len() {
             let at = one + [0, 8, 12][usize::from(len >= one + 8) + usize::from(len >= one + 12)];
-            assert_eq!(rejected_at(format, &cell[..len]), (Code::Truncated, at), "{len}");
-            assert_eq!(read(format, &cell[..len], LENIENT).map(|messages| messages.len()), Ok(1), "{len}");
+            assert_eq!(rejected_at(format, &serialized[..len]), (Code::Truncated, at), "{len}");
+            assert_eq!(read(format, &serialized[..len], LENIENT).map(|messages| messages.len()), Ok(1), "{len}");
         }
     }
 }
 
 #[test]
-fn a_negative_size_is_rejected_and_ends_the_cell() {
-    let mut cell = [plain(), plain()].concat();
-    cell[8] = 0x80;
+fn a_negative_size_is_rejected_and_ends_the_value() {
+    let mut serialized = [plain(), plain()].concat();
+    serialized[8] = 0x80;
     for format in SETS {
         for options in [STRICT, LENIENT] {
-            let found: Vec<_> = errors(format, &cell, options).iter().map(|error| (error.code, error.byte)).collect();
+            let found: Vec<_> =
+                errors(format, &serialized, options).iter().map(|error| (error.code, error.byte)).collect();
             assert_eq!(found, [(Code::NegativeLength, Some(8))]);
         }
     }
@@ -69,12 +71,12 @@ fn a_negative_size_is_rejected_and_ends_the_cell() {
 
 #[test]
 fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
-    let mut cell = [plain(), plain(), plain()].concat();
+    let mut serialized = [plain(), plain(), plain()].concat();
     let one = plain().len();
-    cell[one + 12] ^= 1;
-    cell[2 * one + 16] = 9;
+    serialized[one + 12] ^= 1;
+    serialized[2 * one + 16] = 9;
     for format in SETS {
-        let found = errors(format, &cell, STRICT);
+        let found = errors(format, &serialized, STRICT);
         let places: Vec<_> = found.iter().map(|error| (error.code, error.byte)).collect();
         assert_eq!(places, [(Code::BadCrc, Some(one + 12)), (Code::BadMagic, Some(2 * one + 16))]);
         assert!(found[0].message.starts_with("message 1: "), "{}", found[0].message);
@@ -86,9 +88,9 @@ fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
 fn a_codec_that_is_not_defined_is_rejected() {
     for format in SETS {
         for codec in [4, 5, 6, 7] {
-            let cell = message(2, codec, Some(b"x"));
-            assert_eq!(rejected_at(format, &cell), (Code::UnknownCodec, 17));
-            assert_eq!(said(format, &cell), format!("message 0: codec {codec} is unknown"));
+            let serialized = message(2, codec, Some(b"x"));
+            assert_eq!(rejected_at(format, &serialized), (Code::UnknownCodec, 17));
+            assert_eq!(said(format, &serialized), format!("message 0: codec {codec} is unknown"));
         }
     }
 }
@@ -106,11 +108,12 @@ fn compressed_data_that_are_corrupt_are_rejected() {
 #[test]
 fn a_set_of_which_not_even_the_length_is_there_is_not_expanded() {
     for len in 0..4 {
-        let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &vec![0; len]].concat());
-        let after = [&cell[..], &plain()].concat();
+        let serialized = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &vec![0; len]].concat());
+        let after = [&serialized[..], &plain()].concat();
         for format in SETS {
-            for cell in [&cell, &after] {
-                let found: Vec<_> = errors(format, cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
+            for serialized in [&serialized, &after] {
+                let found: Vec<_> =
+                    errors(format, serialized, STRICT).iter().map(|error| (error.code, error.byte)).collect();
                 assert_eq!(found, [(Code::Truncated, Some(VALUE - 4))], "{len}");
             }
         }
@@ -120,27 +123,27 @@ fn a_set_of_which_not_even_the_length_is_there_is_not_expanded() {
 #[test]
 fn compressed_data_past_the_limit_are_rejected() {
     // Raw snappy says its length first: 64 MiB and one byte.
-    let cell = message(2, 2, Some(b"\x81\x80\x80\x20"));
+    let serialized = message(2, 2, Some(b"\x81\x80\x80\x20"));
     for format in SETS {
-        assert_eq!(rejected_at(format, &cell), (Code::DecompressedTooLarge, VALUE));
+        assert_eq!(rejected_at(format, &serialized), (Code::DecompressedTooLarge, VALUE));
     }
 }
 
 #[test]
 fn a_set_inside_a_set_is_rejected() {
     for format in SETS {
-        let cell = set(2, &set(2, &plain()));
-        assert_eq!(rejected_at(format, &cell), (Code::BadAttributes, VALUE));
-        assert_eq!(said(format, &cell), "message 0: a compressed set inside a compressed set");
+        let serialized = set(2, &set(2, &plain()));
+        assert_eq!(rejected_at(format, &serialized), (Code::BadAttributes, VALUE));
+        assert_eq!(said(format, &serialized), "message 0: a compressed set inside a compressed set");
     }
 }
 
 #[test]
 fn another_magic_inside_a_set_is_rejected() {
     for format in SETS {
-        let cell = set(2, &[plain(), message(1, 0, None)].concat());
-        assert_eq!(rejected_at(format, &cell), (Code::BadMagic, VALUE));
-        assert_eq!(said(format, &cell), "message 1: magic 1 inside a set of magic 2");
+        let serialized = set(2, &[plain(), message(1, 0, None)].concat());
+        assert_eq!(rejected_at(format, &serialized), (Code::BadMagic, VALUE));
+        assert_eq!(said(format, &serialized), "message 1: magic 1 inside a set of magic 2");
         assert_eq!(rejected_at(format, &set(0, &message(1, 0, None))), (Code::BadMagic, VALUE - 8));
     }
 }
@@ -150,9 +153,9 @@ fn a_set_that_ends_in_a_message_is_rejected_even_when_lenient() {
     let messages = [plain(), plain()].concat();
     for format in SETS {
         for len in plain().len() + 1..messages.len() {
-            let cell = set(2, &messages[..len]);
-            assert_eq!(rejected_at(format, &cell), (Code::Truncated, VALUE), "{len}");
-            assert!(read(format, &cell, LENIENT).is_err(), "{len}");
+            let serialized = set(2, &messages[..len]);
+            assert_eq!(rejected_at(format, &serialized), (Code::Truncated, VALUE), "{len}");
+            assert!(read(format, &serialized, LENIENT).is_err(), "{len}");
         }
     }
 }
@@ -163,9 +166,9 @@ fn a_fault_inside_a_set_stands_where_the_set_does() {
     let one = plain().len();
     inner[one + 12] ^= 1;
     for format in SETS {
-        let cell = [plain(), set(2, &inner)].concat();
-        assert_eq!(rejected_at(format, &cell), (Code::BadCrc, one + VALUE));
-        assert!(said(format, &cell).starts_with("message 2: "));
+        let serialized = [plain(), set(2, &inner)].concat();
+        assert_eq!(rejected_at(format, &serialized), (Code::BadCrc, one + VALUE));
+        assert!(said(format, &serialized).starts_with("message 2: "));
     }
 }
 
@@ -179,21 +182,21 @@ fn a_header_inside_a_set_is_rejected_by_its_place_in_its_message() {
 #[test]
 fn a_fault_of_the_message_around_a_set_has_the_number_of_the_first_one_in_it() {
     for format in SETS {
-        let mut cell = [plain(), set(2, &plain()), plain()].concat();
+        let mut serialized = [plain(), set(2, &plain()), plain()].concat();
         let one = plain().len();
-        cell[one + 12] ^= 1;
-        assert_eq!(rejected_at(format, &cell), (Code::BadCrc, one + 12));
-        assert!(said(format, &cell).starts_with("message 1: "));
-        assert_eq!(errors(format, &cell, STRICT).len(), 1);
+        serialized[one + 12] ^= 1;
+        assert_eq!(rejected_at(format, &serialized), (Code::BadCrc, one + 12));
+        assert!(said(format, &serialized).starts_with("message 1: "));
+        assert_eq!(errors(format, &serialized, STRICT).len(), 1);
     }
 }
 
 #[test]
 fn bytes_after_a_compressed_value_are_rejected() {
     let value = compress(Codec::Gzip, &plain()).expect("memory takes it");
-    let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
+    let serialized = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
     for format in SETS {
-        assert_eq!(rejected_at(format, &cell), (Code::TrailingBytes, VALUE + value.len()));
+        assert_eq!(rejected_at(format, &serialized), (Code::TrailingBytes, VALUE + value.len()));
     }
 }
 
@@ -202,8 +205,9 @@ fn a_fault_inside_a_set_stands_where_the_set_does_though_bytes_are_left_after_it
     let mut inner = plain();
     inner[12] ^= 1;
     let value = compress(Codec::Gzip, &inner).expect("memory takes it");
-    let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
-    let found: Vec<_> = errors(Kip82Messages, &cell, STRICT).iter().map(|error| (error.code, error.byte)).collect();
+    let serialized = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
+    let found: Vec<_> =
+        errors(Kip82Messages, &serialized, STRICT).iter().map(|error| (error.code, error.byte)).collect();
     assert_eq!(found, [(Code::TrailingBytes, Some(VALUE + value.len())), (Code::BadCrc, Some(VALUE))]);
-    assert_eq!(crc32(&cell[16..]).to_be_bytes(), cell[12..16]);
+    assert_eq!(crc32(&serialized[16..]).to_be_bytes(), serialized[12..16]);
 }

@@ -16,12 +16,12 @@ use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, StringArray, StructArray,
 };
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
-use letterhead::header::WantedKey;
+use letterhead::header::RequestedKey;
 use letterhead::log::OnLoss;
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
@@ -39,7 +39,7 @@ fn block(row: usize) -> Vec<u8> {
 
 const BAD: &[u8] = b"\x02\x02n\x04ab";
 
-fn cells() -> BinaryArray {
+fn serialized_rows() -> BinaryArray {
     let blocks: Vec<_> = (0..4).map(block).collect();
     BinaryArray::from_opt_vec(vec![
         Some(&blocks[0]),
@@ -52,19 +52,19 @@ fn cells() -> BinaryArray {
     ])
 }
 
-fn apply<V: Operation>(verb: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
-    Format::Kafka.visit(Apply(verb, Input::new(column))).map(|output| output.column)
+fn apply<V: Operation>(operation: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
+    Format::Kafka.visit(Apply(operation, Input::new(column))).map(|output| output.column)
 }
 
-fn wants() -> Vec<Want> {
-    let want = |output: &str, of: &str, repeat| Want {
+fn selections() -> Vec<Selection> {
+    let selection = |output: &str, of: &str, repeat| Selection {
         output: output.into(),
-        key: WantedKey::Text(output.into()),
+        key: RequestedKey::Text(output.into()),
         of: Type::parse(of).unwrap(),
         repeat,
         required: false,
     };
-    vec![want("n", "int32", Repeat::Last), want("route", "string", Repeat::All)]
+    vec![selection("n", "int32", Repeat::Last), selection("route", "string", Repeat::All)]
 }
 
 fn located(error: Error) -> (Code, Option<usize>) {
@@ -76,30 +76,30 @@ fn located(error: Error) -> (Code, Option<usize>) {
 
 #[test]
 fn every_layout_of_bytes_gives_the_same() {
-    let small = cells();
+    let small = serialized_rows();
     let large: LargeBinaryArray = small.iter().collect();
     let view: BinaryViewArray = small.iter().collect();
-    let verb = Decode { on_error: OnError::Column, ..Decode::default() };
-    let expected = apply(&verb, &small).unwrap();
-    assert_eq!(&expected, &apply(&verb, &large).unwrap());
-    assert_eq!(&expected, &apply(&verb, &view).unwrap());
+    let operation = Decode { on_error: OnError::Column, ..Decode::default() };
+    let expected = apply(&operation, &small).unwrap();
+    assert_eq!(&expected, &apply(&operation, &large).unwrap());
+    assert_eq!(&expected, &apply(&operation, &view).unwrap());
 }
 
 #[test]
 fn a_slice_gives_the_rows_of_the_whole() {
-    let verb = Decode { on_error: OnError::Null, ..Decode::default() };
-    let whole = apply(&verb, &cells()).unwrap();
-    for start in 0..cells().len() {
-        let part = apply(&verb, &cells().slice(start, cells().len() - start)).unwrap();
+    let operation = Decode { on_error: OnError::Null, ..Decode::default() };
+    let whole = apply(&operation, &serialized_rows()).unwrap();
+    for start in 0..serialized_rows().len() {
+        let part = apply(&operation, &serialized_rows().slice(start, serialized_rows().len() - start)).unwrap();
         assert_eq!(part.to_data(), whole.slice(start, part.len()).to_data(), "{start}");
     }
 }
 
 #[test]
 fn the_first_bad_row_is_raised() {
-    assert_eq!(located(apply(&Decode::default(), &cells()).unwrap_err()), (Code::NegativeLength, Some(6)));
-    let select = Select { wants: wants(), ..Select::default() };
-    assert_eq!(located(apply(&select, &cells()).unwrap_err()), (Code::WrongSize, Some(3)));
+    assert_eq!(located(apply(&Decode::default(), &serialized_rows()).unwrap_err()), (Code::NegativeLength, Some(6)));
+    let select = Select { selections: selections(), ..Select::default() };
+    assert_eq!(located(apply(&select, &serialized_rows()).unwrap_err()), (Code::WrongSize, Some(3)));
 }
 
 #[test]
@@ -109,21 +109,21 @@ fn a_key_that_is_no_text_is_found_before_what_is_wrong_after_it() {
     blocks[3] = vec![2, 4, 0xc3, 0x28, 1];
     blocks[5] = vec![2, 4, 0xc3, 0xa9, 1];
     blocks[9] = vec![2];
-    let cells = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
-    assert_eq!(located(apply(&Decode::default(), &cells).unwrap_err()), (Code::KeyNotUtf8, Some(3)));
+    let serialized_rows = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
+    assert_eq!(located(apply(&Decode::default(), &serialized_rows).unwrap_err()), (Code::KeyNotUtf8, Some(3)));
     let options = Decode { on_error: OnError::Null, ..Decode::default() };
-    let made = apply(&options, &cells).unwrap();
+    let made = apply(&options, &serialized_rows).unwrap();
     let null: Vec<usize> = (0..made.len()).filter(|row| made.is_null(*row)).collect();
     assert_eq!(null, [3, 9]);
-    let errors = apply(&Validate::default(), &cells).unwrap();
+    let errors = apply(&Validate::default(), &serialized_rows).unwrap();
     let whole: Vec<usize> = (0..errors.len()).filter(|row| errors.is_valid(*row)).collect();
     assert_eq!(whole, [3, 9]);
 }
 
 #[test]
 fn select_gives_typed_columns_and_lists() {
-    let select = Select { wants: wants(), on_error: OnError::Null, ..Select::default() };
-    let made = apply(&select, &cells()).unwrap();
+    let select = Select { selections: selections(), on_error: OnError::Null, ..Select::default() };
+    let made = apply(&select, &serialized_rows()).unwrap();
     let numbers: Vec<_> = made.as_struct().column(0).as_primitive::<Int32Type>().iter().collect();
     assert_eq!(numbers, [Some(0), None, Some(1), None, None, Some(2), None]);
     let routes = made.as_struct().column(1).as_list::<i32>();
@@ -135,7 +135,7 @@ fn select_gives_typed_columns_and_lists() {
 fn select_from_lists_equals_select_from_bytes() {
     let good = BinaryArray::from_vec(vec![b"".as_slice(), BAD, b""]);
     let lists = apply(&Decode::default(), &good).unwrap();
-    let select = Select { wants: wants(), on_error: OnError::Column, ..Select::default() };
+    let select = Select { selections: selections(), on_error: OnError::Column, ..Select::default() };
     let (from_bytes, from_lists) = (apply(&select, &good).unwrap(), apply(&select, &lists).unwrap());
     assert_eq!(from_bytes.as_struct().column(0), from_lists.as_struct().column(0));
     assert_eq!(from_bytes.as_struct().column(1), from_lists.as_struct().column(1));
@@ -150,7 +150,7 @@ fn select_from_lists_equals_select_from_bytes() {
 
 #[test]
 fn validate_is_null_where_a_row_is_whole() {
-    let errors = apply(&Validate::default(), &cells()).unwrap();
+    let errors = apply(&Validate::default(), &serialized_rows()).unwrap();
     let bad: Vec<_> = (0..errors.len()).filter(|row| errors.is_valid(*row)).collect();
     assert_eq!(bad, [6]);
 }
@@ -167,10 +167,10 @@ fn a_wrong_type_names_both() {
 #[test]
 fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
     let blocks: Vec<_> = (0..40).map(|row| block(row % 5)).collect();
-    let cells = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
+    let serialized_rows = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
     let (mut from, mut parts) = (0, Vec::new());
-    while from < cells.len() {
-        let input = Input { from, max_offset: 64, ..Input::new(&cells) };
+    while from < serialized_rows.len() {
+        let input = Input { from, max_offset: 64, ..Input::new(&serialized_rows) };
         let output = Format::Kafka.visit(Apply(&Decode::default(), input)).unwrap();
         assert!(output.until > from);
         assert_eq!(output.column.len(), output.until - from);
@@ -178,7 +178,7 @@ fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
         from = output.until;
     }
     assert!(parts.len() > 5);
-    let whole = apply(&Decode::default(), &cells).unwrap();
+    let whole = apply(&Decode::default(), &serialized_rows).unwrap();
     let mut row = 0;
     for part in parts {
         assert_eq!(part.to_data(), whole.slice(row, part.len()).to_data());
@@ -188,8 +188,8 @@ fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
 
 #[test]
 fn a_row_that_passes_the_largest_offset_alone_is_an_error() {
-    let cells = BinaryArray::from_vec(vec![b"", &block(60)]);
-    let input = Input { from: 1, max_offset: 64, ..Input::new(&cells) };
+    let serialized_rows = BinaryArray::from_vec(vec![b"", &block(60)]);
+    let input = Input { from: 1, max_offset: 64, ..Input::new(&serialized_rows) };
     let error = Format::Kafka.visit(Apply(&Decode::default(), input)).err().unwrap();
     assert_eq!(located(error), (Code::TooLarge, Some(1)));
 }
@@ -211,22 +211,23 @@ fn envelopes(payloads: Vec<Option<&[u8]>>) -> StructArray {
 }
 
 fn write(column: &dyn Array, on_loss: OnLoss) -> Result<ArrayRef, Error> {
-    let verb = Encode { options: WriteOptions { on_loss, ..WriteOptions::default() } };
-    Format::StreamsTimestamped.visit(Apply(&verb, Input::new(column))).map(|output| output.column)
+    let operation = Encode { options: WriteOptions { on_loss, ..WriteOptions::default() } };
+    Format::StreamsTimestamped.visit(Apply(&operation, Input::new(column))).map(|output| output.column)
 }
 
 #[test]
 fn envelopes_are_written_from_structs_and_read_back() {
     let structs = envelopes(vec![Some(b"a"), Some(b""), Some(b"ccc")]);
-    let cells = write(&structs, OnLoss::Raise).unwrap();
-    let read = Format::StreamsTimestamped.visit(Apply(&Decode::default(), Input::new(&cells))).unwrap().column;
+    let serialized_rows = write(&structs, OnLoss::Raise).unwrap();
+    let read =
+        Format::StreamsTimestamped.visit(Apply(&Decode::default(), Input::new(&serialized_rows))).unwrap().column;
     for name in ["headers", "timestamp", "payload"] {
         assert_eq!(read.as_struct().column_by_name(name), structs.column_by_name(name), "{name}");
     }
 }
 
 #[test]
-fn a_null_payload_is_a_null_cell_and_its_headers_are_a_loss() {
+fn a_null_payload_is_a_null_value_and_its_headers_are_a_loss() {
     let structs = envelopes(vec![Some(b"a"), None]);
     assert_eq!(located(write(&structs, OnLoss::Raise).unwrap_err()), (Code::NullNotCarried, Some(1)));
     let dropped = write(&structs, OnLoss::Drop).unwrap();

@@ -1,16 +1,16 @@
-//! The verb that makes rows of the messages of batches.
+//! The operation that makes rows of the messages of batches.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Input, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::Kip82MessageInt as One;
 use letterhead::format::Format::Kip82MessagesInt as Sets;
-use letterhead::header::WantedKey;
+use letterhead::header::RequestedKey;
 use letterhead::traits::WriteOptions;
 use letterhead::types::Type;
 
@@ -38,12 +38,12 @@ fn unknown_magic(offset: i32) -> Vec<u8> {
     with(message(offset), MAGIC, 9)
 }
 
-fn with(mut cell: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
-    cell[at] = byte;
-    cell
+fn with(mut serialized: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
+    serialized[at] = byte;
+    serialized
 }
 
-fn cells() -> Vec<Vec<u8>> {
+fn serialized_rows() -> Vec<Vec<u8>> {
     vec![[message(0), message(1)].concat(), vec![], message(2), [message(3), message(4), message(5)].concat()]
 }
 
@@ -59,23 +59,23 @@ fn some(numbers: impl IntoIterator<Item = i64>) -> Vec<Option<i64>> {
     numbers.into_iter().map(Some).collect()
 }
 
-fn want(repeat: Repeat) -> Want {
+fn selection(repeat: Repeat) -> Selection {
     let of = Type::parse("int32").unwrap();
-    Want { output: "seven".into(), key: WantedKey::Int(7), of, repeat, required: false }
+    Selection { output: "seven".into(), key: RequestedKey::Int(7), of, repeat, required: false }
 }
 
 #[test]
-fn a_row_is_a_message_and_says_which_cell_it_is_from() {
-    let made = apply(Sets, &Messages::default(), &cells()).unwrap();
+fn a_row_is_a_message_and_says_which_value_it_is_from() {
+    let made = apply(Sets, &Messages::default(), &serialized_rows()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 0, 2, 3, 3, 3]));
     assert_eq!(numbers(&made, "offset"), some(0..6));
     assert_eq!(heads_at(column(&made, "headers"), 4).unwrap()[0].value, Some(vec![0, 0, 0, 4]));
 }
 
 #[test]
-fn a_null_cell_has_no_messages_and_rows_are_counted_over_a_stream() {
-    let cells = cells();
-    let column = BinaryArray::from_opt_vec(vec![None, Some(&cells[0]), None, Some(&cells[2])]);
+fn a_null_value_has_no_messages_and_rows_are_counted_over_a_stream() {
+    let serialized_rows = serialized_rows();
+    let column = BinaryArray::from_opt_vec(vec![None, Some(&serialized_rows[0]), None, Some(&serialized_rows[2])]);
     let made = apply_to(Sets, &Messages::default(), &column).unwrap();
     assert_eq!(numbers(&made, "row"), some([1, 1, 3]));
     let input = Input { rows_before: 100, ..Input::new(&column) };
@@ -85,11 +85,11 @@ fn a_null_cell_has_no_messages_and_rows_are_counted_over_a_stream() {
 
 #[test]
 fn columns_are_those_asked_for_in_their_order() {
-    let verb = Messages { columns: Some(vec!["value".into(), "row".into()]), ..Messages::default() };
-    let made = apply(Sets, &verb, &cells()).unwrap();
+    let operation = Messages { columns: Some(vec!["value".into(), "row".into()]), ..Messages::default() };
+    let made = apply(Sets, &operation, &serialized_rows()).unwrap();
     assert_eq!(made.as_struct().column_names(), ["value", "row"]);
     let none = Messages { columns: Some(vec![]), ..Messages::default() };
-    assert_eq!(apply(Sets, &none, &cells()).unwrap().len(), 6);
+    assert_eq!(apply(Sets, &none, &serialized_rows()).unwrap().len(), 6);
     let wrong = Messages { columns: Some(vec!["vaule".into()]), ..Messages::default() };
     let error = Sets.visit(Apply(&wrong, Input::new(&BinaryArray::from_vec(vec![])))).err().unwrap();
     assert!(matches!(&error, Error::Value(text) if text.contains("did you mean 'value'?")), "{error}");
@@ -97,14 +97,17 @@ fn columns_are_those_asked_for_in_their_order() {
 
 #[test]
 fn wanted_headers_are_columns_behind_the_fields() {
-    let verb =
-        Messages { columns: Some(vec!["offset".into()]), wants: vec![want(Repeat::Last)], ..Messages::default() };
-    let made = apply(Sets, &verb, &cells()).unwrap();
+    let operation = Messages {
+        columns: Some(vec!["offset".into()]),
+        selections: vec![selection(Repeat::Last)],
+        ..Messages::default()
+    };
+    let made = apply(Sets, &operation, &serialized_rows()).unwrap();
     assert_eq!(made.as_struct().column_names(), ["offset", "seven"]);
     let seven: Vec<_> = column(&made, "seven").as_primitive::<Int32Type>().iter().flatten().collect();
     assert_eq!(seven, [0, 1, 2, 3, 4, 5]);
-    let all = Messages { wants: vec![want(Repeat::All)], ..Messages::default() };
-    let made = apply(Sets, &all, &cells()).unwrap();
+    let all = Messages { selections: vec![selection(Repeat::All)], ..Messages::default() };
+    let made = apply(Sets, &all, &serialized_rows()).unwrap();
     assert!((0..6).all(|row| column(&made, "seven").as_list::<i32>().value_length(row) == 1));
 }
 
@@ -124,8 +127,9 @@ fn the_first_fault_is_raised_with_its_row() {
 
 #[test]
 fn bad_messages_are_null_rows_among_whole_ones() {
-    let verb = Messages { on_error: OnError::Null, wants: vec![want(Repeat::Last)], ..Messages::default() };
-    let made = apply(Sets, &verb, &damaged()).unwrap();
+    let operation =
+        Messages { on_error: OnError::Null, selections: vec![selection(Repeat::Last)], ..Messages::default() };
+    let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
     let offsets = [Some(0), Some(1), None, None, Some(4), Some(6), None, Some(8)];
     assert_eq!(numbers(&made, "offset"), offsets);
@@ -138,8 +142,8 @@ fn bad_messages_are_null_rows_among_whole_ones() {
 
 #[test]
 fn faults_stand_beside_what_could_be_read() {
-    let verb = Messages { on_error: OnError::Column, ..Messages::default() };
-    let made = apply(Sets, &verb, &damaged()).unwrap();
+    let operation = Messages { on_error: OnError::Column, ..Messages::default() };
+    let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
     // The frame around a broken header could be read.
     let offsets = [Some(0), Some(1), Some(2), None, Some(4), Some(6), None, Some(8)];
@@ -157,16 +161,17 @@ fn faults_stand_beside_what_could_be_read() {
 
 #[test]
 fn a_slice_gives_the_messages_of_its_rows() {
-    let cells = cells();
-    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+    let serialized_rows = serialized_rows();
+    let column = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());
     let made = apply_to(Sets, &Messages::default(), &column.slice(2, 2)).unwrap();
     assert_eq!((numbers(&made, "row"), numbers(&made, "offset")), (some([0, 1, 1, 1]), some(2..6)));
 }
 
 #[test]
-fn a_cell_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
-    let cells: Vec<_> = (0..20).map(|cell| (0..3).flat_map(|n| message(cell * 3 + n)).collect::<Vec<_>>()).collect();
-    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
+    let serialized_rows: Vec<_> =
+        (0..20).map(|serialized| (0..3).flat_map(|n| message(serialized * 3 + n)).collect::<Vec<_>>()).collect();
+    let column = BinaryArray::from_vec(serialized_rows.iter().map(Vec::as_slice).collect());
     let whole = apply_to(Sets, &Messages::default(), &column).unwrap();
     let (mut from, mut offsets, mut chunks) = (0, vec![], 0);
     while from < column.len() {
@@ -182,9 +187,9 @@ fn a_cell_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
 }
 
 #[test]
-fn a_cell_that_passes_the_largest_offset_alone_is_an_error() {
-    let cell = (0..5).flat_map(message).collect::<Vec<_>>();
-    let column = BinaryArray::from_vec(vec![b"", &cell]);
+fn a_value_that_passes_the_largest_offset_alone_is_an_error() {
+    let serialized = (0..5).flat_map(message).collect::<Vec<_>>();
+    let column = BinaryArray::from_vec(vec![b"", &serialized]);
     let input = Input { from: 1, max_offset: 20, ..Input::new(&column) };
     match Sets.visit(Apply(&Messages::default(), input)).err() {
         Some(Error::Headers(_, located)) => assert_eq!((located.error.code, located.row), (Code::TooLarge, Some(1))),

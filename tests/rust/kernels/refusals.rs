@@ -1,4 +1,4 @@
-//! What verbs refuse before they read a row, and what writers refuse of a message.
+//! What operations refuse before they read a row, and what writers refuse of a message.
 
 use arrow_array::BinaryArray;
 use letterhead::arrow::messages::Messages;
@@ -9,16 +9,16 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
 use letterhead::log::OnLoss;
 use letterhead::op::convert::convert_message;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{Class, FieldValue, WriteOptions};
 use letterhead::type_option::TypeOption;
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};
 
-/// What a verb says to a format.
-fn refused(format: Format, verb: &impl Operation) -> String {
-    match format.visit(Apply(verb, Input::new(&BinaryArray::from_vec(vec![])))).err() {
+/// What a operation says to a format.
+fn refused(format: Format, operation: &impl Operation) -> String {
+    match format.visit(Apply(operation, Input::new(&BinaryArray::from_vec(vec![])))).err() {
         Some(Error::Value(text) | Error::Type(text)) => text,
         other => panic!("{other:?}"),
     }
@@ -33,15 +33,15 @@ fn batches() -> impl Iterator<Item = Format> {
 }
 
 #[test]
-fn verbs_of_one_message_refuse_a_batch() {
+fn operations_of_one_message_refuse_a_batch() {
     for format in batches() {
         let name = format.info().name;
         let said = format!("{name} is a batch: read it with messages");
         assert_eq!(refused(format, &Decode::default()), said);
         assert_eq!(refused(format, &Encode::default()), said);
         assert_eq!(refused(format, &Select::default()), said);
-        let read = format.visit(DecodeMessage { data: b"", options: STRICT });
-        assert_eq!(read, Err(Error::Value(said.clone())));
+        let read = format.visit(ReadMessage { data: b"", options: STRICT, fresh: MessageSink::default });
+        assert_eq!(read.err(), Some(Error::Value(said.clone())));
         let written = format.visit(EncodeMessage { headers: None, fields: vec![], options: WriteOptions::default() });
         assert_eq!(written, Err(Error::Value(said)));
     }
@@ -70,8 +70,8 @@ fn messages_refuses_what_is_no_batch() {
 fn iggy_auto_is_no_target() {
     let said = "iggy-auto reads either layout and is no target: name iggy or iggy-2023";
     assert_eq!(refused(Kafka, &convert_to(IggyAuto, WriteOptions::default())), said);
-    let verb = EncodeMessage { headers: Some(vec![]), fields: vec![], options: WriteOptions::default() };
-    assert_eq!(IggyAuto.visit(verb), Err(Error::Value(said.into())));
+    let operation = EncodeMessage { headers: Some(vec![]), fields: vec![], options: WriteOptions::default() };
+    assert_eq!(IggyAuto.visit(operation), Err(Error::Value(said.into())));
 }
 
 #[test]

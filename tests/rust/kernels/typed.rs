@@ -9,11 +9,11 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::schema::type_name;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Select, TypeOf};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typed};
-use letterhead::header::WantedKey;
+use letterhead::header::RequestedKey;
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::{EncodedType, Occurrences, TypeOption};
 use letterhead::types::Type;
@@ -26,8 +26,8 @@ fn head(key: HeldKey, value_type: Scalar, bits: &[u8]) -> Head {
     Head { key, value_type: Some(ValueType::Named(value_type)), value: Some(bits.to_vec()) }
 }
 
-fn cell(format: Format, heads: &[Head]) -> Vec<u8> {
-    write(format, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell")
+fn serialized(format: Format, heads: &[Head]) -> Vec<u8> {
+    write(format, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a value")
 }
 
 /// An `int32` under a text key and a string under a number.
@@ -75,8 +75,8 @@ fn every_format_has_the_type_that_its_table_says() {
 #[test]
 fn typed_values_are_bits_whatever_their_order_on_the_wire() {
     for format in [Iggy, Iggy2023, Kip82Typed] {
-        let cells = [cell(format, &two()[..1])];
-        let made = apply(format, &Decode::default(), &cells).unwrap();
+        let serialized_rows = [serialized(format, &two()[..1])];
+        let made = apply(format, &Decode::default(), &serialized_rows).unwrap();
         assert_eq!(heads_at(&made, 0), Some(two()[..1].to_vec()));
         let value = made.as_list::<i32>().value(0).as_struct().column_by_name("value").cloned().unwrap();
         assert_eq!(value.as_binary::<i32>().value(0), [0, 0, 1, 2]);
@@ -86,10 +86,10 @@ fn typed_values_are_bits_whatever_their_order_on_the_wire() {
 #[test]
 fn text_keys_are_given_as_text_and_others_refused() {
     let with_text_keys = letterhead::traits::ReadOptions { text_keys: true, ..STRICT };
-    let verb = Decode { options: with_text_keys, on_error: OnError::Column, views: false };
+    let operation = Decode { options: with_text_keys, on_error: OnError::Column, views: false };
     let bad = head(HeldKey::Typed(ValueType::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
-    let cells = [&two()[..1], &two(), &[bad]].map(|heads| cell(Iggy, heads));
-    let made = apply(Iggy, &verb, &cells).unwrap();
+    let serialized_rows = [&two()[..1], &two(), &[bad]].map(|heads| serialized(Iggy, heads));
+    let made = apply(Iggy, &operation, &serialized_rows).unwrap();
     let lists = made.as_struct().column(0);
     assert_eq!(type_name(lists.data_type()), "list<element: struct<key: string, type: string, value: binary>>");
     assert_eq!(heads_at(lists, 0), Some(two()[..1].to_vec()));
@@ -107,27 +107,28 @@ fn text_keys_are_given_as_text_and_others_refused() {
 #[test]
 fn strict_types_hold_for_columns() {
     let heads = [Head { key: "k".into(), value_type: Some(ValueType::Unnamed(200)), value: Some(vec![1]) }];
-    let cells = [cell(Iggy, &heads)];
-    assert_eq!(heads_at(&apply(Iggy, &Decode::default(), &cells).unwrap(), 0), Some(heads.to_vec()));
+    let serialized_rows = [serialized(Iggy, &heads)];
+    assert_eq!(heads_at(&apply(Iggy, &Decode::default(), &serialized_rows).unwrap(), 0), Some(heads.to_vec()));
     let strict = Decode { options: STRICT_KINDS, ..Decode::default() };
-    assert_eq!(apply(Iggy, &strict, &cells).unwrap_err().1.code, Code::UnknownType);
+    assert_eq!(apply(Iggy, &strict, &serialized_rows).unwrap_err().1.code, Code::UnknownType);
 }
 
-fn want(key: WantedKey, of: &str) -> Want {
-    Want { output: "out".into(), key, of: Type::parse(of).unwrap(), repeat: Repeat::Last, required: false }
+fn selection(key: RequestedKey, of: &str) -> Selection {
+    Selection { output: "out".into(), key, of: Type::parse(of).unwrap(), repeat: Repeat::Last, required: false }
 }
 
 #[test]
 fn select_takes_the_kind_on_the_wire_and_refuses_another() {
     for format in [Iggy, Iggy2023, Kip82Typed] {
-        let cells = [cell(format, &two()[..1])];
-        let select = |of| Select { wants: vec![want(WantedKey::Text("n".into()), of)], ..Select::default() };
+        let serialized_rows = [serialized(format, &two()[..1])];
+        let select =
+            |of| Select { selections: vec![selection(RequestedKey::Text("n".into()), of)], ..Select::default() };
         // The spelling asked for is that of formats without kinds.
         for of in ["int32", "int32:le", "int32:text"] {
-            let made = apply(format, &select(of), &cells).unwrap();
+            let made = apply(format, &select(of), &serialized_rows).unwrap();
             assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
         }
-        let (row, error) = apply(format, &select("int64"), &cells).unwrap_err();
+        let (row, error) = apply(format, &select("int64"), &serialized_rows).unwrap_err();
         assert_eq!((row, error.code, error.header), (0, Code::WrongType, Some(0)));
         assert_eq!(error.message, "the value is int32 and int64 was asked for");
     }
@@ -137,29 +138,33 @@ fn select_takes_the_kind_on_the_wire_and_refuses_another() {
 fn select_finds_keys_of_every_form() {
     let typed =
         [head(HeldKey::Typed(ValueType::Named(Scalar::Uint8), vec![7]), Scalar::Int64, &[0, 0, 0, 0, 0, 0, 0, 5])];
-    let wanted = WantedKey::Typed(ValueType::Named(Scalar::Uint8), vec![7]);
-    let made = apply(Iggy, &Select { wants: vec![want(wanted, "int64")], ..Select::default() }, &[cell(Iggy, &typed)]);
+    let wanted = RequestedKey::Typed(ValueType::Named(Scalar::Uint8), vec![7]);
+    let made = apply(
+        Iggy,
+        &Select { selections: vec![selection(wanted, "int64")], ..Select::default() },
+        &[serialized(Iggy, &typed)],
+    );
     assert_eq!(made.unwrap().as_struct().column(0).as_primitive::<Int64Type>().value(0), 5);
     let int = [Head { key: HeldKey::Int(7), value_type: None, value: Some(vec![0, 0, 0, 9]) }];
-    let verb = Select { wants: vec![want(WantedKey::Int(7), "int32")], ..Select::default() };
-    let made = apply(Kip82Int, &verb, &[cell(Kip82Int, &int)]).unwrap();
+    let operation = Select { selections: vec![selection(RequestedKey::Int(7), "int32")], ..Select::default() };
+    let made = apply(Kip82Int, &operation, &[serialized(Kip82Int, &int)]).unwrap();
     assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 9);
 }
 
 #[test]
 fn select_refuses_a_key_that_no_header_could_have() {
-    let refused = |format: Format, key: WantedKey| {
-        let verb = Select { wants: vec![want(key, "binary")], ..Select::default() };
-        match format.visit(Apply(&verb, Input::new(&BinaryArray::from_vec(vec![])))).err() {
+    let refused = |format: Format, key: RequestedKey| {
+        let operation = Select { selections: vec![selection(key, "binary")], ..Select::default() };
+        match format.visit(Apply(&operation, Input::new(&BinaryArray::from_vec(vec![])))).err() {
             Some(Error::Value(text)) => text,
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(refused(Kafka, WantedKey::Int(7)), "key 7: kafka has text keys");
-    assert_eq!(refused(Kip82Int, WantedKey::Text("n".into())), "key n: kip82-int has integer keys");
-    let typed = WantedKey::Typed(ValueType::Named(Scalar::Binary), vec![0xff]);
+    assert_eq!(refused(Kafka, RequestedKey::Int(7)), "key 7: kafka has text keys");
+    assert_eq!(refused(Kip82Int, RequestedKey::Text("n".into())), "key n: kip82-int has integer keys");
+    let typed = RequestedKey::Typed(ValueType::Named(Scalar::Binary), vec![0xff]);
     assert_eq!(refused(Iggy2023, typed), "key binary:ff: iggy-2023 has text keys");
-    assert_eq!(refused(Iggy, WantedKey::Int(7)), "key 7: iggy has typed keys: give lh.Int32(3)");
+    assert_eq!(refused(Iggy, RequestedKey::Int(7)), "key 7: iggy has typed keys: give lh.Int32(3)");
 }
 
 /// Lists of one header each, from these columns of keys, kinds and values.
@@ -183,15 +188,15 @@ fn texts(keys: &[&str]) -> ArrayRef {
 }
 
 fn encode(format: Format, column: &ListArray, types: TypeOption) -> Result<Vec<Vec<u8>>, (usize, Code)> {
-    let verb = Encode { options: WriteOptions { types, ..WriteOptions::default() } };
-    let made = apply_to(format, &verb, column).map_err(|(row, error)| (row, error.code))?;
-    Ok(made.as_binary::<i32>().iter().map(|cell| cell.expect("a cell").to_vec()).collect())
+    let operation = Encode { options: WriteOptions { types, ..WriteOptions::default() } };
+    let made = apply_to(format, &operation, column).map_err(|(row, error)| (row, error.code))?;
+    Ok(made.as_binary::<i32>().iter().map(|serialized| serialized.expect("a value").to_vec()).collect())
 }
 
 #[test]
 fn text_keys_are_written_where_keys_are_typed() {
     let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[0, 0, 1, 2])]);
-    assert_eq!(encode(Iggy, &column, TypeOption::Unset), Ok(vec![cell(Iggy, &two()[..1])]));
+    assert_eq!(encode(Iggy, &column, TypeOption::Unset), Ok(vec![serialized(Iggy, &two()[..1])]));
 }
 
 #[test]
@@ -199,14 +204,14 @@ fn values_without_kinds_get_them_as_asked() {
     let column = lists(texts(&["n", "n"]), None, vec![Some(&[0, 0, 1, 2]), Some(b"258")]);
     for format in [Iggy, Iggy2023, Kip82Typed] {
         assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::UnknownType)));
-        let binary = |bytes: &[u8]| cell(format, &[head("n".into(), Scalar::Binary, bytes)]);
+        let binary = |bytes: &[u8]| serialized(format, &[head("n".into(), Scalar::Binary, bytes)]);
         let written = vec![binary(&[0, 0, 1, 2]), binary(b"258")];
         assert_eq!(encode(format, &column, TypeOption::Binary), Ok(written));
         let each = |text: &str| {
             let times = Occurrences::All(EncodedType::parse(text).unwrap());
-            TypeOption::ByKey(vec![(WantedKey::Text("n".into()), times)])
+            TypeOption::ByKey(vec![(RequestedKey::Text("n".into()), times)])
         };
-        let int = cell(format, &two()[..1]);
+        let int = serialized(format, &two()[..1]);
         assert_eq!(encode(format, &column.slice(0, 1), each("int32")), Ok(vec![int.clone()]));
         assert_eq!(encode(format, &column.slice(1, 1), each("int32:text")), Ok(vec![int]));
         assert_eq!(encode(format, &column, each("int32")), Err((1, Code::WrongSize)));
@@ -219,10 +224,10 @@ fn a_kind_can_be_asked_for_each_time_a_key_stands() {
     let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
     let bare = heads.clone().map(|head| Head { value_type: None, ..head });
     let nth = ["int32", "string"].map(|text| EncodedType::parse(text).unwrap()).to_vec();
-    let types = TypeOption::ByKey(vec![(WantedKey::Text("n".into()), Occurrences::InOrder(nth))]);
+    let types = TypeOption::ByKey(vec![(RequestedKey::Text("n".into()), Occurrences::InOrder(nth))]);
     let options = WriteOptions { types, ..WriteOptions::default() };
     let written = write(Iggy2023, &Message::block(bare.to_vec()), options);
-    assert_eq!(written, Ok(Some(cell(Iggy2023, &heads))));
+    assert_eq!(written, Ok(Some(serialized(Iggy2023, &heads))));
 }
 
 #[test]
@@ -248,10 +253,10 @@ fn canonical_sorts_by_kind_code_and_then_by_bytes_as_they_lie() {
     let sorted = [&heads[1..2], &heads[..1], &heads[2..], &ints].concat();
     let options = WriteOptions { canonical: true, ..WriteOptions::default() };
     let written = write(Iggy, &Message::block(given.clone()), options);
-    assert_eq!(written, Ok(Some(cell(Iggy, &sorted))));
+    assert_eq!(written, Ok(Some(serialized(Iggy, &sorted))));
     // A column is sorted row by row.
-    let column = apply(Iggy, &Decode::default(), &[cell(Iggy, &given), cell(Iggy, &given)]).unwrap();
-    let verb = Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() } };
-    let made = apply_to(Iggy, &verb, &column).unwrap();
-    assert!(made.as_binary::<i32>().iter().all(|written| written == Some(&cell(Iggy, &sorted))));
+    let column = apply(Iggy, &Decode::default(), &[serialized(Iggy, &given), serialized(Iggy, &given)]).unwrap();
+    let operation = Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() } };
+    let made = apply_to(Iggy, &operation, &column).unwrap();
+    assert!(made.as_binary::<i32>().iter().all(|written| written == Some(&serialized(Iggy, &sorted))));
 }

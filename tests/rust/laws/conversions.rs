@@ -8,7 +8,7 @@ use letterhead::arrow::run::OnError;
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Direction, Error, ErrorDetail, Loss};
 use letterhead::format::Format;
-use letterhead::header::WantedKey;
+use letterhead::header::RequestedKey;
 use letterhead::log::OnLoss;
 use letterhead::op::convert::{Converted, convert_message};
 use letterhead::op::write::TypeHint;
@@ -24,13 +24,13 @@ use crate::common::{Head, Held, Message, STRICT, other_fields, read, write};
 use crate::generated::{formats_of_one, recipe, targets};
 
 fn convert(
-    cell: &[u8],
+    serialized: &[u8],
     source: Format,
     target: Format,
     types: TypeOption,
 ) -> Result<Converted, (Direction, ErrorDetail)> {
     let write = WriteOptions { on_loss: OnLoss::Report, types, ..WriteOptions::default() };
-    match convert_message(cell, source, target, STRICT, write) {
+    match convert_message(serialized, source, target, STRICT, write) {
         Ok(converted) => Ok(converted),
         Err(Error::Headers(direction, located)) => Err((direction, located.error)),
         Err(other) => panic!("{other}"),
@@ -39,7 +39,7 @@ fn convert(
 
 /// What gives values their kinds again: for each key that lost one a kind, or a list of them.
 fn kinds_of(type_hints: &[TypeHint]) -> TypeOption {
-    let mut types: Vec<(WantedKey, Vec<EncodedType>)> = vec![];
+    let mut types: Vec<(RequestedKey, Vec<EncodedType>)> = vec![];
     for back in type_hints.iter().filter(|back| type_hints.iter().any(|other| other.lost && other.key == back.key)) {
         let value_type = EncodedType::parse(&back.value_type).expect("it can be handed back");
         match types.iter_mut().find(|(known, _)| *known == back.key) {
@@ -99,40 +99,40 @@ proptest! {
     #[test]
     fn converted_headers_come_back_or_are_named_as_lost(recipe in recipe(), encoding in encoding()) {
         for source in formats_of_one() {
-            let cell = recipe.near(source);
-            let Ok(mut original) = read(source, &cell, STRICT) else { continue };
+            let serialized = recipe.near(source);
+            let Ok(mut original) = read(source, &serialized, STRICT) else { continue };
             let original = original.remove(0);
             for target in targets() {
-                comes_back(&cell, &original, source, target, encoding)?;
+                comes_back(&serialized, &original, source, target, encoding)?;
             }
         }
     }
 
     #[test]
-    fn a_converted_column_is_its_cells_one_by_one(
+    fn a_converted_column_is_its_values_one_by_one(
         recipes in prop::collection::vec(recipe(), 1..4),
         source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
         target in prop::sample::select(targets().collect::<Vec<_>>()),
         encoding in encoding(),
     ) {
-        let cells = recipes.iter().map(|recipe| recipe.near(source));
-        let cells: Vec<_> = cells.collect();
+        let serialized_rows = recipes.iter().map(|recipe| recipe.near(source));
+        let serialized_rows: Vec<_> = serialized_rows.collect();
         let types = kinds_between(source, target, encoding);
         let write = WriteOptions { on_loss: OnLoss::Report, types: types.clone(), ..WriteOptions::default() };
-        let verb = Convert { target, read: STRICT, write, on_error: OnError::Column };
-        let made = apply(source, &verb, &cells).expect("nothing is raised");
+        let operation = Convert { target, read: STRICT, write, on_error: OnError::Column };
+        let made = apply(source, &operation, &serialized_rows).expect("nothing is raised");
         let column = |name: &str| made.as_struct().column_by_name(name).expect("it was asked for");
-        for (row, cell) in cells.iter().enumerate() {
+        for (row, serialized) in serialized_rows.iter().enumerate() {
             let data = column("data").as_binary::<i32>();
             let data = data.is_valid(row).then(|| data.value(row).to_vec());
             let found = faults_at(column("error"), row);
-            match convert(cell, source, target, types.clone()) {
+            match convert(serialized, source, target, types.clone()) {
                 Ok(converted) => {
                     prop_assert_eq!((data, found), (converted.data, vec![]));
                     let losses: Vec<_> = converted.losses.iter().map(told_loss).collect();
                     prop_assert_eq!(losses_at(column("losses"), row), losses);
                 }
-                // Of a cell with a fault what could be read is there.
+                // Of a value with a fault what could be read is there.
                 Err((_, error)) => prop_assert_eq!(found.first(), Some(&told(&error))),
             }
         }
@@ -141,11 +141,11 @@ proptest! {
     #[test]
     fn a_message_converted_to_its_own_format_stays_as_it_is(recipe in recipe()) {
         for format in targets() {
-            let cell = recipe.whole(format);
-            let Ok(original) = read(format, &cell, STRICT) else { continue };
-            let converted = convert(&cell, format, format, TypeOption::Unset).expect("nothing is wrong");
+            let serialized = recipe.whole(format);
+            let Ok(original) = read(format, &serialized, STRICT) else { continue };
+            let converted = convert(&serialized, format, format, TypeOption::Unset).expect("nothing is wrong");
             prop_assert_eq!(converted.losses, vec![]);
-            let again = read(format, &converted.data.expect("there was a cell"), STRICT).expect("whole");
+            let again = read(format, &converted.data.expect("there was a value"), STRICT).expect("whole");
             prop_assert_eq!(without_checksum(again, format), without_checksum(original, format));
         }
     }
@@ -162,20 +162,20 @@ fn without_checksum(mut messages: Vec<Message>, format: Format) -> Vec<Message> 
 }
 
 fn comes_back(
-    cell: &[u8],
+    serialized: &[u8],
     original: &Message,
     source: Format,
     target: Format,
     encoding: Option<Encoding>,
 ) -> Result<(), TestCaseError> {
     let pair = format!("{source:?} to {target:?}: {original:?}");
-    let there = convert(cell, source, target, kinds_between(source, target, encoding));
+    let there = convert(serialized, source, target, kinds_between(source, target, encoding));
     let there = there.map_err(|error| TestCaseError::fail(format!("{pair}: {error:?}")))?;
     let of = |losses: &[Loss], index: usize| -> Vec<Loss> {
         losses.iter().filter(|loss| loss.header == Some(index)).cloned().collect()
     };
     let left_out = |losses: &[Loss]| losses.iter().any(|loss| loss.written.is_none());
-    // A tombstone has no cell and an old message no headers: then all that are left are one loss.
+    // A tombstone has no value and an old message no headers: then all that are left are one loss.
     let all_at_once = |loss: &Loss| {
         let null = loss.code == Code::NullNotCarried && loss.written.is_none();
         loss.header.is_none() && (null || loss.message.ends_with("has no headers"))
@@ -211,7 +211,7 @@ fn comes_back(
     let back = convert(data, target, source, asked)
         .map_err(|error| TestCaseError::fail(format!("{pair}, back: {error:?}")))?;
     let Some(data) = &back.data else { return Ok(()) };
-    let returned = read(source, data, STRICT).expect("converted cells are whole");
+    let returned = read(source, data, STRICT).expect("converted values are whole");
     let mut returned = returned[0].heads().iter();
     for (place, index) in stayed.into_iter().enumerate() {
         let lost = of(&there.losses, index);
@@ -251,10 +251,11 @@ fn has_no_value(message: &Message, format: Format) -> bool {
 
 /// What comes back of headers that go from one format to another, with the kinds that the losses name.
 fn there_and_back(heads: &[Head], source: Format, target: Format, encoding: Option<Encoding>) -> Vec<Head> {
-    let cell = write(source, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell");
-    let there = convert(&cell, source, target, kinds_between(source, target, encoding)).expect("whole");
-    let back = convert(&there.data.expect("a cell"), target, source, kinds_of(&there.type_hints)).expect("whole");
-    read(source, &back.data.expect("a cell"), STRICT).expect("whole")[0].heads().to_vec()
+    let serialized =
+        write(source, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a value");
+    let there = convert(&serialized, source, target, kinds_between(source, target, encoding)).expect("whole");
+    let back = convert(&there.data.expect("a value"), target, source, kinds_of(&there.type_hints)).expect("whole");
+    read(source, &back.data.expect("a value"), STRICT).expect("whole")[0].heads().to_vec()
 }
 
 fn head(key: &str, value_type: Scalar, bits: &[u8]) -> Head {
@@ -267,11 +268,12 @@ const TEXT: Option<Encoding> = Some(Encoding::Text);
 #[test]
 fn a_string_key_that_spells_a_number_is_named_as_lost() {
     let heads = [head("0", Scalar::Binary, b"x")];
-    let cell =
-        write(Format::Iggy, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell");
-    let losses = convert(&cell, Format::Iggy, Format::Kip82Int, kinds_between(Format::Iggy, Format::Kip82Int, BIG))
-        .expect("whole")
-        .losses;
+    let serialized =
+        write(Format::Iggy, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a value");
+    let losses =
+        convert(&serialized, Format::Iggy, Format::Kip82Int, kinds_between(Format::Iggy, Format::Kip82Int, BIG))
+            .expect("whole")
+            .losses;
     assert!(losses.iter().any(|loss| loss.code == Code::KeyNotCarried), "{losses:?}");
 }
 
@@ -286,9 +288,10 @@ fn a_message_without_a_time_becomes_a_value_of_no_time() {
     let fields = [0, 0, 0, 0].map(Held::Number).into_iter();
     let fields = fields.chain([Held::Null, Held::Null, Held::Bytes(b"v".to_vec()), Held::Null]).collect();
     let message = Message { headers: None, fields };
-    let cell = write(Format::Kip82Message, &message, WriteOptions::default()).expect("whole").expect("a cell");
-    let made = convert(&cell, Format::Kip82Message, Format::StreamsTimestamped, TypeOption::Unset).expect("whole");
-    let made = read(Format::StreamsTimestamped, &made.data.expect("a cell"), STRICT).expect("whole");
+    let serialized = write(Format::Kip82Message, &message, WriteOptions::default()).expect("whole").expect("a value");
+    let made =
+        convert(&serialized, Format::Kip82Message, Format::StreamsTimestamped, TypeOption::Unset).expect("whole");
+    let made = read(Format::StreamsTimestamped, &made.data.expect("a value"), STRICT).expect("whole");
     assert_eq!(made[0].fields[0], Held::Number(-1));
 }
 
@@ -297,9 +300,10 @@ fn bits_that_are_no_value_of_their_kind_come_back_or_are_left_out() {
     for (value_type, bits) in [(Scalar::Bool, &[2][..]), (Scalar::String, &[0xff]), (Scalar::Uint32, &[1])] {
         let heads = [head("k", value_type, bits)];
         let target = if value_type == Scalar::Uint32 { Format::Kip82Typed } else { Format::Kafka };
-        let cell = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
+        let serialized = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
         let types = kinds_between(Format::Iggy2023, target, BIG);
-        let there = convert(&cell.expect("whole").expect("a cell"), Format::Iggy2023, target, types).expect("whole");
+        let there =
+            convert(&serialized.expect("whole").expect("a value"), Format::Iggy2023, target, types).expect("whole");
         let left_out = there.losses[0].written.is_none();
         assert!(left_out || there_and_back(&heads, Format::Iggy2023, target, BIG) == heads, "{:?}", there.losses);
     }
@@ -308,9 +312,9 @@ fn bits_that_are_no_value_of_their_kind_come_back_or_are_left_out() {
 #[test]
 fn a_nan_keeps_its_bits_or_is_named_as_lost() {
     let heads = [head("k", Scalar::Float32, &[0x7f, 0x80, 0, 1])];
-    let cell = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
+    let serialized = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
     let there = convert(
-        &cell.expect("whole").expect("a cell"),
+        &serialized.expect("whole").expect("a value"),
         Format::Iggy2023,
         Format::Kafka,
         kinds_between(Format::Iggy2023, Format::Kafka, TEXT),
@@ -321,9 +325,9 @@ fn a_nan_keeps_its_bits_or_is_named_as_lost() {
 }
 
 #[test]
-fn a_cell_that_breaks_is_a_fault_of_a_converted_column() {
+fn a_value_that_breaks_is_a_fault_of_a_converted_column() {
     let write = WriteOptions::default();
-    let verb = Convert { target: Format::Streams, read: STRICT, write, on_error: OnError::Raise };
-    let raised = apply(Format::Kafka, &verb, &[b"\x02\x01".to_vec()]).expect_err("refused");
+    let operation = Convert { target: Format::Streams, read: STRICT, write, on_error: OnError::Raise };
+    let raised = apply(Format::Kafka, &operation, &[b"\x02\x01".to_vec()]).expect_err("refused");
     assert_eq!((raised.0, raised.1.code), (0, Code::CountTooLarge));
 }

@@ -1,4 +1,4 @@
-//! Messages at random, as cells of every format, whole or nearly.
+//! Messages at random, as values of every format, whole or nearly.
 
 use letterhead::codec::{Codec, compress};
 use letterhead::encoding::Encoding;
@@ -59,7 +59,7 @@ impl Parts {
     }
 }
 
-/// How the messages of a batch stand in their cell.
+/// How the messages of a batch stand in their value.
 #[derive(Debug, Clone)]
 pub struct Frame {
     codec: Codec,
@@ -89,7 +89,7 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// A whole cell; of a format that is not a batch, of the first message.
+    /// A whole value; of a format that is not a batch, of the first message.
     pub fn whole(&self, format: Format) -> Vec<u8> {
         match format {
             Format::IggyAuto if self.frame.with_state => self.whole(Format::Iggy2023),
@@ -100,42 +100,42 @@ impl Recipe {
             Format::IggyPolled2023 => polled(&self.messages, &self.frame),
             Format::IggyBatch => batches(&self.messages, &self.frame),
             Format::RecordBatch => record_batches(&self.messages, &self.frame),
-            one => cell(&self.messages[0].message(one), one),
+            one => serialized(&self.messages[0].message(one), one),
         }
     }
 
-    /// A whole cell that may stand after another one: what a poll puts before its batches stands there once, and a cell
-    /// is in one era.
+    /// A whole value that may stand after another one: what a poll puts before its batches stands there once, and a
+    /// value is in one era.
     pub fn second_of_two(&self, format: Format, first: &Recipe) -> Vec<u8> {
         let frame = Frame { prefix: 0, with_state: first.frame.with_state, ..self.frame.clone() };
         Recipe { frame, ..self.clone() }.whole(format)
     }
 
-    /// A cell that is whole, or nearly. Half of the time checksums and sizes hold for what the bytes became.
+    /// A value that is whole, or nearly. Half of the time checksums and sizes hold for what the bytes became.
     pub fn near(&self, format: Format) -> Vec<u8> {
-        let mut cell = self.whole(format);
+        let mut serialized = self.whole(format);
         for edit in &self.edits {
-            edit.apply(&mut cell);
+            edit.apply(&mut serialized);
         }
         if self.resealed {
-            seal(format, &mut cell);
+            seal(format, &mut serialized);
         }
-        cell
+        serialized
     }
 }
 
 impl Edit {
-    fn apply(&self, cell: &mut Vec<u8>) {
+    fn apply(&self, serialized: &mut Vec<u8>) {
         match self {
             Edit::Insert(place, bytes) => {
-                let place = place.index(cell.len() + 1);
-                cell.splice(place..place, bytes.iter().copied());
+                let place = place.index(serialized.len() + 1);
+                serialized.splice(place..place, bytes.iter().copied());
             }
-            _ if cell.is_empty() => {}
-            Edit::Set(place, byte) => *place.get_mut(cell) = *byte,
-            Edit::Turn(place, bit) => *place.get_mut(cell) ^= 1 << bit,
-            Edit::Remove(place) => drop(cell.remove(place.index(cell.len()))),
-            Edit::Cut(place) => cell.truncate(place.index(cell.len())),
+            _ if serialized.is_empty() => {}
+            Edit::Set(place, byte) => *place.get_mut(serialized) = *byte,
+            Edit::Turn(place, bit) => *place.get_mut(serialized) ^= 1 << bit,
+            Edit::Remove(place) => drop(serialized.remove(place.index(serialized.len()))),
+            Edit::Cut(place) => serialized.truncate(place.index(serialized.len())),
         }
     }
 }
@@ -148,8 +148,8 @@ pub fn kinds_for(format: Format) -> TypeOption {
     }
 }
 
-/// The message as far as the format carries it; no bytes where it has no cell.
-fn cell(message: &Message, format: Format) -> Vec<u8> {
+/// The message as far as the format carries it; no bytes where it has no value.
+fn serialized(message: &Message, format: Format) -> Vec<u8> {
     let options = WriteOptions { on_loss: OnLoss::Drop, types: kinds_for(format), ..WriteOptions::default() };
     write(format, message, options).expect("whole messages are written").unwrap_or_default()
 }
@@ -158,7 +158,7 @@ fn cell(message: &Message, format: Format) -> Vec<u8> {
 fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
     let messages: Vec<_> = messages.iter().map(|parts| parts.message(one)).collect();
     if frame.codec == Codec::None {
-        return messages.iter().flat_map(|message| cell(message, one)).collect();
+        return messages.iter().flat_map(|message| serialized(message, one)).collect();
     }
     // Zstandard came with the format after these.
     let codec = if frame.codec == Codec::Zstd { Codec::Gzip } else { frame.codec };
@@ -168,7 +168,7 @@ fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
         if frame.magic == 0 {
             message.fields[3] = Held::Number(0);
         }
-        set.extend(cell(&message, one));
+        set.extend(serialized(&message, one));
     }
     let value = compress(codec, &set).expect("memory takes it");
     let codec = Codec::ALL.iter().position(|other| *other == codec).expect("it is one of them");
@@ -182,7 +182,7 @@ fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
         Held::Bytes(value),
         Held::Null,
     ];
-    cell(&Message { headers: None, fields }, one)
+    serialized(&Message { headers: None, fields }, one)
 }
 
 /// Messages as polled of one of the two eras.
@@ -190,7 +190,7 @@ fn polled(messages: &[Parts], frame: &Frame) -> Vec<u8> {
     const STATES: [u8; 4] = [1, 10, 20, 30];
     let mut out = vec![];
     for parts in messages {
-        let sent = cell(&parts.message(Format::IggyMessage2023), Format::IggyMessage2023);
+        let sent = serialized(&parts.message(Format::IggyMessage2023), Format::IggyMessage2023);
         let (id, rest) = sent.split_at(16);
         out.extend(u64::from(parts.offset.unsigned_abs()).to_le_bytes());
         if frame.with_state {
@@ -216,7 +216,7 @@ fn batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
         }
         let mut frames = vec![];
         for (delta, parts) in (0u32..).zip(messages) {
-            let block = cell(&parts.message(Format::Iggy), Format::Iggy);
+            let block = serialized(&parts.message(Format::Iggy), Format::Iggy);
             let payload = parts.payload.as_deref().unwrap_or_default();
             frames.extend([0; 8]);
             frames.extend(parts.id);
@@ -281,7 +281,7 @@ fn record(parts: &Parts, delta: i32) -> Vec<u8> {
         varint::write(varint::zigzag(run.as_ref().map_or(-1, |run| run.len() as i32)), &mut body);
         body.extend(run.as_deref().unwrap_or_default());
     }
-    let block = cell(&parts.message(Format::Kafka), Format::Kafka);
+    let block = serialized(&parts.message(Format::Kafka), Format::Kafka);
     // Here the count is never left out.
     body.extend(if block.is_empty() { vec![0] } else { block });
     let mut out = vec![];
@@ -387,7 +387,7 @@ pub fn any_head() -> impl Strategy<Value = Head> {
     (key, value).prop_map(|(key, (value_type, value))| Head { key, value_type, value })
 }
 
-/// The formats that the verbs for one message take.
+/// The formats that the operations for one message take.
 pub fn formats_of_one() -> impl Iterator<Item = Format> {
     Format::ALL.iter().copied().filter(|format| format.info().class != Class::Batch)
 }

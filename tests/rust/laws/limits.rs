@@ -1,4 +1,5 @@
-//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a column.
+//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a
+//! column.
 
 use letterhead::arrow::Decode;
 use letterhead::arrow::messages::Messages as MessagesVerb;
@@ -17,12 +18,12 @@ fn with(limits: Limits) -> ReadOptions {
     ReadOptions { limits, ..STRICT }
 }
 
-/// What a column of one such cell raises.
-fn raised(format: Format, cell: &[u8], options: ReadOptions) -> Option<ErrorDetail> {
-    let cells = [cell.to_vec()];
+/// What a column of one such value raises.
+fn raised(format: Format, serialized: &[u8], options: ReadOptions) -> Option<ErrorDetail> {
+    let serialized_rows = [serialized.to_vec()];
     let made = match is_batch(format) {
-        true => apply(format, &MessagesVerb { options, ..MessagesVerb::default() }, &cells),
-        false => apply(format, &Decode { options, ..Decode::default() }, &cells),
+        true => apply(format, &MessagesVerb { options, ..MessagesVerb::default() }, &serialized_rows),
+        false => apply(format, &Decode { options, ..Decode::default() }, &serialized_rows),
     };
     made.err().map(|(_, error)| error)
 }
@@ -31,41 +32,41 @@ proptest! {
     #![proptest_config(cases(64))]
 
     #[test]
-    fn a_cell_at_its_limits_is_read_and_one_over_them_is_not(recipe in recipe()) {
+    fn a_value_at_its_limits_is_read_and_one_over_them_is_not(recipe in recipe()) {
         for format in Format::ALL {
-            let cell = recipe.whole(*format);
-            let Ok(messages) = read(*format, &cell, STRICT) else { continue };
+            let serialized = recipe.whole(*format);
+            let Ok(messages) = read(*format, &serialized, STRICT) else { continue };
             let most = messages.iter().map(|message| message.heads().len()).max().unwrap_or(0);
             let records = messages.len();
-            let at = Limits { message_bytes: cell.len(), headers: most, records, ..Limits::DEFAULT };
-            prop_assert_eq!(read(*format, &cell, with(at)), Ok(messages.clone()), "{:?}", format);
-            prop_assert_eq!(errors(*format, &cell, with(at)), vec![]);
-            prop_assert_eq!(raised(*format, &cell, with(at)), None);
+            let at = Limits { message_bytes: serialized.len(), headers: most, records, ..Limits::DEFAULT };
+            prop_assert_eq!(read(*format, &serialized, with(at)), Ok(messages.clone()), "{:?}", format);
+            prop_assert_eq!(errors(*format, &serialized, with(at)), vec![]);
+            prop_assert_eq!(raised(*format, &serialized, with(at)), None);
 
             if let Some(less) = most.checked_sub(1) {
                 let options = with(Limits { headers: less, ..at });
-                let found = errors(*format, &cell, options);
+                let found = errors(*format, &serialized, options);
                 let over = messages.iter().filter(|message| message.heads().len() > less).count();
                 prop_assert_eq!(found.len(), over, "{:?} {:?}", format, found);
                 prop_assert!(found.iter().all(|error| error.code == Code::LimitExceeded));
-                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
-                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+                prop_assert_eq!(read(*format, &serialized, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &serialized, options), found.first().cloned());
             }
             if let Some(less) = records.checked_sub(1).filter(|_| is_batch(*format)) {
                 let options = with(Limits { records: less, ..at });
-                let found = errors(*format, &cell, options);
+                let found = errors(*format, &serialized, options);
                 prop_assert_eq!(found.len(), 1, "{:?} {:?}", format, found);
                 prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, None, None));
-                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
-                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+                prop_assert_eq!(read(*format, &serialized, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &serialized, options), found.first().cloned());
             }
-            if let Some(less) = cell.len().checked_sub(1) {
+            if let Some(less) = serialized.len().checked_sub(1) {
                 let options = with(Limits { message_bytes: less, ..at });
-                let found = errors(*format, &cell, options);
+                let found = errors(*format, &serialized, options);
                 prop_assert_eq!(found.len(), 1);
                 prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, Some(less), None));
-                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
-                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+                prop_assert_eq!(read(*format, &serialized, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &serialized, options), found.first().cloned());
             }
         }
     }
@@ -73,9 +74,9 @@ proptest! {
     #[test]
     fn every_mode_finds_the_same_over_limits(recipe in recipe(), headers in 0usize..4, message_bytes in 0usize..200) {
         for format in Format::ALL {
-            let cell = recipe.near(*format);
+            let serialized = recipe.near(*format);
             let options = with(Limits { headers, message_bytes, ..Limits::DEFAULT });
-            let found = format.visit(InEveryMode(&cell, options));
+            let found = format.visit(InEveryMode(&serialized, options));
             prop_assert!(found.fast.is_none_or(|fast| fast == found.exact.is_empty()), "{:?}", format);
             prop_assert_eq!(found.exact, found.labelled);
         }

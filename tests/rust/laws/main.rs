@@ -1,4 +1,4 @@
-//! Laws that every format keeps, on cells that are whole or nearly.
+//! Laws that every format keeps, on values that are whole or nearly.
 
 #[path = "../columns.rs"]
 mod columns;
@@ -17,12 +17,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use letterhead::arrow::messages::Messages as MessagesVerb;
 use letterhead::arrow::run::OnError;
-use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Decode, Select, Validate};
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
-use letterhead::header::{KeyForm, WantedKey};
+use letterhead::header::{KeyForm, RequestedKey};
 use letterhead::log::{Exact, Fast, Labelled, OnLoss};
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
@@ -44,7 +44,7 @@ fn is_batch(format: Format) -> bool {
     format.info().class == Class::Batch
 }
 
-/// What each mode finds in a cell. The fast one only says good or bad, and does not look at batches.
+/// What each mode finds in a value. The fast one only says good or bad, and does not look at batches.
 struct Found {
     fast: Option<bool>,
     exact: Vec<ErrorDetail>,
@@ -57,31 +57,38 @@ impl Visitor for InEveryMode<'_> {
     type Out = Found;
 
     fn visit<E: MessageFormat>(self) -> Found {
-        let InEveryMode(cell, options) = self;
+        let InEveryMode(serialized, options) = self;
         let fast =
-            parse_message::<E, _, _>(Cursor::new(cell), options, &mut Fast::new(OnLoss::Raise), &mut Discard).is_ok();
+            parse_message::<E, _, _>(Cursor::new(serialized), options, &mut Fast::new(OnLoss::Raise), &mut Discard)
+                .is_ok();
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = parse_message::<E, _, _>(Cursor::new(cell), options, &mut exact, &mut Discard);
-        let _ = parse_message::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
+        let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
+        let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         Found { fast: Some(fast), exact: exact.errors, labelled: labelled.exact.errors }
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Found {
-        let InEveryMode(cell, options) = self;
+        let InEveryMode(serialized, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-        let _ = parse_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+        let _ =
+            parse_batch::<B, _, _>(Cursor::new(serialized), options, &mut exact, &mut ParseHeaders::<B>::new(options));
+        let _ = parse_batch::<B, _, _>(
+            Cursor::new(serialized),
+            options,
+            &mut labelled,
+            &mut ParseHeaders::<B>::new(options),
+        );
         Found { fast: None, exact: exact.errors, labelled: labelled.exact.errors }
     }
 }
 
-/// Cells that are whole.
-fn whole_cells(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
-    let cells = recipes.iter().flat_map(|recipe| [recipe.whole(format), recipe.near(format)]);
-    cells.filter(|cell| read(format, cell, STRICT).is_ok()).collect()
+/// Values that are whole.
+fn whole_values(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
+    let serialized_rows = recipes.iter().flat_map(|recipe| [recipe.whole(format), recipe.near(format)]);
+    serialized_rows.filter(|serialized| read(format, serialized, STRICT).is_ok()).collect()
 }
 
-fn near_cells(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
+fn near_values(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
     recipes.iter().map(|recipe| recipe.near(format)).collect()
 }
 
@@ -92,32 +99,32 @@ fn decoded(column: &ArrayRef, row: usize, format: Format) -> Message {
     }
 }
 
-/// The rows of a batch's messages that are from this cell.
-fn rows_of(made: &ArrayRef, cell: usize) -> Vec<usize> {
+/// The rows of a batch's messages that are from this value.
+fn rows_of(made: &ArrayRef, serialized: usize) -> Vec<usize> {
     let rows = made.as_struct().column_by_name("row").expect("a column").as_primitive::<Int64Type>();
-    (0..rows.len()).filter(|row| rows.value(*row) == cell as i64).collect()
+    (0..rows.len()).filter(|row| rows.value(*row) == serialized as i64).collect()
 }
 
 proptest! {
     #![proptest_config(cases(128))]
 
     #[test]
-    fn a_cell_that_is_made_whole_is_read(recipe in recipe()) {
+    fn a_value_that_is_made_whole_is_read(recipe in recipe()) {
         for format in Format::ALL {
-            let cell = recipe.whole(*format);
-            let has_cell = !cell.is_empty() || format.info().class == Class::Headers || is_batch(*format);
-            prop_assert_eq!(errors(*format, &cell, STRICT).is_empty(), has_cell, "{:?} {:02x?}", format, cell);
+            let serialized = recipe.whole(*format);
+            let has_value = !serialized.is_empty() || format.info().class == Class::Headers || is_batch(*format);
+            prop_assert_eq!(errors(*format, &serialized, STRICT).is_empty(), has_value, "{:?} {:02x?}", format, serialized);
         }
     }
 
     #[test]
     fn fast_exact_and_labelled_accept_the_same_bytes(recipe in recipe()) {
         for made_for in Format::ALL {
-            let cell = recipe.near(*made_for);
-            // The cell of one format is noise to another.
+            let serialized = recipe.near(*made_for);
+            // The value of one format is noise to another.
             for format in Format::ALL {
                 for options in ALL_OPTIONS {
-                    let found = format.visit(InEveryMode(&cell, options));
+                    let found = format.visit(InEveryMode(&serialized, options));
                     prop_assert!(found.fast.is_none_or(|fast| fast == found.exact.is_empty()), "{:?}", format);
                     prop_assert_eq!(found.exact, found.labelled);
                 }
@@ -128,76 +135,76 @@ proptest! {
     #[test]
     fn what_a_strict_reader_reads_a_lenient_one_reads_too(recipe in recipe()) {
         for format in Format::ALL {
-            let cell = recipe.near(*format);
-            let named = read(*format, &cell, STRICT_KINDS);
-            let strict = read(*format, &cell, STRICT);
+            let serialized = recipe.near(*format);
+            let named = read(*format, &serialized, STRICT_KINDS);
+            let strict = read(*format, &serialized, STRICT);
             prop_assert!(named.is_err() || named == strict);
-            prop_assert!(strict.is_err() || strict == read(*format, &cell, LENIENT));
+            prop_assert!(strict.is_err() || strict == read(*format, &serialized, LENIENT));
         }
     }
 
     #[test]
     fn labels_cover_every_byte_once(recipe in recipe()) {
         for made_for in Format::ALL {
-            let cell = recipe.near(*made_for);
+            let serialized = recipe.near(*made_for);
             for format in Format::ALL {
-                let labels = format.visit(Inspect { data: &cell, options: STRICT }).labels;
+                let labels = format.visit(Inspect { data: &serialized, options: STRICT }).labels;
                 let mut at = 0;
                 for label in &labels {
                     prop_assert_eq!(label.start, at, "{:?} {:?}", format, labels);
                     prop_assert!(label.end > label.start);
                     at = label.end;
                 }
-                prop_assert_eq!(at, cell.len());
+                prop_assert_eq!(at, serialized.len());
             }
         }
     }
 
     #[test]
-    fn a_column_is_its_cells_one_by_one(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn a_column_is_its_values_one_by_one(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
-            let cells = whole_cells(&recipes, *format);
+            let serialized_rows = whole_values(&recipes, *format);
             if is_batch(*format) {
-                let made = apply(*format, &MessagesVerb::default(), &cells).expect("whole");
-                for (row, cell) in cells.iter().enumerate() {
+                let made = apply(*format, &MessagesVerb::default(), &serialized_rows).expect("whole");
+                for (row, serialized) in serialized_rows.iter().enumerate() {
                     let rows = rows_of(&made, row).into_iter().map(|row| message_at(made.as_struct(), row, *format));
-                    prop_assert_eq!(rows.collect::<Vec<_>>(), read(*format, cell, STRICT).expect("whole"));
+                    prop_assert_eq!(rows.collect::<Vec<_>>(), read(*format, serialized, STRICT).expect("whole"));
                 }
             } else {
-                let made = apply(*format, &Decode::default(), &cells).expect("whole");
-                for (row, cell) in cells.iter().enumerate() {
-                    prop_assert_eq!(vec![decoded(&made, row, *format)], read(*format, cell, STRICT).expect("whole"));
+                let made = apply(*format, &Decode::default(), &serialized_rows).expect("whole");
+                for (row, serialized) in serialized_rows.iter().enumerate() {
+                    prop_assert_eq!(vec![decoded(&made, row, *format)], read(*format, serialized, STRICT).expect("whole"));
                 }
             }
         }
     }
 
     #[test]
-    fn a_column_names_the_same_first_fault_as_its_cells(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn a_column_names_the_same_first_fault_as_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
-            let cells = near_cells(&recipes, *format);
-            let error = |(row, cell): (usize, &Vec<u8>)| Some((row, read(*format, cell, STRICT).err()?));
-            let first = cells.iter().enumerate().find_map(error);
+            let serialized_rows = near_values(&recipes, *format);
+            let error = |(row, serialized): (usize, &Vec<u8>)| Some((row, read(*format, serialized, STRICT).err()?));
+            let first = serialized_rows.iter().enumerate().find_map(error);
             let raised = match is_batch(*format) {
-                true => apply(*format, &MessagesVerb::default(), &cells).err(),
-                false => apply(*format, &Decode::default(), &cells).err(),
+                true => apply(*format, &MessagesVerb::default(), &serialized_rows).err(),
+                false => apply(*format, &Decode::default(), &serialized_rows).err(),
             };
             prop_assert_eq!(raised, first);
         }
     }
 
     #[test]
-    fn a_column_has_all_faults_of_its_cells(recipes in prop::collection::vec(recipe(), 1..4)) {
+    fn a_column_has_all_faults_of_its_values(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in Format::ALL {
-            let cells = near_cells(&recipes, *format);
-            let validated = apply(*format, &Validate::default(), &cells).expect("nothing is raised");
+            let serialized_rows = near_values(&recipes, *format);
+            let validated = apply(*format, &Validate::default(), &serialized_rows).expect("nothing is raised");
             let made = match is_batch(*format) {
-                true => apply(*format, &MessagesVerb { on_error: OnError::Column, ..Default::default() }, &cells),
-                false => apply(*format, &Decode { on_error: OnError::Column, ..Decode::default() }, &cells),
+                true => apply(*format, &MessagesVerb { on_error: OnError::Column, ..Default::default() }, &serialized_rows),
+                false => apply(*format, &Decode { on_error: OnError::Column, ..Decode::default() }, &serialized_rows),
             }.expect("nothing is raised");
             let column = made.as_struct().column_by_name("error").expect("it was asked for");
-            for (row, cell) in cells.iter().enumerate() {
-                let errors: Vec<_> = errors(*format, cell, STRICT).iter().map(told).collect();
+            for (row, serialized) in serialized_rows.iter().enumerate() {
+                let errors: Vec<_> = errors(*format, serialized, STRICT).iter().map(told).collect();
                 prop_assert_eq!(&faults_at(&validated, row), &errors, "{:?}", format);
                 let rows = if is_batch(*format) { rows_of(&made, row) } else { vec![row] };
                 let found: Vec<_> = rows.into_iter().flat_map(|row| faults_at(column, row)).collect();
@@ -210,13 +217,15 @@ proptest! {
 const TYPES: [&str; 8] = ["binary", "string", "int8", "int32", "uint64", "float32", "int128", "int32:text"];
 
 /// Columns for what the generated headers have most of.
-fn wants(format: Format, of: &str) -> Vec<Want> {
+fn selections(format: Format, of: &str) -> Vec<Selection> {
     let keys = match format.info().keys {
-        KeyForm::Int => [WantedKey::Int(0), WantedKey::Int(-1)],
-        KeyForm::Text => ["0", "a"].map(|key| WantedKey::Text(key.into())),
-        KeyForm::Typed => [WantedKey::Text("0".into()), WantedKey::Typed(ValueType::Named(Scalar::Int8), vec![0])],
+        KeyForm::Int => [RequestedKey::Int(0), RequestedKey::Int(-1)],
+        KeyForm::Text => ["0", "a"].map(|key| RequestedKey::Text(key.into())),
+        KeyForm::Typed => {
+            [RequestedKey::Text("0".into()), RequestedKey::Typed(ValueType::Named(Scalar::Int8), vec![0])]
+        }
     };
-    let want = |key: &WantedKey, repeat| Want {
+    let selection = |key: &RequestedKey, repeat| Selection {
         output: format!("{key} {repeat:?}"),
         key: key.clone(),
         of: Type::parse(of).expect("a type"),
@@ -224,7 +233,7 @@ fn wants(format: Format, of: &str) -> Vec<Want> {
         required: false,
     };
     let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
-    keys.iter().flat_map(|key| repeats.map(|repeat| want(key, repeat))).collect()
+    keys.iter().flat_map(|key| repeats.map(|repeat| selection(key, repeat))).collect()
 }
 
 proptest! {
@@ -236,13 +245,13 @@ proptest! {
         of in prop::sample::select(TYPES.to_vec()),
     ) {
         for format in Format::ALL.iter().copied().filter(|format| format.info().class == Class::Headers) {
-            let cells = whole_cells(&recipes, format);
-            let lists = apply(format, &Decode::default(), &cells).expect("whole");
-            let verb = Select { wants: wants(format, of), on_error: OnError::Column, ..Select::default() };
-            let from_bytes = apply(format, &verb, &cells).expect("nothing is raised");
-            let from_lists = apply_to(format, &verb, &lists).expect("nothing is raised");
-            for want in &verb.wants {
-                let column = |made: &ArrayRef| made.as_struct().column_by_name(&want.output).cloned();
+            let serialized_rows = whole_values(&recipes, format);
+            let lists = apply(format, &Decode::default(), &serialized_rows).expect("whole");
+            let operation = Select { selections: selections(format, of), on_error: OnError::Column, ..Select::default() };
+            let from_bytes = apply(format, &operation, &serialized_rows).expect("nothing is raised");
+            let from_lists = apply_to(format, &operation, &lists).expect("nothing is raised");
+            for selection in &operation.selections {
+                let column = |made: &ArrayRef| made.as_struct().column_by_name(&selection.output).cloned();
                 prop_assert_eq!(column(&from_bytes), column(&from_lists), "{:?}", format);
             }
             // A list has no bytes to point at.
@@ -250,7 +259,7 @@ proptest! {
                 let errors = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
                 errors.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
             };
-            for row in 0..cells.len() {
+            for row in 0..serialized_rows.len() {
                 prop_assert_eq!(without_bytes(&from_bytes, row), without_bytes(&from_lists, row), "{:?}", format);
             }
         }
@@ -273,15 +282,15 @@ proptest! {
     #![proptest_config(cases(48))]
 
     #[test]
-    fn a_cell_cut_anywhere_is_an_error_or_a_shorter_message(recipe in recipe()) {
+    fn a_value_cut_anywhere_is_an_error_or_a_shorter_message(recipe in recipe()) {
         for format in Format::ALL {
-            let cell = recipe.whole(*format);
-            let Ok(whole) = read(*format, &cell, STRICT) else { continue };
-            for len in 0..cell.len() {
-                let part = &cell[..len];
+            let serialized = recipe.whole(*format);
+            let Ok(whole) = read(*format, &serialized, STRICT) else { continue };
+            for len in 0..serialized.len() {
+                let part = &serialized[..len];
                 for options in ALL_OPTIONS {
                     if let Ok(messages) = read(*format, part, options) {
-                        prop_assert!(is_beginning(&messages, &whole), "{:?} {} {:02x?}", format, len, cell);
+                        prop_assert!(is_beginning(&messages, &whole), "{:?} {} {:02x?}", format, len, serialized);
                     }
                 }
                 prop_assert_eq!(errors(*format, part, STRICT).is_empty(), read(*format, part, STRICT).is_ok());
@@ -290,11 +299,11 @@ proptest! {
     }
 
     #[test]
-    fn messages_of_cells_put_together_are_those_of_both(one in recipe(), other in recipe()) {
+    fn messages_of_values_put_together_are_those_of_both(one in recipe(), other in recipe()) {
         for format in Format::ALL.iter().copied().filter(|format| is_batch(*format)) {
-            let cells = [one.whole(format), other.second_of_two(format, &one)];
-            let messages = cells.each_ref().map(|cell| read(format, cell, STRICT).expect("whole"));
-            prop_assert_eq!(read(format, &cells.concat(), STRICT), Ok(messages.concat()));
+            let serialized_rows = [one.whole(format), other.second_of_two(format, &one)];
+            let messages = serialized_rows.each_ref().map(|serialized| read(format, serialized, STRICT).expect("whole"));
+            prop_assert_eq!(read(format, &serialized_rows.concat(), STRICT), Ok(messages.concat()));
         }
     }
 }

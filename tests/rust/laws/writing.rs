@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use crate::columns::{apply, apply_to};
 use crate::common::{Head, HeldKey, Message, STRICT, errors, read, write};
 use crate::generated::{any_head, kinds_for, parts, recipe, targets};
-use crate::{cases, whole_cells};
+use crate::{cases, whole_values};
 
 proptest! {
     #![proptest_config(cases(128))]
@@ -20,15 +20,15 @@ proptest! {
     #[test]
     fn what_is_read_is_written_and_read_again(recipes in prop::collection::vec(recipe(), 1..4)) {
         for format in targets() {
-            let cells = whole_cells(&recipes, format);
-            for cell in &cells {
-                let message = read(format, cell, STRICT).expect("whole").remove(0);
+            let serialized_rows = whole_values(&recipes, format);
+            for serialized in &serialized_rows {
+                let message = read(format, serialized, STRICT).expect("whole").remove(0);
                 let written = write(format, &message, WriteOptions::default());
-                let said = |error| TestCaseError::fail(format!("{format:?}: {error:?} {cell:02x?}"));
-                let written = written.map_err(said)?.expect("there was a cell");
+                let said = |error| TestCaseError::fail(format!("{format:?}: {error:?} {serialized:02x?}"));
+                let written = written.map_err(said)?.expect("there was a value");
                 prop_assert_eq!(read(format, &written, STRICT), Ok(vec![message]));
             }
-            let read = apply(format, &Decode::default(), &cells).expect("whole");
+            let read = apply(format, &Decode::default(), &serialized_rows).expect("whole");
             let written = apply_to(format, &Encode::default(), &read).expect("what is read can be written");
             prop_assert_eq!(&apply_to(format, &Decode::default(), &written).expect("whole"), &read);
         }
@@ -65,8 +65,8 @@ proptest! {
                 let options = WriteOptions { types, ..WriteOptions::default() };
                 let mut message = parts.message(format);
                 message.headers = Some(heads.clone());
-                let Ok(Some(cell)) = write(format, &message, options) else { continue };
-                let read = read(format, &cell, STRICT);
+                let Ok(Some(serialized)) = write(format, &message, options) else { continue };
+                let read = read(format, &serialized, STRICT);
                 let read = read.map_err(|error| TestCaseError::fail(format!("{format:?} {heads:?}: {error:?}")))?;
                 let carried: Vec<_> = heads.iter().map(|head| as_carried(head, format)).collect();
                 prop_assert_eq!(read[0].heads(), &carried[..], "{:?}", format);
@@ -78,15 +78,15 @@ proptest! {
 #[test]
 fn headers_of_a_compressed_message_are_refused_by_readers_as_by_writers() {
     // One header, and codec 1 beside bit 4.
-    let mut cell = vec![0; 12];
-    cell.extend([0, 0, 0, 0, 2, 0x11]);
-    cell.extend([0; 8]);
-    cell.extend([0xff; 4]);
-    cell.extend([0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
-    cell[11] = cell.len() as u8 - 12;
-    let crc = letterhead::formats::checksum::crc32(&cell[16..]);
-    cell[12..16].copy_from_slice(&crc.to_be_bytes());
-    let codes: Vec<_> = errors(Format::Kip82MessageInt, &cell, STRICT).iter().map(|error| error.code).collect();
+    let mut serialized = vec![0; 12];
+    serialized.extend([0, 0, 0, 0, 2, 0x11]);
+    serialized.extend([0; 8]);
+    serialized.extend([0xff; 4]);
+    serialized.extend([0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    serialized[11] = serialized.len() as u8 - 12;
+    let crc = letterhead::formats::checksum::crc32(&serialized[16..]);
+    serialized[12..16].copy_from_slice(&crc.to_be_bytes());
+    let codes: Vec<_> = errors(Format::Kip82MessageInt, &serialized, STRICT).iter().map(|error| error.code).collect();
     assert_eq!(codes, [Code::BadAttributes]);
 }
 

@@ -18,15 +18,16 @@ fn taking_more_than_is_left_is_truncated_where_it_begins() {
 }
 
 #[test]
-fn a_cursor_over_a_cell_keeps_to_the_cell_and_to_the_buffer() {
+fn a_cursor_over_a_value_keeps_to_the_value_and_to_the_buffer() {
     let buffer: Vec<u8> = (0..40).collect();
-    let over = |cell: Range<usize>| Cursor::within(&buffer, cell);
+    let over = |serialized: Range<usize>| Cursor::within(&buffer, serialized);
     assert_eq!(over(3..7).peek_rest(), &buffer[3..7]);
     assert_eq!((over(3..7).at(), over(3..7).remaining(), over(3..7).peek(4)), (0, 4, None));
-    // No array has such a cell; nothing is read outside the buffer all the same.
-    for (cell, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)] {
-        let mut cursor = over(cell.clone());
-        assert_eq!((cursor.remaining(), cursor.peek_rest().len()), (left, left), "{cell:?}");
+    // No array has such a value; nothing is read outside the buffer all the same.
+    for (serialized, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)]
+    {
+        let mut cursor = over(serialized.clone());
+        assert_eq!((cursor.remaining(), cursor.peek_rest().len()), (left, left), "{serialized:?}");
         assert!(cursor.take(left + 1, "key", &mut Exact::default()).is_err());
     }
 }

@@ -6,7 +6,7 @@ use letterhead::format::Format;
 use letterhead::formats::headers::iggy::Iggy;
 use letterhead::header::{Header, Key};
 use letterhead::op::inspect::Inspect;
-use letterhead::op::values::DecodeMessage;
+use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::traits::{HeadersFormat, ReadOptions};
 
 #[test]
@@ -20,9 +20,10 @@ fn an_encoded_surrogate_is_one_replacement() {
         (b"\xe2\x82", "\u{fffd}"),
     ];
     for (bytes, text) in cases {
-        let cell = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
-        let message = Format::Kafka.visit(DecodeMessage { data: &cell, options }).unwrap();
-        assert_eq!(message.headers.unwrap()[0].key.to_string(), text);
+        let serialized = [&[2, 2 * bytes.len() as u8], bytes, &[1]].concat();
+        let read = ReadMessage { data: &serialized, options, fresh: MessageSink::default };
+        let (message, _) = Format::Kafka.visit(read).unwrap();
+        assert_eq!(message.headers[0].key.to_string(), text);
     }
 }
 
@@ -37,8 +38,8 @@ fn integer_keys_are_sorted_by_their_bytes_on_the_wire() {
 #[test]
 fn values_are_described_without_control_characters() {
     for (value, text) in [(&b"acme"[..], "\"acme\""), (b"\x1b[2J", "4 bytes"), (&[0xff], "1 byte")] {
-        let cell = [&[2, 2, b'k', 2 * value.len() as u8], value].concat();
-        let found = Format::Kafka.visit(Inspect { data: &cell, options: ReadOptions::default() });
+        let serialized = [&[2, 2, b'k', 2 * value.len() as u8], value].concat();
+        let found = Format::Kafka.visit(Inspect { data: &serialized, options: ReadOptions::default() });
         assert_eq!(found.labels.last().unwrap().text, text);
     }
 }

@@ -4,16 +4,16 @@ use letterhead::format::Format;
 use letterhead::op::inspect::{Inspect, Inspection};
 use letterhead::traits::ReadOptions;
 
-fn inspect(cell: &[u8], format: &str) -> Inspection {
-    Format::named(format).unwrap().visit(Inspect { data: cell, options: ReadOptions::default() })
+fn inspect(serialized: &[u8], format: &str) -> Inspection {
+    Format::named(format).unwrap().visit(Inspect { data: serialized, options: ReadOptions::default() })
 }
 
 #[test]
 fn every_byte_has_one_label_even_where_the_bytes_are_bad() {
-    let cell = [0x0c, 0x02, 0x06, 0x6b, 0x65, 0x79, 0x01, 0, 0, 0, 0, 0, 0, 0, 9, 0xaa];
+    let serialized = [0x0c, 0x02, 0x06, 0x6b, 0x65, 0x79, 0x01, 0, 0, 0, 0, 0, 0, 0, 9, 0xaa];
     for format in Format::ALL {
-        for len in 0..=cell.len() {
-            let found = format.visit(Inspect { data: &cell[..len], options: ReadOptions::default() });
+        for len in 0..=serialized.len() {
+            let found = format.visit(Inspect { data: &serialized[..len], options: ReadOptions::default() });
             let mut at = 0;
             for label in &found.labels {
                 assert_eq!(label.start, at);

@@ -1,13 +1,13 @@
-//! Kernels against naive loops, in buffers that end just behind what a kernel may read, so that Miri sees every byte too
-//! many.
+//! Kernels against naive loops, in buffers that end just behind what a kernel may read, so that Miri sees every byte
+//! too many.
 
 use proptest::prelude::*;
 
-use super::buffer::{Runs, Seen, Validity, Values as _};
+use super::buffer::{Progress, Runs, Validity, Values as _};
 use super::decode::{self, decode};
 use super::encode::{convert, encode};
-use super::frame::{Kip82, Rules, Typed, Types, Varint};
-use super::keys::{Keep, Keys, TEXT, Wanted};
+use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
+use super::keys::{Keep, Keys, Requested};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{COPY, RowBlock, SLACK, Span};
@@ -16,7 +16,7 @@ use crate::value_type::{Scalar, TypeCodes, ValueType};
 
 type Header = (Vec<u8>, Option<Vec<u8>>);
 
-const SEEN: Seen = Seen { bytes: 1, all: 2 };
+const PROGRESS: Progress = Progress { bytes: 1, all: 2 };
 const MANY: usize = usize::MAX;
 
 fn varint(mut bits: u32, out: &mut Vec<u8>) {
@@ -88,7 +88,7 @@ fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    let done = decode::<Varint, _>(&rows.block(), most, SEEN, &mut lists);
+    let done = decode::<Varint, _>(&rows.block(), most, PROGRESS, &mut lists);
     assert_eq!((ends.len(), keys.count(), values.count()), (done + 1, ends[done] as usize, ends[done] as usize));
     let valid = bits(has_value);
     let (keys, values) = (runs(keys), runs(values));
@@ -202,8 +202,8 @@ fn without_slack_there_is_no_span() {
     assert!(Span::new(&buffer, usize::MAX, usize::MAX).is_none());
 }
 
-fn wanted(place: usize, key: &[u8], keep: Keep) -> Wanted {
-    Wanted { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, place }
+fn wanted(place: usize, key: &[u8], keep: Keep) -> Requested {
+    Requested { key: key.to_vec(), key_type: Some(TEXT), keep, value_type: None, place }
 }
 
 #[test]
@@ -281,12 +281,12 @@ fn headers_of_all_lengths_are_encoded() {
             let mut lists = Lists::new(columns.unwrap());
             assert_eq!(lists.fill(&[0, 2, 2, 2, 3], 0b10, |place: usize| place), 4);
             let mut out = Runs::default();
-            assert_eq!(encode::<Varint>(&lists, RULES, SEEN, &mut out), 4);
+            assert_eq!(encode::<Varint>(&lists, RULES, PROGRESS, &mut out), 4);
             let expected = [written(&headers[..2]), vec![], vec![], written(&headers[2..])];
             assert_eq!(runs(out), expected, "{key_len} {value_len:?}");
             let mut out = Runs::default();
             let refused = Rules { refuses_nulls: true, ..RULES };
-            assert_eq!(encode::<Varint>(&lists, refused, SEEN, &mut out), 1);
+            assert_eq!(encode::<Varint>(&lists, refused, PROGRESS, &mut out), 1);
         }
     }
 }
@@ -362,7 +362,7 @@ fn typed_headers_are_decoded_and_written_back() {
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    assert_eq!(decode::<Typed<Iggy>, _>(&rows.block(), MANY, SEEN, &mut lists), 2);
+    assert_eq!(decode::<Typed<Iggy>, _>(&rows.block(), MANY, PROGRESS, &mut lists), 2);
     assert_eq!(ends, [0, 12, 12]);
     let [key_types, keys, types, values] = columns.map(runs);
     assert_eq!(values[1], [0, 0, 3, 2], "the most significant byte comes first");
@@ -373,10 +373,10 @@ fn typed_headers_are_decoded_and_written_back() {
     assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
     let mut out = Runs::default();
     // A code without a name is written by the exact routine.
-    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, SEEN, &mut out), 0);
+    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, PROGRESS, &mut out), 0);
     let mut lists = Lists::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[1, 2], 0, |place: usize| place), 1);
-    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, SEEN, &mut out), 1);
+    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, PROGRESS, &mut out), 1);
     assert_eq!(runs(out), [typed(&headers[1..2])]);
 }
 
@@ -403,7 +403,7 @@ fn a_block_is_written_in_another_layout() {
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut scratch = Scratch::default();
     let mut out = Runs::default();
-    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 3);
+    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 3);
     let header = |(key, value): &Header| {
         let value = value.as_ref().map(|value| [&[9][..], value].concat()).unwrap_or_default();
         [&(key.len() as u32).to_be_bytes()[..], key, &(value.len() as u32).to_be_bytes(), &value].concat()
@@ -411,8 +411,8 @@ fn a_block_is_written_in_another_layout() {
     let expected =
         [&headers[..], &[], &headers[1..]].map(|headers| headers.iter().flat_map(header).collect::<Vec<_>>());
     // Iggy has no place for a null and for what is empty.
-    assert_eq!(convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 0);
-    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, RULES, &mut scratch, SEEN, &mut out), 0);
+    assert_eq!(convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 0);
+    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, RULES, &mut scratch, PROGRESS, &mut out), 0);
     assert_eq!(runs(out), expected);
 }
 
@@ -429,7 +429,8 @@ fn a_block_loses_its_types() {
     let convert = |rows: &[Vec<u8>], untyped| {
         let (rows, mut out) = (Rows::of(rows), Runs::default());
         let rules = Rules { untyped, ..RULES };
-        let done = convert::<Typed<Iggy>, Varint>(&rows.block(), MANY, rules, &mut Scratch::default(), SEEN, &mut out);
+        let done =
+            convert::<Typed<Iggy>, Varint>(&rows.block(), MANY, rules, &mut Scratch::default(), PROGRESS, &mut out);
         let made = runs(out);
         assert_eq!(made.len(), done);
         made
@@ -518,7 +519,7 @@ proptest! {
         prop_assert_eq!(validated(&rows), done);
         let mut out = Runs::default();
         let block = rows.block();
-        prop_assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), SEEN, &mut out), done);
+        prop_assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), done);
         let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
         prop_assert_eq!(runs(out), plain.collect::<Vec<_>>());
         let keys = Keys::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::All)]).unwrap();

@@ -40,14 +40,15 @@ pub fn heads(entries: &Value) -> Vec<Head> {
     array(entries).iter().map(head).collect()
 }
 
-fn read_block(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Head>, ErrorDetail> {
-    common::read(format, cell, options).map(|mut messages| messages.remove(0).headers.expect("a block has headers"))
+fn read_block(format: Format, serialized: &[u8], options: ReadOptions) -> Result<Vec<Head>, ErrorDetail> {
+    common::read(format, serialized, options)
+        .map(|mut messages| messages.remove(0).headers.expect("a block has headers"))
 }
 
 fn write_block(format: Format, headers: &[Head], options: WriteOptions) -> Vec<u8> {
     common::write(format, &Message::block(headers.to_vec()), options)
         .expect("whole headers")
-        .expect("a block has a cell")
+        .expect("a block has a value")
 }
 
 /// What the crates keep of headers: the last of each key.
@@ -77,12 +78,12 @@ fn seed_headers() {
     let lines = lines("iggy_seed_headers");
     assert_eq!(lines.len(), 218);
     for line in &lines {
-        let (cell, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
+        let (serialized, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
         for options in [STRICT, LENIENT, STRICT_KINDS] {
-            assert_eq!(read_block(Format::Iggy2023, &cell, options).as_ref(), Ok(&expected), "{line}");
-            assert_eq!(read_block(Format::IggyAuto, &cell, options).as_ref(), Ok(&expected), "{line}");
+            assert_eq!(read_block(Format::Iggy2023, &serialized, options).as_ref(), Ok(&expected), "{line}");
+            assert_eq!(read_block(Format::IggyAuto, &serialized, options).as_ref(), Ok(&expected), "{line}");
         }
-        assert_eq!(write_block(Format::Iggy2023, &expected, WriteOptions::default()), cell, "{line}");
+        assert_eq!(write_block(Format::Iggy2023, &expected, WriteOptions::default()), serialized, "{line}");
     }
 }
 
@@ -92,19 +93,19 @@ fn tlv_headers() {
     assert_eq!(lines.len(), 359);
     let mut reordered = 0;
     for line in &lines {
-        let (cell, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
+        let (serialized, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
         for format in [Format::Iggy, Format::IggyAuto] {
             for options in [STRICT, LENIENT, STRICT_KINDS] {
-                assert_eq!(read_block(format, &cell, options).as_ref(), Ok(&expected), "{line}");
+                assert_eq!(read_block(format, &serialized, options).as_ref(), Ok(&expected), "{line}");
             }
         }
-        assert_eq!(write_block(Format::Iggy, &expected, WriteOptions::default()), cell, "{line}");
+        assert_eq!(write_block(Format::Iggy, &expected, WriteOptions::default()), serialized, "{line}");
         let given = line.get("input").map_or(expected, heads);
-        assert_eq!(write_block(Format::Iggy, &given, CANONICAL()), cell, "{line}");
+        assert_eq!(write_block(Format::Iggy, &given, CANONICAL()), serialized, "{line}");
         // Without being told to sort, the order given is kept.
         let plain = write_block(Format::Iggy, &given, WriteOptions::default());
         assert_eq!(read_block(Format::Iggy, &plain, STRICT).as_ref(), Ok(&given), "{line}");
-        reordered += usize::from(plain != cell);
+        reordered += usize::from(plain != serialized);
     }
     assert_eq!(reordered, 59);
 }
@@ -129,10 +130,10 @@ fn seed_malformed() {
     assert_eq!(lines.len(), 352);
     let (mut panics, mut collapsed, mut wrong_sizes) = (0, 0, 0);
     for line in &lines {
-        let cell = bytes(&line["bytes"]);
-        let read = read_block(Format::Iggy2023, &cell, STRICT);
+        let serialized = bytes(&line["bytes"]);
+        let read = read_block(Format::Iggy2023, &serialized, STRICT);
         for options in [LENIENT, STRICT_KINDS] {
-            assert_eq!(read_block(Format::Iggy2023, &cell, options), read, "{line}");
+            assert_eq!(read_block(Format::Iggy2023, &serialized, options), read, "{line}");
         }
         let Some(ok) = line["expect"].get("ok") else {
             // Where the crate panics this is a fault like any other.
@@ -144,7 +145,7 @@ fn seed_malformed() {
         assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
         collapsed += usize::from(unique(&read).len() < read.len());
         wrong_sizes += usize::from(assert_sizes_show(&read) > 0);
-        assert_eq!(write_block(Format::Iggy2023, &read, WriteOptions::default()), cell, "{line}");
+        assert_eq!(write_block(Format::Iggy2023, &read, WriteOptions::default()), serialized, "{line}");
     }
     assert_eq!((panics, collapsed, wrong_sizes), (66, 2, 104));
 }
@@ -155,9 +156,10 @@ fn tlv_malformed() {
     assert_eq!(lines.len(), 501);
     let (mut collapsed, mut unnamed, mut wrong_sizes) = (0, 0, 0);
     for line in &lines {
-        let cell = bytes(&line["bytes"]);
-        let (read, named) = (read_block(Format::Iggy, &cell, STRICT), read_block(Format::Iggy, &cell, STRICT_KINDS));
-        assert_eq!(read_block(Format::Iggy, &cell, LENIENT), read, "{line}");
+        let serialized = bytes(&line["bytes"]);
+        let (read, named) =
+            (read_block(Format::Iggy, &serialized, STRICT), read_block(Format::Iggy, &serialized, STRICT_KINDS));
+        assert_eq!(read_block(Format::Iggy, &serialized, LENIENT), read, "{line}");
         let Some(pairs) = line["expect_wire"]["ok"].as_u64() else {
             assert!(read.is_err() && named.is_err(), "{line}");
             continue;
@@ -168,7 +170,7 @@ fn tlv_malformed() {
             assert_eq!(read.len() as u64, pairs, "{line}");
             assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
             collapsed += usize::from(unique(&read).len() < read.len());
-            assert_eq!(write_block(Format::Iggy, &read, WriteOptions::default()), cell, "{line}");
+            assert_eq!(write_block(Format::Iggy, &read, WriteOptions::default()), serialized, "{line}");
             continue;
         }
         // The typed reading of the crate refuses kinds without a name, and sizes that are not those of the kind.
@@ -212,19 +214,19 @@ fn limits() {
         };
         let headers: Vec<_> = value_lens(line).into_iter().enumerate().map(head).collect();
         let written = common::write(format, &Message::block(headers.clone()), WriteOptions::default());
-        // The older crate adds up the values of a request: a cell is one message of it.
+        // The older crate adds up the values of a request: a value is one message of it.
         let values: u64 = value_lens(line).iter().map(|len| *len as u64).sum();
         let verdict = if seed { &line["send_messages_validate"] } else { &line["build"] };
         if verdict != "ok" && line["messages"] != 2 {
             assert_eq!(written.map_err(|error| error.code), Err(Code::TooLarge), "{line}");
             continue;
         }
-        let cell = written.expect("within the limit").expect("a block has a cell");
+        let serialized = written.expect("within the limit").expect("a block has a value");
         let len = if seed { &line["header_bytes_per_message"] } else { &line["header_bytes"] };
-        assert_eq!(cell.len() as u64, len.as_u64().expect("a length"), "{line}");
+        assert_eq!(serialized.len() as u64, len.as_u64().expect("a length"), "{line}");
         if seed {
             assert_eq!(Some(values), line["value_bytes_per_message"].as_u64(), "{line}");
         }
-        assert_eq!(read_block(format, &cell, STRICT), Ok(headers), "{line}");
+        assert_eq!(read_block(format, &serialized, STRICT), Ok(headers), "{line}");
     }
 }

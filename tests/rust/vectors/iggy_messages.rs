@@ -40,13 +40,17 @@ fn seed_messages() {
     let lines = lines("iggy_seed_messages");
     assert_eq!(lines.len(), 72);
     for line in &lines {
-        let cell = bytes(&line["bytes"]);
+        let serialized = bytes(&line["bytes"]);
         match line["op"].as_str().expect("an op") {
             "message" => {
                 let expected = sent(line);
-                assert_eq!(common::read(Format::IggyMessage2023, &cell, STRICT), Ok(vec![expected.clone()]), "{line}");
+                assert_eq!(
+                    common::read(Format::IggyMessage2023, &serialized, STRICT),
+                    Ok(vec![expected.clone()]),
+                    "{line}"
+                );
                 let written = common::write(Format::IggyMessage2023, &expected, WriteOptions::default());
-                assert_eq!(written, Ok(Some(cell)), "{line}");
+                assert_eq!(written, Ok(Some(serialized)), "{line}");
             }
             "polled" => {
                 let fields = vec![
@@ -57,11 +61,11 @@ fn seed_messages() {
                     count(&line["checksum"]),
                     payload(&line["payload"]),
                 ];
-                polled(&cell, Message { headers: headers(line), fields });
+                polled(&serialized, Message { headers: headers(line), fields });
             }
             "send_messages" => {
                 let expected: Vec<_> = array(&line["messages"]).iter().map(sent).collect();
-                assert_eq!(messages_sent(&cell), expected, "{line}");
+                assert_eq!(messages_sent(&serialized), expected, "{line}");
             }
             other => panic!("{other}: {line}"),
         }
@@ -69,15 +73,15 @@ fn seed_messages() {
 }
 
 /// A message as polled. The checksums of these lines are of no payload: they are faults, and with others all is read.
-fn polled(cell: &[u8], mut expected: Message) {
+fn polled(serialized: &[u8], mut expected: Message) {
     let Some(Held::Bytes(payload)) = expected.fields.last() else { panic!("a payload") };
     let made = crc32(payload);
-    let error = common::read(Format::IggyPolled2023, cell, STRICT).expect_err("refused");
+    let error = common::read(Format::IggyPolled2023, serialized, STRICT).expect_err("refused");
     assert_eq!((error.code, error.byte), (Code::BadCrc, Some(CHECKSUM_AT)));
-    let mut cell = cell.to_vec();
-    cell[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&made.to_le_bytes());
+    let mut serialized = serialized.to_vec();
+    serialized[CHECKSUM_AT..CHECKSUM_AT + 4].copy_from_slice(&made.to_le_bytes());
     expected.fields[4] = Held::Number(made.into());
-    assert_eq!(common::read(Format::IggyPolled2023, &cell, STRICT), Ok(vec![expected]));
+    assert_eq!(common::read(Format::IggyPolled2023, &serialized, STRICT), Ok(vec![expected]));
 }
 
 /// Where the checksum of a message as polled is, after offset, state, timestamp and id.
@@ -105,7 +109,7 @@ fn tlv_messages() {
     let lines = lines("iggy_tlv_messages");
     assert_eq!(lines.len(), 48);
     for line in &lines {
-        let cell = bytes(&line["bytes"]);
+        let serialized = bytes(&line["bytes"]);
         if line["op"] == "message64" {
             let fields = vec![
                 count(&line["checksum"]),
@@ -116,11 +120,11 @@ fn tlv_messages() {
                 payload(&line["payload"]),
             ];
             let expected = Message { headers: headers(line), fields };
-            assert_eq!(common::read(Format::IggyMessage, &cell, STRICT), Ok(vec![expected.clone()]), "{line}");
+            assert_eq!(common::read(Format::IggyMessage, &serialized, STRICT), Ok(vec![expected.clone()]), "{line}");
             let written = common::write(Format::IggyMessage, &expected, WriteOptions::default());
-            assert_eq!(written, Ok(Some(cell)), "{line}");
+            assert_eq!(written, Ok(Some(serialized)), "{line}");
         } else {
-            let batch = &cell[line["batch_at"].as_u64().expect("a place") as usize..];
+            let batch = &serialized[line["batch_at"].as_u64().expect("a place") as usize..];
             let read =
                 common::read(Format::IggyBatch, batch, STRICT).unwrap_or_else(|error| panic!("{error:?}: {line}"));
             assert_eq!(read.len(), array(&line["messages"]).len(), "{line}");

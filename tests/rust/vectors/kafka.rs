@@ -59,8 +59,8 @@ fn envelope(headers: Vec<Head>, timestamp: Option<i64>, bytes: Option<Vec<u8>>) 
     Message { headers: Some(headers), fields: timestamp.into_iter().chain([payload(bytes)]).collect() }
 }
 
-fn decode(cell: &[u8], format: Format, options: ReadOptions) -> Result<Message, Code> {
-    common::read(format, cell, options).map(|mut messages| messages.remove(0)).map_err(|error| error.code)
+fn decode(serialized: &[u8], format: Format, options: ReadOptions) -> Result<Message, Code> {
+    common::read(format, serialized, options).map(|mut messages| messages.remove(0)).map_err(|error| error.code)
 }
 
 fn encode(message: &Message, format: Format, on_loss: OnLoss) -> Result<Option<Vec<u8>>, Code> {
@@ -68,9 +68,9 @@ fn encode(message: &Message, format: Format, on_loss: OnLoss) -> Result<Option<V
     common::write(format, message, options).map_err(|error| error.code)
 }
 
-fn assert_read_by_both(cell: &[u8], format: Format, expected: &Message) {
-    assert_eq!(decode(cell, format, STRICT).as_ref(), Ok(expected));
-    assert_eq!(decode(cell, format, LENIENT).as_ref(), Ok(expected));
+fn assert_read_by_both(serialized: &[u8], format: Format, expected: &Message) {
+    assert_eq!(decode(serialized, format, STRICT).as_ref(), Ok(expected));
+    assert_eq!(decode(serialized, format, LENIENT).as_ref(), Ok(expected));
 }
 
 #[test]

@@ -72,26 +72,26 @@ fn kip82_messages_wrapper() {
 }
 
 fn reads(line: &Value, format: Format) {
-    let cell = bytes(&line["bytes"]);
+    let serialized = bytes(&line["bytes"]);
     let options = if line["lenient"] == true { LENIENT } else { STRICT };
     let expected: Vec<_> = match (line.get("message"), line.get("messages")) {
         (Some(one), None) => vec![message(one, format)],
         (None, Some(several)) => array(several).iter().map(|value| message(value, format)).collect(),
-        _ => return refuses_to_read(line, format, &cell),
+        _ => return refuses_to_read(line, format, &serialized),
     };
-    assert_eq!(common::read(format, &cell, options).as_ref(), Ok(&expected), "{line}");
-    assert_eq!(common::errors(format, &cell, options), [], "{line}");
-    assert_eq!(common::read(format, &cell, LENIENT), Ok(expected), "{line}");
+    assert_eq!(common::read(format, &serialized, options).as_ref(), Ok(&expected), "{line}");
+    assert_eq!(common::errors(format, &serialized, options), [], "{line}");
+    assert_eq!(common::read(format, &serialized, LENIENT), Ok(expected), "{line}");
 }
 
-fn refuses_to_read(line: &Value, format: Format, cell: &[u8]) {
+fn refuses_to_read(line: &Value, format: Format, serialized: &[u8]) {
     let expected: Vec<_> = match line.get("errors") {
         Some(several) => array(several).iter().map(told).collect(),
         None => vec![told(&line["error"])],
     };
-    let errors = common::errors(format, cell, STRICT);
+    let errors = common::errors(format, serialized, STRICT);
     assert_eq!(errors.iter().map(seen).collect::<Vec<_>>(), expected, "{line}");
-    assert_eq!(common::read(format, cell, STRICT).as_ref(), Err(&errors[0]), "{line}");
+    assert_eq!(common::read(format, serialized, STRICT).as_ref(), Err(&errors[0]), "{line}");
 }
 
 fn writes(line: &Value, format: Format) {

@@ -15,14 +15,15 @@ fn message_sets_of_magic_0_and_1() {
     let sets: Vec<_> = lines.iter().filter(|line| line["batches"][0]["magic"] != 2).collect();
     assert_eq!(sets.len(), 16);
     for line in sets {
-        let cell = bytes(&line["hex"]);
+        let serialized = bytes(&line["hex"]);
         let records = array(&line["batches"])
             .iter()
             .flat_map(|batch| array(&batch["records"]).iter().map(move |record| (batch, record)));
         let expected: Vec<_> = records.map(|(batch, record)| told(batch, record)).collect();
         for format in SETS {
             for options in [STRICT, LENIENT] {
-                let read = common::read(format, &cell, options).unwrap_or_else(|error| panic!("{error:?}: {line}"));
+                let read =
+                    common::read(format, &serialized, options).unwrap_or_else(|error| panic!("{error:?}: {line}"));
                 let read: Vec<_> = read.iter().map(|message| seen(message, format)).collect();
                 assert_eq!(read, expected, "{line}");
             }

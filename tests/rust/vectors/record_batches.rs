@@ -12,9 +12,9 @@ fn every_record_set() {
     assert_eq!(lines.len(), 57);
     let mut refused = vec![];
     for line in &lines {
-        let cell = bytes(&line["hex"]);
+        let serialized = bytes(&line["hex"]);
         let expected: Vec<_> = array(&line["batches"]).iter().flat_map(told).collect();
-        let read = common::read(Format::RecordBatch, &cell, LENIENT);
+        let read = common::read(Format::RecordBatch, &serialized, LENIENT);
         match read {
             Ok(read) => {
                 assert!(array(&line["batches"]).iter().all(|batch| batch["valid"] == true), "{}", line["id"]);
@@ -32,7 +32,7 @@ fn every_record_set() {
         // What is cut off at the end is let go by Kafka.
         let cut = line["id"].as_str().is_some_and(|id| id.contains("partial"));
         if cut {
-            assert_eq!(common::read(Format::RecordBatch, &cell, STRICT).unwrap_err().code.name(), "truncated");
+            assert_eq!(common::read(Format::RecordBatch, &serialized, STRICT).unwrap_err().code.name(), "truncated");
         }
     }
     println!("{refused:?}");

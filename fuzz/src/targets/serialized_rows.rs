@@ -1,4 +1,4 @@
-//! Cells as columns, in memory that ends where they do: what reads past it is seen.
+//! Values as columns, in memory that ends where they do: what reads past it is seen.
 
 use std::sync::Arc;
 

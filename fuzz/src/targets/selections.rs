@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use letterhead::arrow::select::{Repeat, Want};
-use letterhead::header::{KeyForm, WantedKey};
+use letterhead::arrow::select::{Repeat, Selection};
+use letterhead::header::{KeyForm, RequestedKey};
 use letterhead::types::Type;
 use letterhead::value_type::{Scalar, ValueType};
 
@@ -22,33 +22,33 @@ pub fn type_of(byte: u8) -> Type {
 }
 
 /// The first keys of some messages in each way that keys may repeat, and one that none of them has.
-pub fn wants(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Want> {
+pub fn selections(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Selection> {
     let heads = messages.iter().flat_map(|message| message.heads());
-    let mut wanted: Vec<WantedKey> = heads.take(3).map(|head| wanted_key(&head.key, keys)).collect();
+    let mut wanted: Vec<RequestedKey> = heads.take(3).map(|head| wanted_key(&head.key, keys)).collect();
     wanted.dedup();
     wanted.push(match keys {
-        KeyForm::Int => WantedKey::Int(-7),
-        KeyForm::Text | KeyForm::Typed => WantedKey::Text("k".into()),
+        KeyForm::Int => RequestedKey::Int(-7),
+        KeyForm::Text | KeyForm::Typed => RequestedKey::Text("k".into()),
     });
     let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
     let all = wanted.iter().enumerate().flat_map(|(place, key)| repeats.map(|repeat| (place, key, repeat)));
-    let want = |(place, key, repeat): (usize, &WantedKey, Repeat)| Want {
+    let selection = |(place, key, repeat): (usize, &RequestedKey, Repeat)| Selection {
         output: format!("{place} {repeat:?}"),
         key: key.clone(),
         of,
         repeat,
         required: repeat == Repeat::First,
     };
-    all.map(want).collect()
+    all.map(selection).collect()
 }
 
-fn wanted_key(key: &HeldKey, form: KeyForm) -> WantedKey {
+fn wanted_key(key: &HeldKey, form: KeyForm) -> RequestedKey {
     match (key, form) {
-        (HeldKey::Text(text), _) => WantedKey::Text(text.clone()),
+        (HeldKey::Text(text), _) => RequestedKey::Text(text.clone()),
         (HeldKey::Int(number), KeyForm::Typed) => {
-            WantedKey::Typed(ValueType::Named(Scalar::Int32), number.to_be_bytes().to_vec())
+            RequestedKey::Typed(ValueType::Named(Scalar::Int32), number.to_be_bytes().to_vec())
         }
-        (HeldKey::Int(number), _) => WantedKey::Int(*number),
-        (HeldKey::Typed(value_type, bits), _) => WantedKey::Typed(*value_type, bits.clone()),
+        (HeldKey::Int(number), _) => RequestedKey::Int(*number),
+        (HeldKey::Typed(value_type, bits), _) => RequestedKey::Typed(*value_type, bits.clone()),
     }
 }

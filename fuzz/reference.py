@@ -1,4 +1,4 @@
-"""Fuzz the core against its twin in plain Python: the same values, and the same faults at the same bytes.
+"""Fuzz the core against the reference implementation: the same values, and the same errors at the same bytes.
 
 atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``tools/fuzz reference`` calls
 it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
@@ -36,28 +36,28 @@ if CHOSEN is not None and CHOSEN not in FORMATS:
 
 
 def check(data: bytes) -> None:
-    """Hold one input to what the twin makes of it: format unless it is chosen, shape, target, cell."""
+    """Compare both implementations on one input: format unless it is chosen, shape, target, serialized message."""
     format = CHOSEN
     if format is None:
         format, data = NAMES[data[0] % len(NAMES)] if data else NAMES[0], data[1:]
     if len(data) < 2:
         return
-    shape, target, cell = data[0], TARGETS[data[1] % len(TARGETS)], data[2:]
+    shape, target, serialized = data[0], TARGETS[data[1] % len(TARGETS)], data[2:]
     options = {"lenient": bool(shape & 1), "strict_types": bool(shape & 2)}
     if shape & 4:
-        cell = sealed(cell)
-    native = [fault_of(error) for error in lh.validate(cell, format, **options)]
-    assert [place(fault) for fault in native] == [place(fault) for fault in ops.validate(cell, format, **options)]
+        serialized = sealed(serialized)
+    native = [fault_of(error) for error in lh.validate(serialized, format, **options)]
+    assert [place(fault) for fault in native] == [place(fault) for fault in ops.validate(serialized, format, **options)]
     if FORMATS[format].batch is not None:
-        ours = outcome(lambda: [plain(message) for message in lh.messages(cell, format, **options)])
-        assert ours == outcome(lambda: list(ops.messages(cell, format, **options)))
+        ours = outcome(lambda: [plain(message) for message in lh.messages(serialized, format, **options)])
+        assert ours == outcome(lambda: list(ops.messages(serialized, format, **options)))
         return
-    ours = outcome(lambda: plain(lh.decode(cell, format, **options)))
-    assert ours == outcome(lambda: ops.decode(cell, format, **options))
+    ours = outcome(lambda: plain(lh.decode(serialized, format, **options)))
+    assert ours == outcome(lambda: ops.decode(serialized, format, **options))
     types = types_between(format, target, shape >> 3 & 3)
     losses = {"target": target, "on_loss": ["raise", "drop"][shape >> 5 & 1], "types": types}
-    ours = outcome(lambda: lh.convert(cell, format, **losses, **options))
-    assert ours == outcome(lambda: ops.convert(cell, format, **losses, **options))
+    ours = outcome(lambda: lh.convert(serialized, format, **losses, **options))
+    assert ours == outcome(lambda: ops.convert(serialized, format, **losses, **options))
 
 
 def outcome(call: Any) -> Any:
@@ -76,9 +76,9 @@ def types_between(source: str, target: str, choice: int) -> str | None:
     )
 
 
-def sealed(cell: bytes) -> bytes:
+def sealed(serialized: bytes) -> bytes:
     """Make the checksums of batches and messages of Kafka hold, as far as they can be told apart."""
-    made, at = bytearray(cell), 0
+    made, at = bytearray(serialized), 0
     while len(made) - at >= 17:
         end = at + 12 + int.from_bytes(made[at + 8 : at + 12])
         if end > len(made):
