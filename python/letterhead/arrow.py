@@ -26,7 +26,11 @@ text_keys : bool, default False
 limits : Limits, optional
     The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
 threads : int, default 1
-    Number of threads that read the rows of an array, or of each chunk of a stream. It changes neither result nor error.
+    Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
+    ahead. If these are of similar lengths, each thread works on a whole chunk, and nothing is copied between threads. The
+    rows of an array, and of chunks of different lengths, are shared by the threads, which copy what they have made into one
+    result: :func:`decode`, :func:`encode` and :func:`convert` then gain less. Fewer than 2,048 rows are left to one thread.
+    Use it for large columns where processors are idle, which they are not in a Spark task.
 views : bool, default False
     Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
     ``column``, which the result keeps in memory, and are not copied. Keys of headers and the ``error`` column are never
