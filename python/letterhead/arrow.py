@@ -295,6 +295,7 @@ def messages(
     strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
+    threads: int = 1,
     _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> ColumnT:
     """Read a column of batches into one row per message.
@@ -310,9 +311,10 @@ def messages(
         default is ``row`` and all fields of the format.
     headers : mapping of str to str or Field, optional
         Headers to return as typed columns after the fields, as in :func:`select`.
-    errors, error_column, lenient, strict_types, text_keys, limits
+    errors, error_column, lenient, strict_types, text_keys, limits, threads
         Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
-        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch.
+        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch. ``threads``
+        applies to chunks of a stream of similar lengths; an array is read by one thread.
 
     Returns
     -------
@@ -355,6 +357,7 @@ def messages(
         text_keys=text_keys,
         dialect=_dialect,
         limits=limits,
+        threads=threads,
     )
 
 

@@ -60,10 +60,13 @@ pub fn share<P: Send>(
     })
 }
 
-/// Whether threads that each work on whole chunks of these lengths end at nearly the same time.
-pub fn divides(threads: usize, lengths: impl Iterator<Item = usize>) -> bool {
-    let (longest, all) = lengths.fold((0, 0), |(longest, all), len: usize| (longest.max(len), all + len));
-    threads > 1 && longest >= *ROWS.start() && longest.saturating_mul(threads) <= all + all / 4
+/// Bytes of a chunk that pay for a thread.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// Whether threads that each work on a whole chunk of these bytes end at nearly the same time.
+pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
+    let (largest, all) = sizes.fold((0, 0), |(largest, all), size: usize| (largest.max(size), all + size));
+    threads > 1 && largest >= CHUNK_BYTES && largest.saturating_mul(threads) <= all + all / 4
 }
 
 /// Does the work on each item, the first on this thread and all others on a thread each. It is not done on items whose

@@ -17,6 +17,7 @@ use pyo3_arrow::input::AnyArray;
 use super::columns::Options;
 use super::gil::without_gil;
 use crate::arrow::amqp::{self, ReadAmqp};
+use crate::arrow::input::Bytes;
 use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Apply, Input, Operation, Output, TypeOf, threads};
 use crate::error::{Code, Direction, Error, ErrorDetail};
@@ -253,6 +254,13 @@ impl Chunk {
     fn apply(&self, shared: &Shared, threads: usize) -> Result<Output, Error> {
         shared.apply(Input { from: self.from, rows_before: self.rows_before, threads, ..Input::new(&self.column) })
     }
+
+    /// About how many bytes are read: those of binary values, or of rows of average length.
+    fn size(&self) -> usize {
+        let rows = self.column.len();
+        let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));
+        bytes.max(64 * rows)
+    }
 }
 
 impl Chunks {
@@ -300,7 +308,7 @@ impl Chunks {
     fn work_ahead(&mut self) {
         let Chunks { shared, ahead, .. } = self;
         let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
-        if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.column.len())) {
+        if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
             // A chunk that failed is worked on again in its turn, and fails then.
             threads::each(&mut chunks, &|chunk| chunk.output = chunk.apply(shared, 1).ok());
         }

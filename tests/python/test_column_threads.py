@@ -167,6 +167,16 @@ def test_chunks_before_the_error_of_a_chunk_are_returned(threads: int, bad: int)
     assert parts_until(parts, lh.DecodeError) == [1_200] * bad
 
 
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+def test_messages_of_chunks_are_read_by_threads(errors: Any) -> None:
+    one = b"".join(lh.encode(lh.Message(offset=row, value=b"x" * 40), "kip82-message") or b"" for row in range(1_000))
+    rows: list[Any] = [one, one, None, one, one[:-1], one, one, one]
+    column = pa.chunked_array(chunks_of(rows, [2, 2, 2, 2]), pa.binary())
+    assert_same(lambda **threads: lha.messages(column, "kip82-messages", errors=errors, **threads))
+    assert_same(lambda **threads: lha.messages(column[:4], "kip82-messages", headers={"a": "int32"}, **threads))
+    assert_same(lambda **threads: lha.messages(column.chunk(0), "kip82-messages", **threads))
+
+
 def reader_of(batches: Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]) -> pa.RecordBatchReader:
     """Return a stream whose batches are made when they are requested, from one batch of messages."""
     messages = lha.decode(cells([lh.encode(lh.Message(value=b"x"), "kip82-message")] * 1_200), "kip82-message")
