@@ -27,8 +27,8 @@ limits : Limits, optional
     The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
 threads : int, default 1
     Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
-    ahead. If these are of similar lengths, each thread works on a whole chunk, and nothing is copied between threads. The
-    rows of an array, and of chunks of different lengths, are shared by the threads, which copy what they have made into one
+    ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
+    rows of an array, and of chunks of different sizes, are shared by the threads, which copy what they have made into one
     result: :func:`decode`, :func:`encode` and :func:`convert` then gain less. Fewer than 2,048 rows are left to one thread.
     Use it for large columns where processors are idle, which they are not in a Spark task.
 views : bool, default False
@@ -314,7 +314,7 @@ def messages(
     errors, error_column, lenient, strict_types, text_keys, limits, threads
         Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
         it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch. ``threads``
-        applies to chunks of a stream of similar lengths; an array is read by one thread.
+        applies to chunks of a stream of similar size; an array is read by one thread.
 
     Returns
     -------

@@ -227,7 +227,7 @@ impl Shared {
     }
 }
 
-/// Work on the chunks of a stream. Threads work on whole chunks where these are of similar lengths, and else share the rows
+/// Work on the chunks of a stream. Threads work on whole chunks where these are of similar size, and else share the rows
 /// of one after the other.
 struct Chunks {
     source: Fuse<Box<dyn ArrayReader + Send>>,
