@@ -26,7 +26,11 @@ text_keys : bool, default False
 limits : Limits, optional
     The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
 threads : int, default 1
-    Number of threads that read the rows of an array, or of each chunk of a stream. It changes neither result nor error.
+    Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
+    ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
+    rows of an array, and of chunks of different sizes, are shared by the threads, which copy what they have made into one
+    result: :func:`decode`, :func:`encode` and :func:`convert` then gain less. Fewer than 2,048 rows are left to one thread.
+    Use it for large columns where processors are idle, which they are not in a Spark task.
 views : bool, default False
     Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
     ``column``, which the result keeps in memory, and are not copied. Keys of headers and the ``error`` column are never
@@ -291,6 +295,7 @@ def messages(
     strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
+    threads: int = 1,
     _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> ColumnT:
     """Read a column of batches into one row per message.
@@ -306,9 +311,10 @@ def messages(
         default is ``row`` and all fields of the format.
     headers : mapping of str to str or Field, optional
         Headers to return as typed columns after the fields, as in :func:`select`.
-    errors, error_column, lenient, strict_types, text_keys, limits
+    errors, error_column, lenient, strict_types, text_keys, limits, threads
         Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
-        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch.
+        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch. ``threads``
+        applies to chunks of a stream of similar size; an array is read by one thread.
 
     Returns
     -------
@@ -351,6 +357,7 @@ def messages(
         text_keys=text_keys,
         dialect=_dialect,
         limits=limits,
+        threads=threads,
     )
 
 

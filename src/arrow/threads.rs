@@ -1,4 +1,4 @@
-//! [`share`] divides the rows of one run among threads.
+//! [`share`] divides the rows of one run among threads, [`each`] whole items.
 //!
 //! ```text
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
@@ -25,6 +25,9 @@ const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 12;
 /// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
 const PARTS: usize = 16;
 
+/// Parts of each thread that may wait until they are appended, which bounds their memory.
+const WAITING: usize = 4;
+
 /// Into how many steps the first thread divides as many rows as a part has.
 const STEPS: usize = 4;
 
@@ -41,28 +44,61 @@ pub fn share<P: Send>(
         return append(rows, None).map(drop);
     }
     let len = (count / threads.saturating_mul(PARTS)).clamp(*ROWS.start(), *ROWS.end());
+    let threads = threads.min(count.div_ceil(len));
     let state = State { front: rows.start, claimed: rows.start, claims: VecDeque::new(), ended: false };
-    let shared = Shared { state: Mutex::new(state), made: Condvar::new(), len, end: rows.end };
+    let shared =
+        Shared { state: Mutex::new(state), changed: Condvar::new(), len, end: rows.end, max_claims: threads * WAITING };
     thread::scope(|scope| {
+        let _end = End(&shared);
         // Where the system has no more threads, those that there are do the work.
-        for _ in 1..threads.min(count.div_ceil(len)) {
+        for _ in 1..threads {
             if thread::Builder::new().spawn_scoped(scope, || shared.make_parts(make)).is_err() {
                 break;
             }
         }
-        let appended = shared.append_all(append);
-        shared.lock().ended = true;
-        appended
+        shared.append_all(append)
     })
+}
+
+/// Bytes of a chunk that pay for a thread.
+const CHUNK_BYTES: usize = 1 << 16;
+
+/// Whether threads that each work on a whole chunk of these bytes end at nearly the same time.
+pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
+    let (largest, all) = sizes.fold((0, 0), |(largest, all), size: usize| (largest.max(size), all + size));
+    threads > 1 && largest >= CHUNK_BYTES && largest.saturating_mul(threads) <= all + all / 4
+}
+
+/// Does the work on each item, the first on this thread and all others on a thread each. It is not done on items whose
+/// thread cannot be started or panics.
+pub fn each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
+    let Some((first, others)) = items.split_first_mut() else { return };
+    thread::scope(|scope| {
+        let start = |item| thread::Builder::new().spawn_scoped(scope, move || work(item));
+        let started: Vec<_> = others.iter_mut().map(start).collect();
+        work(first);
+        started.into_iter().flatten().for_each(|thread| drop(thread.join()));
+    });
 }
 
 struct Shared<P> {
     state: Mutex<State<P>>,
-    /// Some part was made.
-    made: Condvar,
+    /// A part was made or taken, or the first thread has ended.
+    changed: Condvar,
     /// Rows of a part.
     len: usize,
     end: usize,
+    max_claims: usize,
+}
+
+/// Ends the other threads when it is dropped, also by a panic.
+struct End<'s, P>(&'s Shared<P>);
+
+impl<P> Drop for End<'_, P> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.changed.notify_all();
+    }
 }
 
 struct State<P> {
@@ -87,14 +123,17 @@ impl<P> Shared<P> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn wait_while(&self, condition: impl FnMut(&mut State<P>) -> bool) -> MutexGuard<'_, State<P>> {
+        self.changed.wait_while(self.lock(), condition).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The work of the first thread.
     fn append_all(&self, append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>) -> Result<(), Error> {
         loop {
             let is_next =
                 |state: &mut State<P>| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
             let is_unmade = |state: &mut State<P>| is_next(state) && state.claims[0].made.is_none();
-            let waited = self.made.wait_while(self.lock(), is_unmade);
-            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.wait_while(is_unmade);
             let claim = if is_next(&mut state) { state.claims.pop_front() } else { None };
             let (rows, part) = match claim {
                 Some(claim) => (claim.rows, claim.made.flatten()),
@@ -105,6 +144,7 @@ impl<P> Shared<P> {
             };
             state.front = rows.end;
             drop(state);
+            self.changed.notify_all();
             let is_last = rows.end == self.end;
             if !append(rows, part)? || is_last {
                 return Ok(());
@@ -121,13 +161,13 @@ impl<P> Shared<P> {
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
                 claim.made = Some(made);
             }
-            self.made.notify_one();
+            self.changed.notify_all();
         }
     }
 
     /// The rows of the next part: so far ahead of the first thread that it is made before that thread needs it.
     fn claim(&self) -> Option<Range<usize>> {
-        let mut state = self.lock();
+        let mut state = self.wait_while(|state| state.claims.len() >= self.max_claims && !state.ended);
         let start = state.claimed.max(state.front + self.len);
         if state.ended || start >= self.end {
             return None;

@@ -1,5 +1,7 @@
 //! Arrow in and out as PyCapsules. The one file that names pyo3-arrow.
 
+use std::collections::VecDeque;
+use std::iter::Fuse;
 use std::sync::{Arc, Mutex};
 
 use arrow_array::{Array, ArrayRef, new_empty_array};
@@ -15,8 +17,9 @@ use pyo3_arrow::input::AnyArray;
 use super::columns::Options;
 use super::gil::without_gil;
 use crate::arrow::amqp::{self, ReadAmqp};
+use crate::arrow::input::Bytes;
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, Operation, Output, TypeOf};
+use crate::arrow::{Apply, Input, Operation, Output, TypeOf, threads};
 use crate::error::{Code, Direction, Error, ErrorDetail};
 use crate::format::Format;
 
@@ -207,12 +210,12 @@ struct Shared {
 
 impl Shared {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.work.apply(Input { max_offset: self.max_offset, threads: self.threads, ..input })
+        self.work.apply(Input { max_offset: self.max_offset, ..input })
     }
 
     /// The result for a whole array, which cannot be cut.
     fn apply_whole(&self, array: &ArrayRef) -> Result<ArrayRef, Error> {
-        let output = self.apply(Input::new(array))?;
+        let output = self.apply(Input { threads: self.threads, ..Input::new(array) })?;
         if output.until == array.len() {
             return Ok(output.column);
         }
@@ -224,16 +227,40 @@ impl Shared {
     }
 }
 
-/// Work on the chunks of a stream.
+/// Work on the chunks of a stream. Threads work on whole chunks where these are of similar size, and else share the rows
+/// of one after the other.
 struct Chunks {
-    source: Box<dyn ArrayReader + Send>,
+    source: Fuse<Box<dyn ArrayReader + Send>>,
     /// The type of what is made.
     field: FieldRef,
     shared: Shared,
     rows_before: usize,
-    /// The current chunk and the next row.
-    rest: Option<(ArrayRef, usize)>,
+    /// Chunks that were read, at most one per thread, and the error at which reading ended.
+    ahead: VecDeque<Result<Chunk, ArrowError>>,
     failed: bool,
+}
+
+/// A chunk of the input.
+struct Chunk {
+    column: ArrayRef,
+    /// The next row.
+    from: usize,
+    rows_before: usize,
+    /// The result, where a thread has worked on the chunk ahead of its turn.
+    output: Option<Output>,
+}
+
+impl Chunk {
+    fn apply(&self, shared: &Shared, threads: usize) -> Result<Output, Error> {
+        shared.apply(Input { from: self.from, rows_before: self.rows_before, threads, ..Input::new(&self.column) })
+    }
+
+    /// About how many bytes are read: those of binary values, or of rows of average length.
+    fn size(&self) -> usize {
+        let rows = self.column.len();
+        let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));
+        bytes.max(64 * rows)
+    }
 }
 
 impl Chunks {
@@ -250,23 +277,46 @@ impl Chunks {
     }
 
     fn work_on_next(&mut self) -> Result<Option<ArrayRef>, Error> {
-        let (column, from) = match self.rest.take() {
-            Some(rest) => rest,
-            None => match self.source.next() {
-                None => return Ok(None),
-                Some(Ok(column)) => (column, 0),
-                Some(Err(error)) => return Err(Error::Value(format!("the stream given failed: {error}"))),
-            },
+        if self.ahead.is_empty() {
+            self.read_ahead();
+            self.work_ahead();
+        }
+        let Some(next) = self.ahead.pop_front() else { return Ok(None) };
+        let mut chunk = next.map_err(|error| Error::Value(format!("the stream given failed: {error}")))?;
+        let output = match chunk.output.take() {
+            Some(output) => output,
+            None => chunk.apply(&self.shared, self.shared.threads)?,
         };
-        let output = self.shared.apply(Input { from, rows_before: self.rows_before, ..Input::new(&column) })?;
-        if output.until < column.len() {
-            self.rest = Some((column, output.until));
-        } else {
-            self.rows_before += column.len();
+        if output.until < chunk.column.len() {
+            chunk.from = output.until;
+            self.ahead.push_front(Ok(chunk));
         }
         Ok(Some(output.column))
     }
+
+    /// Reads a chunk for each thread.
+    fn read_ahead(&mut self) {
+        while self.ahead.len() < self.shared.threads.min(MAX_AHEAD) && self.ahead.back().is_none_or(Result::is_ok) {
+            let Some(read) = self.source.next() else { break };
+            let rows_before = self.rows_before;
+            self.rows_before += read.as_ref().map_or(0, |column| column.len());
+            self.ahead.push_back(read.map(|column| Chunk { column, from: 0, rows_before, output: None }));
+        }
+    }
+
+    /// Works on all chunks at once, if that ends before threads that share the rows of each.
+    fn work_ahead(&mut self) {
+        let Chunks { shared, ahead, .. } = self;
+        let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
+        if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
+            // A chunk that failed is worked on again in its turn, and fails then.
+            threads::each(&mut chunks, &|chunk| chunk.output = chunk.apply(shared, 1).ok());
+        }
+    }
 }
+
+/// The most chunks that are read ahead, for any number of threads.
+const MAX_AHEAD: usize = 64;
 
 /// Chunks as a C stream, which may be pulled with the GIL held or not: it is not held while they are made.
 struct Unattached(Chunks);
@@ -315,8 +365,8 @@ pub fn apply<'py>(
                 shared.work.output_type()
             })?;
             let field = unnamed(&of);
-            let chunks =
-                Chunks { source, field: Arc::clone(&field), shared, rows_before: 0, rest: None, failed: false };
+            let (source, ahead) = (source.fuse(), VecDeque::new());
+            let chunks = Chunks { source, field: Arc::clone(&field), shared, rows_before: 0, ahead, failed: false };
             Ok(Stream { field, chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
         }
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -117,10 +117,101 @@ def test_the_first_bad_row_is_the_one_raised(bad: int) -> None:
         assert caught.value.row == bad
 
 
+def chunks_of(rows: list[Any], lengths: list[int]) -> list[pa.Array]:
+    """Divide rows into arrays of these lengths."""
+    ends = itertools.accumulate(lengths)
+    return [cells(rows[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+
+
+def parts_until(parts: Iterator[Any], error: type[Exception]) -> list[int]:
+    """Return the lengths of the parts before an error; none comes after it."""
+    lengths = []
+    with pytest.raises(error) as caught:
+        lengths.extend(len(part) for part in parts)
+    with pytest.raises(ValueError, match="the stream failed at an earlier chunk"):
+        next(parts)
+    assert getattr(caught.value, "row", None) in (None, sum(lengths) + 5)
+    return lengths
+
+
+LENGTHS = [[1_200] * 4, [1_300, 1_100, 1_200], [0, 0, 1_100, 1_200, 1, 1_100], [4_500, 0], [10, 3_000, 10, 3_000]]
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_chunks_of_threads_are_those_of_one(lengths: list[int]) -> None:
+    rows: list[bytes | None] = [lh.encode([("a", b"%d" % row)], "kafka") for row in range(sum(lengths))]
+    rows[3_000] = b"\1"
+    column = pa.chunked_array(chunks_of(rows, lengths), pa.binary())
+    for errors in ("raise", "null", "column"):
+        assert_same(lambda errors=errors, **threads: lha.decode(column, "kafka", errors=errors, **threads))
+        assert_same(
+            lambda errors=errors, **threads: lha.select(column, "kafka", {"a": "string"}, errors=errors, **threads)
+        )
+        assert_same(
+            lambda errors=errors, **threads: lha.convert(
+                column, "kafka", target="kip82-typed", types="binary", errors=errors, **threads
+            )
+        )
+    assert_same(lambda **threads: lha.validate(column, "kafka", **threads))
+    assert_same(lambda **threads: lha.encode(lha.decode(column, "kafka", errors="null"), "kafka", **threads))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("bad", range(4))
+def test_chunks_before_the_error_of_a_chunk_are_returned(threads: int, bad: int) -> None:
+    rows: list[bytes | None] = [lh.encode([("a", b"x")], "kafka")] * 4_800
+    for chunk in range(bad, 4):
+        rows[1_200 * chunk + 5] = b"\1"
+    chunks = pa.chunked_array(chunks_of(rows, [1_200] * 4))
+    parts = iter(_native.apply("decode", chunks, "kafka", threads=threads))
+    assert parts_until(parts, lh.DecodeError) == [1_200] * bad
+
+
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+def test_messages_of_chunks_are_read_by_threads(errors: Any) -> None:
+    one = b"".join(lh.encode(lh.Message(offset=row, value=b"x" * 40), "kip82-message") or b"" for row in range(1_000))
+    rows: list[Any] = [one, one, None, one, one[:-1], one, one, one]
+    column = pa.chunked_array(chunks_of(rows, [2, 2, 2, 2]), pa.binary())
+    assert_same(lambda **threads: lha.messages(column, "kip82-messages", errors=errors, **threads))
+    assert_same(lambda **threads: lha.messages(column[:4], "kip82-messages", headers={"a": "int32"}, **threads))
+    assert_same(lambda **threads: lha.messages(column.chunk(0), "kip82-messages", **threads))
+
+
+def reader_of(batches: Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]) -> pa.RecordBatchReader:
+    """Return a stream whose batches are made when they are requested, from one batch of messages."""
+    messages = lha.decode(cells([lh.encode(lh.Message(value=b"x"), "kip82-message")] * 1_200), "kip82-message")
+    batch = pa.RecordBatch.from_struct_array(messages)
+    return pa.RecordBatchReader.from_batches(batch.schema, batches(batch))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("good", range(4))
+def test_chunks_before_a_failing_input_are_returned(threads: int, good: int) -> None:
+    def batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        yield from [batch] * good
+        raise OSError("disk on fire")
+
+    parts = iter(_native.apply("encode", reader_of(batches), "kip82-message", threads=threads))
+    assert parts_until(parts, ValueError) == [1_200] * good
+
+
+def test_no_more_chunks_than_threads_are_read_ahead() -> None:
+    read = 0
+
+    def batches(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for _ in range(10):
+            read += 1
+            yield batch
+
+    parts = _native.apply("encode", reader_of(batches), "kip82-message", threads=3)
+    assert [read for _ in parts] == [3, 3, 3, 6, 6, 6, 9, 9, 9, 10]
+
+
 @pytest.mark.parametrize("limit", [10_000, 40_000, 200_000])
 def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
     column = cells([lh.encode([("a", b"x" * (row % 50))], "kafka") for row in range(ROWS)] + [b"\1"])
-    chunked = pa.chunked_array([column])
+    chunked = pa.chunked_array([column, column, column[:-1]])
     for operation in ("decode", "validate"):
         made = [
             [
