@@ -35,6 +35,7 @@ def test_iggys_client_refuses_what_the_comparison_lists(headers: Any) -> None:
         client.SendMessage(b"payload", user_headers=headers)
 
 
+@pytest.mark.slow
 def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("pyiceberg.catalog.sql", reason="pyiceberg[sql-sqlite] is not installed")
     deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
