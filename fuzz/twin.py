@@ -1,4 +1,4 @@
-"""Fuzz the core against its twin in plain Python: the same values, and the same faults at the same bytes.
+"""Fuzz the core against its twin in plain Python: the same values, and the same errors at the same bytes.
 
 atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``tools/fuzz reference`` calls
 it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["reference"]):
     from reference.formats import FORMATS
 
 import letterhead as lh
-from implementations import fault_of, place, plain
+from implementations import detail_of, place, plain
 from letterhead.errors import HeaderError
 from reference.crc32c import crc32c
 
@@ -46,8 +46,8 @@ def check(data: bytes) -> None:
     options = {"lenient": bool(shape & 1), "strict_types": bool(shape & 2)}
     if shape & 4:
         cell = sealed(cell)
-    native = [fault_of(error) for error in lh.validate(cell, format, **options)]
-    assert [place(fault) for fault in native] == [place(fault) for fault in ops.validate(cell, format, **options)]
+    native = [detail_of(error) for error in lh.validate(cell, format, **options)]
+    assert [place(detail) for detail in native] == [place(detail) for detail in ops.validate(cell, format, **options)]
     if FORMATS[format].batch is not None:
         ours = outcome(lambda: [plain(message) for message in lh.messages(cell, format, **options)])
         assert ours == outcome(lambda: list(ops.messages(cell, format, **options)))
@@ -65,7 +65,7 @@ def outcome(call: Any) -> Any:
     try:
         return call()
     except HeaderError as error:
-        return type(error).__name__, place(fault_of(error))
+        return type(error).__name__, place(detail_of(error))
 
 
 def types_between(source: str, target: str, choice: int) -> str | None:

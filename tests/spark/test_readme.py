@@ -45,8 +45,8 @@ def test_the_page_about_state_directories_reads_a_store(spark, samples: Path) ->
     assert latest.columns == ["task", "key", "value", "tenant", "retry"]
     assert latest.count() == 6_643
     stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    said = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
-    assert latest.select("key", "tenant").exceptAll(said.select("key", "tenant")).count() == 0
+    output = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
+    assert latest.select("key", "tenant").exceptAll(output.select("key", "tenant")).count() == 0
 
 
 def test_the_page_about_segments_reads_a_partition(spark, samples: Path) -> None:
@@ -55,18 +55,18 @@ def test_the_page_about_segments_reads_a_partition(spark, samples: Path) -> None
     orders = names["orders"]
     assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
     topic = spark.read.parquet(str(samples / "orders-0.parquet"))
-    said = topic.transform(
+    output = topic.transform(
         lhs.select_headers("headers", "kafka", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
     )
     same = orders.select("offset", "tenant", "amount_cents")
-    assert (same.count(), same.exceptAll(said.select(same.columns)).count()) == (10_000, 0)
+    assert (same.count(), same.exceptAll(output.select(same.columns)).count()) == (10_000, 0)
 
 
 @pytest.mark.parametrize("limit", [1000, 2])
 def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, samples: Path, limit: int) -> None:
     lhs.register(spark)
     store = samples / "store-sessions-0.parquet"
-    counts = [len(lh.decode(cell, "streams").headers) for cell in pq.read_table(store)["value"].to_pylist()]
+    counts = [len(lh.decode(value, "streams").headers) for value in pq.read_table(store)["value"].to_pylist()]
     frame = spark.read.parquet(str(store))
     names = {"spark": spark, "lh": lh, "lhs": lhs, "frame": frame, "columns": {"tenant": "string"}}
     there = {"1000": str(limit), "/var/lib/kafka/data/orders-0": str(samples / "orders-0")}
