@@ -162,10 +162,10 @@ def names(known: tuple[str, ...]) -> Callable[[str], list[str]]:
     """Make a parser of lists that are separated by commas."""
 
     def parse(text: str) -> list[str]:
-        given = [name.strip() for name in text.split(",")]
-        if unknown := [name for name in given if name not in known]:
+        source = [name.strip() for name in text.split(",")]
+        if unknown := [name for name in source if name not in known]:
             raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of: {', '.join(known)}")
-        return given
+        return source
 
     return parse
 

@@ -1,6 +1,6 @@
 """The rows that every benchmark works on, and the answers it has to give.
 
-All data comes from `tests/samples`: `store` is the store `latest` of a Kafka Streams application (cells of
+All data comes from `tests/samples`: `store` is the store `latest` of a Kafka Streams application (messages of
 `streams-timestamped`), `orders` the `headers` column of a topic as Spark's Kafka source gives it. More rows than a
 sample has are made by repeating and shuffling it with a fixed seed, so Python, Java and Spark see the same headers;
 variety of layouts is capped by the sample, which flatters branch predictors.
@@ -28,7 +28,7 @@ SELECTED_SCHEMA = pa.schema([("tenant", pa.utf8()), ("retry", pa.int32()), ("amo
 
 
 @dataclass(frozen=True)
-class Held:
+class HeaderCounts:
     """What a batch of header blocks holds."""
 
     headers: int
@@ -51,11 +51,11 @@ class Selected:
 
 # The whole samples, once each, written down: Kafka's own HeadersDeserializer was seen to give the same for the store
 # (benches/jvm checks it on every run, on the rows it is given).
-STORE_HOLDS = Held(headers=70_002, key_bytes=650_303, value_bytes=1_109_600, nulls=334)
+STORE_COUNTS = HeaderCounts(headers=70_002, key_bytes=650_303, value_bytes=1_109_600, nulls=334)
 STORE_SELECTED = Selected(
     tenants=6_456, tenant_bytes=45_363, retries=6_456, retry_sum=1_001, amounts=6_456, amount_sum=16_017_585_662
 )
-ORDERS_HOLD = Held(headers=105_092, key_bytes=976_772, value_bytes=1_667_078, nulls=502)
+ORDERS_COUNTS = HeaderCounts(headers=105_092, key_bytes=976_772, value_bytes=1_667_078, nulls=502)
 ORDERS_SELECTED = Selected(
     tenants=9_700, tenant_bytes=68_066, retries=9_700, retry_sum=1_509, amounts=9_700, amount_sum=24_131_751_782
 )
@@ -63,13 +63,13 @@ ORDERS_SELECTED = Selected(
 
 @cache
 def store_sample() -> list[bytes]:
-    """Give the cells of the store, as they are in RocksDB."""
+    """Return the messages of the store, as they are in RocksDB."""
     return pq.read_table(SAMPLES / "store-latest-0.parquet").column("value").to_pylist()
 
 
 @cache
 def orders_sample() -> pa.Array:
-    """Give the `headers` column of the topic."""
+    """Return the `headers` column of the topic."""
     return pq.read_table(SAMPLES / "orders-0.parquet").column("headers").combine_chunks().cast(HEADERS_TYPE)
 
 
@@ -81,29 +81,29 @@ def draw(sample_rows: int, rows: int) -> list[int]:
 
 
 @cache
-def store_cells(rows: int) -> pa.Array:
-    """Give `rows` cells of the store as a binary column (`streams-timestamped`)."""
+def store_values(rows: int) -> pa.Array:
+    """Return `rows` messages of the store as a binary column (`streams-timestamped`)."""
     sample = pa.array(store_sample(), pa.binary())
     return sample.take(pa.array(draw(len(sample), rows)))
 
 
 @cache
 def store_blocks(rows: int) -> pa.Array:
-    """Give the header blocks of the same cells as a binary column (`kafka`)."""
-    sample = pa.array([plain.split_envelope(cell)[0] for cell in store_sample()], pa.binary())
+    """Return the header blocks of the same messages as a binary column (`kafka`)."""
+    sample = pa.array([plain.split_message(message)[0] for message in store_sample()], pa.binary())
     return sample.take(pa.array(draw(len(sample), rows)))
 
 
 @cache
 def store_headers(rows: int) -> pa.Array:
-    """Give the headers of the same cells as a list column, read by the plain decoder."""
-    sample = pa.array([plain.decode_block(plain.split_envelope(cell)[0]) for cell in store_sample()], HEADERS_TYPE)
+    """Return the headers of the same messages as a list column, read by the plain decoder."""
+    sample = pa.array([plain.decode_block(plain.split_message(message)[0]) for message in store_sample()], HEADERS_TYPE)
     return sample.take(pa.array(draw(len(sample), rows)))
 
 
 @cache
 def orders_headers(rows: int) -> pa.Array:
-    """Give `rows` rows of the topic's headers as a list column."""
+    """Return `rows` rows of the topic's headers as a list column."""
     sample = orders_sample()
     return sample.take(pa.array(draw(len(sample), rows)))
 
@@ -116,27 +116,27 @@ def as_lists(column: pa.Array) -> list[plain.HeaderList]:
 
 
 @cache
-def store_answer(rows: int) -> tuple[Held, Selected]:
-    """Give what `store_blocks(rows)` holds, by the plain decoder."""
-    return answer_of([plain.decode_block(plain.split_envelope(cell)[0]) for cell in store_sample()], rows)
+def store_answer(rows: int) -> tuple[HeaderCounts, Selected]:
+    """Return what `store_blocks(rows)` holds, by the plain decoder."""
+    return answer_of([plain.decode_block(plain.split_message(message)[0]) for message in store_sample()], rows)
 
 
 @cache
-def orders_answer(rows: int) -> tuple[Held, Selected]:
-    """Give what `orders_headers(rows)` holds."""
+def orders_answer(rows: int) -> tuple[HeaderCounts, Selected]:
+    """Return what `orders_headers(rows)` holds."""
     return answer_of(as_lists(orders_sample()), rows)
 
 
-def answer_of(sample: list[plain.HeaderList], rows: int) -> tuple[Held, Selected]:
+def answer_of(sample: list[plain.HeaderList], rows: int) -> tuple[HeaderCounts, Selected]:
     """Add up a sample's rows as often as `draw` takes them, so that two million rows cost no more than the sample."""
-    held = [0] * 4
+    kept = [0] * 4
     selected = [0] * 6
     for row, headers in enumerate(sample):
         times = rows // len(sample) + (row < rows % len(sample))
         values = [value for _, value in headers]
         tenant, retry, amount = plain.select_three(headers)
         for total, here in (
-            (held, (
+            (kept, (
                 len(headers),
                 sum(len(key.encode()) for key, _ in headers),
                 sum(len(value) for value in values if value is not None),
@@ -150,4 +150,4 @@ def answer_of(sample: list[plain.HeaderList], rows: int) -> tuple[Held, Selected
         ):  # fmt: skip
             for position, number in enumerate(here):
                 total[position] += number * times
-    return Held(*held), Selected(*selected)
+    return HeaderCounts(*kept), Selected(*selected)

@@ -7,7 +7,7 @@ ALLOWANCE = 0.10
 
 
 def verdict(figure: float, goal: float, *, at_least: bool) -> str:
-    """Say whether a goal is reached, or only within what runs differ by.
+    """Return whether a goal is reached, or only within what runs differ by.
 
     Parameters
     ----------

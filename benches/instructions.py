@@ -1,14 +1,14 @@
-"""Count the instructions that a header takes, and hold them to those on record.
+"""Count the instructions that a header takes, and compare them with the record.
 
 Time on a shared machine says little about a change; instructions are the same in every run. What is counted is the
 portable build on one core, without Python: callgrind (valgrind) counts a job done twice and done once, and the
 difference is one job without what prepares it.
 
-    python -m benches.instructions            hold the counts to the record; exit code 1 where one is higher
+    python -m benches.instructions            compare with the record; exit code 1 if a count is higher
     python -m benches.instructions --record   write the record
 
-Without valgrind nothing is held to anything. That is said, and is no failure on the machine of a contributor; it is one where
-the variable `LETTERHEAD_INSTRUCTIONS` is `required`, and for a record.
+Without valgrind nothing is counted: the program prints that and exits with 0. It exits with 1 if the variable
+`LETTERHEAD_INSTRUCTIONS` is `required`, and with `--record`.
 """
 
 from __future__ import annotations
@@ -57,13 +57,15 @@ def program() -> Path:
         "--message-format=json",
     ]
     built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    made = [json.loads(line) for line in built.splitlines()]
-    found = [line["executable"] for line in made if line.get("executable") and line["target"]["name"] == "instructions"]
+    result = [json.loads(line) for line in built.splitlines()]
+    found = [
+        line["executable"] for line in result if line.get("executable") and line["target"]["name"] == "instructions"
+    ]
     return Path(found[-1])
 
 
 def count(binary: Path, job: str, batch: str, times: int) -> tuple[int, int]:
-    """Give the instructions of all of a run, and the headers of its batch."""
+    """Return the instructions of all of a run, and the headers of its batch."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "callgrind.out"
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), job, batch, str(times)]
@@ -75,13 +77,13 @@ def count(binary: Path, job: str, batch: str, times: int) -> tuple[int, int]:
 
 
 def per_header(binary: Path, job: str, batch: str) -> float:
-    """Give the instructions of one header in a job."""
+    """Return the instructions of one header in a job."""
     (once, headers), (twice, _) = count(binary, job, batch, 1), count(binary, job, batch, 2)
     return round((twice - once) / headers, 2)
 
 
 def compiler() -> str:
-    """Give the version of the compiler."""
+    """Return the version of the compiler."""
     return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -89,7 +91,7 @@ def main(arguments: list[str]) -> int:
     """Count, and record or compare."""
     if shutil.which("valgrind") is None:
         print(
-            "NO INSTRUCTIONS ARE COUNTED, AND NOTHING IS HELD TO THE RECORD: valgrind is not installed (apt install valgrind)",
+            "NO INSTRUCTIONS WERE COUNTED OR COMPARED WITH THE RECORD: valgrind is not installed (apt install valgrind)",
             file=sys.stderr,
         )
         return 1 if os.environ.get("LETTERHEAD_INSTRUCTIONS") == "required" or "--record" in arguments else 0

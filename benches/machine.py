@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def processor() -> str:
-    """Give the name of the processor, as far as the system knows it."""
+    """Return the name of the processor, as far as the system knows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -30,7 +30,7 @@ def features() -> list[str]:
 
 
 def ran_on(*sources: str) -> dict[str, Any]:
-    """Say for a record what this ran on, what ran, and whether these files and folders are those of the commit."""
+    """Describe the machine and the versions for a record, and whether these files and folders match the commit."""
     git = ("git", "-C", str(ROOT))
     changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *sources], capture_output=True, check=False)
     return {
@@ -46,7 +46,7 @@ def ran_on(*sources: str) -> dict[str, Any]:
 
 
 def first_line(*command: str) -> str:
-    """Give the first line that a command prints."""
+    """Return the first line that a command prints."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
     except (OSError, subprocess.CalledProcessError, IndexError):

@@ -74,17 +74,17 @@ def decode_block_unrolled(data: bytes) -> HeaderList:
 
 
 def last_value(headers: HeaderList, key: str) -> bytes | None:
-    """Give the last value of a key, and None if there is none."""
+    """Return the last value of a key, and None if there is none."""
     for name, value in reversed(headers):
         if name == key:
             return value
     return None
 
 
-def split_envelope(cell: bytes) -> tuple[bytes, bytes]:
-    """Split a `streams-timestamped` cell into its header block and what follows (timestamp and payload)."""
-    size, position = read_varint(cell, 0)
-    return cell[position : position + size], cell[position + size :]
+def split_message(message: bytes) -> tuple[bytes, bytes]:
+    """Split a `streams-timestamped` message into its header block and what follows (timestamp and payload)."""
+    size, position = read_varint(message, 0)
+    return message[position : position + size], message[position + size :]
 
 
 def write_varint(value: int) -> bytes:
@@ -111,7 +111,7 @@ def encode_block(headers: HeaderList) -> bytes:
 
 
 def select_three(headers: Iterable[tuple[str, bytes | None]]) -> tuple[str | None, int | None, int | None]:
-    """Take the last `tenant`, `retry` (int32) and `amount_cents` (int64)."""
+    """Select the last `tenant`, `retry` (int32) and `amount_cents` (int64)."""
     last = dict(headers)
     tenant, retry, amount = last.get("tenant"), last.get("retry"), last.get("amount_cents")
     return (

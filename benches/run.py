@@ -87,7 +87,7 @@ BARS = [
 
 
 def main() -> None:
-    """Read what there is, print the table, keep it beside the raw results."""
+    """Read all available results, print the table, and write it beside the raw results."""
     readers = {
         "rust.txt": read_divan,
         "python.json": read_pytest_benchmark,
@@ -139,7 +139,7 @@ def table(rows: list[Row]) -> Iterator[str]:
 
 
 def bars(rows: list[Row]) -> Iterator[str]:
-    """Say of each ratio that is aimed at whether it is reached."""
+    """Report for each targeted ratio whether it is reached."""
     yield f"{'aimed at':{2 + LABEL}} {'at least':>9} {'x':>7}"
     for bar, row, times in aimed_at(rows):
         verdict = goal.verdict(times, bar.times, at_least=True)
@@ -148,7 +148,7 @@ def bars(rows: list[Row]) -> Iterator[str]:
 
 
 def aimed_at(rows: list[Row]) -> Iterator[tuple[Bar, Row, float]]:
-    """Give every row that there is a bar for, and its time as a multiple of ours."""
+    """Return every row that there is a bar for, and its time as a multiple of ours."""
     for bar in BARS:
         base = {row.source: row.ns for row in rows if (row.job, row.side) == (bar.job, bar.ours)}
         for row in rows:
@@ -157,7 +157,7 @@ def aimed_at(rows: list[Row]) -> Iterator[tuple[Bar, Row, float]]:
 
 
 def limits() -> Iterator[str]:
-    """Say the same of the limits of one core, which have a page of their own."""
+    """Report the same for single-core performance, which has a page of its own."""
     if report.RECORD.exists():
         yield from report.lines(report.Record.read())
     else:
@@ -166,7 +166,7 @@ def limits() -> Iterator[str]:
 
 
 def spark_bars() -> Iterator[str]:
-    """Say the same of Spark, where a ratio is the median of pairs and stands with its interval."""
+    """Report the same for Spark, where a ratio is the median of pairs and has an interval."""
     path = RECORD / "spark.json"
     if path.exists():
         found = json.loads(path.read_text())
@@ -339,13 +339,13 @@ def read_divan(path: Path) -> Iterator[Row]:
 
 
 def days(paths: Iterable[Path]) -> list[str]:
-    """Give the days on which results were written."""
+    """Return the days on which results were written."""
     written = (path.stat().st_mtime for path in paths if path.exists())
     return sorted({time.strftime("%Y-%m-%d", time.gmtime(seconds)) for seconds in written})
 
 
 def machine() -> str:
-    """Say what this ran on."""
+    """Describe the machine."""
     versions = [
         f"Python {platform.python_version()}",
         first_line("rustc", "--version"),

@@ -1,8 +1,8 @@
 """The rows of the stores that are measured, made with a fixed seed: a key, a payload of 100 bytes, a timestamp, headers.
 
 A row of five headers has a tenant, a W3C `traceparent`, a retry count, an amount and a content type; one of ten has five
-more of 12 bytes. What a store holds of a row is written here by hand, so that every side is held to something that none
-of them made.
+more of 12 bytes. The stored form of a row is written here by hand, so that every side is compared with bytes that none of
+them wrote.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class StoredRow(NamedTuple):
     timestamp: int
     headers: list[tuple[str, bytes]]
 
-    def cell(self) -> bytes:
-        """Give what a store holds: `varint size, block, int64 timestamp, payload`."""
+    def message(self) -> bytes:
+        """Return what a store holds: `varint size, block, int64 timestamp, payload`."""
         block = varint(len(self.headers))
         for key, value in self.headers:
             block += varint(len(key)) + key.encode() + varint(len(value)) + value
@@ -40,7 +40,7 @@ class StoredRow(NamedTuple):
 
 @cache
 def rows(headers: int) -> list[StoredRow]:
-    """Give the rows, in an order that is not that of their keys."""
+    """Return the rows, in an order that is not that of their keys."""
     choose = random.Random(1271)
     keys = choose.sample(range(100_000_000), ROWS)
     return [
@@ -62,9 +62,9 @@ def rows(headers: int) -> list[StoredRow]:
 
 
 @cache
-def cells(headers: int) -> dict[bytes, bytes]:
-    """Give what a store holds of the rows, by key."""
-    return {row.key: row.cell() for row in rows(headers)}
+def messages(headers: int) -> dict[bytes, bytes]:
+    """Return what a store holds of the rows, by key."""
+    return {row.key: row.message() for row in rows(headers)}
 
 
 def varint(value: int) -> bytes:

@@ -1,11 +1,11 @@
 """Messages with five typed headers, made with a fixed seed, in formats whose values have types or whose keys are ids.
 
 The five: a tenant (string), a retry count (int32), an amount (int64), a W3C `traceparent` (string of 55 bytes) and a
-flag (bool). They stand in the order of their keys, which is how `iggy` since 0.10 writes them, the same in every
+flag (bool). They are in the order of their keys, which is how `iggy` since 0.10 writes them, the same in every
 message: that flatters branch predictors, on all sides. `iggy-2023-shuffled` has each message in an order of its own, as
 the hash maps of the old releases wrote them.
 
-The blocks are written here by hand, so every reader is held to something that none of them made.
+The blocks are written here by hand, so every reader is compared with bytes that none of them wrote.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Header(NamedTuple):
 
 
 def format_of(corpus: str) -> str:
-    """Give the format that a corpus is in."""
+    """Return the format that a corpus is in."""
     return "iggy-2023" if corpus == SHUFFLED else corpus
 
 
@@ -69,7 +69,7 @@ def source(corpus: str) -> str:
 
 @cache
 def messages(rows: int) -> list[Message]:
-    """Give the first messages of the corpus."""
+    """Return the first messages of the corpus."""
     choose = random.Random(82)
     tenants = [
         f"{name}-{region}" for name in ("acme", "globex", "initech", "hooli") for region in ("eu", "us-east", "ap")
@@ -87,7 +87,7 @@ def messages(rows: int) -> list[Message]:
 
 
 def headers_of(message: Message) -> list[Header]:
-    """Give the headers of a message, by key."""
+    """Return the headers of a message, by key."""
     amount, flag, retry, tenant, trace = message
     return [
         Header("amount", "int64", struct.pack(">q", amount), struct.pack("<q", amount)),
@@ -99,7 +99,7 @@ def headers_of(message: Message) -> list[Header]:
 
 
 def rows_of(corpus: str, rows: int) -> Iterator[list[Header]]:
-    """Give the headers of the first messages, in the order in which they are written."""
+    """Return the headers of the first messages, in the order in which they are written."""
     order = random.Random(2023)
     for message in messages(rows):
         headers = headers_of(message)
@@ -110,7 +110,7 @@ def rows_of(corpus: str, rows: int) -> Iterator[list[Header]]:
 
 @cache
 def blocks(corpus: str, rows: int) -> pa.Array:
-    """Give the first messages' headers as a binary column."""
+    """Return the first messages' headers as a binary column."""
     write = WRITERS[format_of(corpus)]
     return pa.array([b"".join(map(write, headers)) for headers in rows_of(corpus, rows)], pa.binary())
 
@@ -147,7 +147,7 @@ WRITERS = {
 
 @cache
 def headers(corpus: str, rows: int) -> pa.Array:
-    """Give what decoding `blocks(corpus, rows)` must give: a list column."""
+    """Return what decoding `blocks(corpus, rows)` must give: a list column."""
     flat = [header for row in rows_of(corpus, rows) for header in row]
     keys, types, values = ([header[place] for header in flat] for place in range(3))
     key_types = pa.array(["string"] * len(flat))
@@ -162,14 +162,14 @@ def headers(corpus: str, rows: int) -> pa.Array:
 
 
 def selected(rows: int) -> pa.RecordBatch:
-    """Give what selecting `COLUMNS` must give, of any corpus."""
+    """Return what selecting `COLUMNS` must give, of any corpus."""
     found = messages(rows)
     columns = [pa.array([getattr(message, field.name) for message in found], field.type) for field in SELECTED_SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SELECTED_SCHEMA)
 
 
 def triples(corpus: str, rows: int) -> list[list[tuple[Any, str | None, bytes]]]:
-    """Give the headers as the reference has them: key, type, and the value with its most significant byte first."""
+    """Return the headers as the reference has them: key, type, and the value with its most significant byte first."""
     if format_of(corpus) == "kip82-int":
         return [[(IDS[header.key], None, header.big) for header in row] for row in rows_of(corpus, rows)]
     return [[(header.key, header.type, header.big) for header in row] for row in rows_of(corpus, rows)]

@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["reference"]):
     from reference.formats import FORMATS
 
 import letterhead as lh
-from implementations import fault_of, place, plain
+from implementations import detail_of, place, plain
 from letterhead.errors import HeaderError
 from reference.crc32c import crc32c
 
@@ -46,8 +46,8 @@ def check(data: bytes) -> None:
     options = {"lenient": bool(shape & 1), "strict_types": bool(shape & 2)}
     if shape & 4:
         serialized = sealed(serialized)
-    native = [fault_of(error) for error in lh.validate(serialized, format, **options)]
-    assert [place(fault) for fault in native] == [place(fault) for fault in ops.validate(serialized, format, **options)]
+    native = [detail_of(error) for error in lh.validate(serialized, format, **options)]
+    assert [place(detail) for detail in native] == [place(detail) for detail in ops.validate(serialized, format, **options)]
     if FORMATS[format].batch is not None:
         ours = outcome(lambda: [plain(message) for message in lh.messages(serialized, format, **options)])
         assert ours == outcome(lambda: list(ops.messages(serialized, format, **options)))
@@ -65,7 +65,7 @@ def outcome(call: Any) -> Any:
     try:
         return call()
     except HeaderError as error:
-        return type(error).__name__, place(fault_of(error))
+        return type(error).__name__, place(detail_of(error))
 
 
 def types_between(source: str, target: str, choice: int) -> str | None:

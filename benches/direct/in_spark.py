@@ -40,7 +40,7 @@ SQL_TYPES = {"int32": "int", "int64": "bigint"}
 
 
 def jobs(spark: Any, directory: Path, address: str | None) -> dict[str, dict[str, Callable[[], Any]]]:
-    """Give frames by job and side."""
+    """Return frames by job and side."""
     from letterhead import spark as lhs
 
     lhs.register(spark)
@@ -105,7 +105,7 @@ def measure(
 
 
 def compared(job: str, seconds: Mapping[str, list[float]]) -> list[dict[str, Any]]:
-    """Say of every side what its time is of each of ours."""
+    """Print the time of every side as a share of each of ours."""
 
     def times(taken: list[float], ours: str) -> float:
         # Pairs of the same round: a slow minute of the machine is in both.

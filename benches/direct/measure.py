@@ -129,8 +129,8 @@ def child(module: str, *arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", f"benches.direct.{module}", *arguments]
     # What it says of its progress goes where this process says it.
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, timeout=CHILD_LIMIT_SECONDS, check=True)
-    made: dict[str, Any] = json.loads(done.stdout)
-    return made
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
 
 
 def show(found: dict[str, Any]) -> None:

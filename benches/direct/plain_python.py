@@ -88,8 +88,8 @@ def from_consumer(address: str) -> pa.Table:
             raise RuntimeError(f"confluent-kafka: nothing came for 10 s, after {len(offsets)} records")
         offsets += [message.offset() for message in messages]
         amounts += [dict(message.headers())["amount"] for message in messages]
-    made = np.frombuffer(b"".join(amounts), ">i8").astype("i8")
-    return pa.table({"offset": pa.array(offsets, pa.int64()), "amount": pa.array(made)})
+    result = np.frombuffer(b"".join(amounts), ">i8").astype("i8")
+    return pa.table({"offset": pa.array(offsets, pa.int64()), "amount": pa.array(result)})
 
 
 def check(name: str, table: pa.Table) -> None:

@@ -2,7 +2,7 @@
 
 Record ``n`` is in partition ``n % 2`` at offset ``n // 2``. It has the same five headers as every other one, in the same
 order: a trace of 55 bytes that no codec makes small, two numbers, a name of four bytes, and one that is null. All columns
-add up to what a formula says, so that every job can be held to an answer that no reader gave.
+add up to what a formula says, so that every job can be compared with an answer that no reader computed.
 """
 
 from __future__ import annotations
@@ -140,15 +140,17 @@ def write_segments(directory: Path) -> None:
 
     def batches(partition: int, size: int = 1000) -> Iterator[bytes]:
         for base in range(0, ROWS // PARTITIONS, size):
-            made = [record(PARTITIONS * (base + at) + partition) for at in range(min(size, ROWS // PARTITIONS - base))]
-            first = made[0].timestamp
+            result = [
+                record(PARTITIONS * (base + at) + partition) for at in range(min(size, ROWS // PARTITIONS - base))
+            ]
+            first = result[0].timestamp
             yield log_bytes.batch(
                 *(
                     log_bytes.record(at, key, value, lh.encode(lh.Headers(headers), "kafka"), timestamp - first)
-                    for at, (timestamp, key, value, headers) in enumerate(made)
+                    for at, (timestamp, key, value, headers) in enumerate(result)
                 ),
                 base_offset=base,
-                times=(first, made[-1].timestamp),
+                times=(first, result[-1].timestamp),
             )
 
     for partition in range(PARTITIONS):

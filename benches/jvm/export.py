@@ -19,13 +19,13 @@ def main(rows: int, file: Path) -> None:
     """Write the file, print the command line's part."""
     blocks = data.store_blocks(rows).to_pylist()
     corpus.write_blocks(file, [len(block) for block in blocks], blocks)
-    held, selected = data.store_answer(rows)
+    kept, selected = data.store_answer(rows)
     sums = [selected.tenant_bytes, selected.retry_sum, selected.amount_sum]
-    print(*arguments("store", file, rows, list(data.COLUMNS), held, sums))
+    print(*arguments("store", file, rows, list(data.COLUMNS), kept, sums))
 
 
-def arguments(name: str, file: Path, rows: int, keys: list[str], held: data.Held, sums: list[int]) -> list[str]:
-    """Give the parameters of `HeadersBenchmark`: what it reads, the keys of a string, an int and a long, the answer."""
+def arguments(name: str, file: Path, rows: int, keys: list[str], kept: data.HeaderCounts, sums: list[int]) -> list[str]:
+    """Return the parameters of `HeadersBenchmark`: what it reads, the keys of a string, an int and a long, the answer."""
     text, number, amount = keys
     parameters: dict[str, Any] = {
         "corpus": name,
@@ -34,10 +34,10 @@ def arguments(name: str, file: Path, rows: int, keys: list[str], held: data.Held
         "text": text,
         "number": number,
         "amount": amount,
-        "headers": held.headers,
-        "keyBytes": held.key_bytes,
-        "valueBytes": held.value_bytes,
-        "nulls": held.nulls,
+        "headers": kept.headers,
+        "keyBytes": kept.key_bytes,
+        "valueBytes": kept.value_bytes,
+        "nulls": kept.nulls,
         "textBytes": sums[0],
         "numberSum": sums[1],
         "amountSum": sums[2],

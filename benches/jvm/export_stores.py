@@ -18,13 +18,13 @@ from benches import stores
 def main(file: Path) -> None:
     """Write the file, print the command line's part."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    cells = stores.cells(stores.FIVE)
+    messages = stores.messages(stores.FIVE)
     with file.open("wb") as out:
-        out.write(struct.pack(">i", len(cells)))
-        for row in cells.items():
+        out.write(struct.pack(">i", len(messages)))
+        for row in messages.items():
             for part in row:
                 out.write(struct.pack(">i", len(part)) + part)
-    print(file, len(cells))
+    print(file, len(messages))
 
 
 if __name__ == "__main__":

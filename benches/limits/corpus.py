@@ -1,7 +1,7 @@
 """The three corpora of header blocks (`kafka`) that Rust, Java and Python are measured on, and what they hold.
 
 `A`
-    The blocks of the store's sample, a row without headers as an empty cell, each 150 times, in an order that is always
+    The blocks of the store's sample, a row without headers as an empty message, each 150 times, in an order that is always
     the same. Some 1,400 layouts, which repeat: kinder to branch predictors than traffic.
 `B`
     Regular: the same five headers in the same order in every row. `traceparent` (55 bytes), `schema-id` (4), `tenant`
@@ -13,7 +13,7 @@
 A corpus is one file that a few lines of any language read: an int32 count of blocks, the int32 length of each, then the
 bytes of all, the int32s big-endian as `DataInputStream` reads them. `corpora.json` beside them says what each holds from
 its beginning up to some number of rows. Those answers come from the plain decoder (A) and from the generators (B and C),
-never from letterhead. Every side is held to them before it is timed.
+never from letterhead. Every side is compared with them before it is timed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SELECTED = {
 
 
 @dataclass(frozen=True)
-class Made:
+class UnwrittenCorpus:
     """A corpus before it is written.
 
     Parameters
@@ -81,12 +81,12 @@ def write(folder: Path, *, quick: bool = False) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     corpora = {}
     for name, make in {"A": replayed, "B": regular, "C": adversarial}.items():
-        made = make(QUICK_ROWS if quick else None)
+        result = make(QUICK_ROWS if quick else None)
         file = folder / f"{name}.bin"
-        write_blocks(file, made.lengths, made.parts)
-        rows = len(made.lengths)
-        answers = {str(first): made.answer(first) for first in sorted({*(n for n in ANSWERED if n < rows), rows})}
-        corpora[name] = {"file": file.name, "rows": rows, "select": list(made.select.items()), "holds": answers}
+        write_blocks(file, result.lengths, result.parts)
+        rows = len(result.lengths)
+        answers = {str(first): result.answer(first) for first in sorted({*(n for n in ANSWERED if n < rows), rows})}
+        corpora[name] = {"file": file.name, "rows": rows, "select": list(result.select.items()), "holds": answers}
     known = {"version": VERSION, "quick": quick, "corpora": corpora}
     index.write_text(json.dumps(known, indent=1) + "\n")
     return known
@@ -115,7 +115,7 @@ def read_blocks(file: Path, rows: int) -> pa.Array:
 def held(
     headers: int, key_bytes: int, value_bytes: int, nulls: int, selected: Iterable[tuple[int, int]]
 ) -> dict[str, Any]:
-    """Say what rows hold: of each selected column how many values, and their sum, or that of their lengths."""
+    """Return the answer for some rows: for each selected column the number of values and their sum, or that of their lengths."""
     return {
         "headers": int(headers),
         "key_bytes": int(key_bytes),
@@ -125,17 +125,17 @@ def held(
     }
 
 
-def replayed(rows: int | None) -> Made:
+def replayed(rows: int | None) -> UnwrittenCorpus:
     """Make A of the store's sample."""
-    blocks = [plain.split_envelope(cell)[0] for cell in data.store_sample()]
+    blocks = [plain.split_message(message)[0] for message in data.store_sample()]
     drawn = np.array(data.draw(len(blocks), rows or COPIES * len(blocks)))
-    each = np.array([held_by_row(plain.decode_block(block)) for block in blocks])
+    each = np.array([counts_of_row(plain.decode_block(block)) for block in blocks])
 
     def answer(first: int) -> dict[str, Any]:
         total = each[drawn[:first]].sum(axis=0)
         return held(*total[:4], zip(total[4::2], total[5::2], strict=True))
 
-    return Made(
+    return UnwrittenCorpus(
         lengths=np.array([len(block) for block in blocks])[drawn],
         parts=(blocks[row] for row in drawn),
         select=SELECTED["A"],
@@ -143,7 +143,7 @@ def replayed(rows: int | None) -> Made:
     )
 
 
-def held_by_row(headers: plain.HeaderList) -> list[int]:
+def counts_of_row(headers: plain.HeaderList) -> list[int]:
     """Count what one row of A holds: four numbers, and two of each selected column."""
     tenant, retry, amount = plain.select_three(headers)
     values = [value for _, value in headers if value is not None]
@@ -155,7 +155,7 @@ def held_by_row(headers: plain.HeaderList) -> list[int]:
     ]  # fmt: skip
 
 
-def regular(rows: int | None) -> Made:
+def regular(rows: int | None) -> UnwrittenCorpus:
     """Make B: all blocks have the same bytes but for a trace, an id, a tenant and an amount."""
     rows = rows or ROWS
     random = np.random.default_rng(SEED)
@@ -183,15 +183,15 @@ def regular(rows: int | None) -> Made:
         selected = [(first, 4 * first), (first, ids[:first].sum(dtype=np.int64)), (first, amounts[:first].sum())]
         return held(5 * first, first * sum(map(len, keys)), first * (55 + 4 + 4 + 8), first, selected)
 
-    return Made(np.full(rows, len(row)), [blocks.tobytes()], SELECTED["B"], answer)
+    return UnwrittenCorpus(np.full(rows, len(row)), [blocks.tobytes()], SELECTED["B"], answer)
 
 
 def start_of(row: bytes, key: str) -> int:
-    """Give the place of a value that is shorter than 64 bytes: behind its key and its length."""
+    """Return the place of a value that is shorter than 64 bytes: behind its key and its length."""
     return row.index(key.encode()) + len(key) + 1
 
 
-def adversarial(rows: int | None) -> Made:
+def adversarial(rows: int | None) -> UnwrittenCorpus:
     """Make C, some rows at a time; every count and length in it is a varint of one byte."""
     random = np.random.default_rng(SEED)
     chunks = list(random_chunks(random, rows or ROWS))
@@ -204,11 +204,11 @@ def adversarial(rows: int | None) -> Made:
         selected = [(1, size) for size in wanted.values()]
         return held(upto, keys[:upto].sum(), values[:upto].sum(), nulls[:upto].sum(), selected)
 
-    return Made(lengths, (chunk[0] for chunk in chunks), dict.fromkeys(wanted, "binary"), answer)
+    return UnwrittenCorpus(lengths, (chunk[0] for chunk in chunks), dict.fromkeys(wanted, "binary"), answer)
 
 
 def random_chunks(random: np.random.Generator, rows: int) -> Iterator[tuple[Any, ...]]:
-    """Give bytes, and the lengths and header counts of rows, and key and value lengths and nulls of headers."""
+    """Return bytes, and the lengths and header counts of rows, and key and value lengths and nulls of headers."""
     for done in range(0, rows, CHUNK):
         counts = random.integers(0, MOST_HEADERS + 1, min(CHUNK, rows - done))
         headers = int(counts.sum())
@@ -240,7 +240,7 @@ def random_chunks(random: np.random.Generator, rows: int) -> Iterator[tuple[Any,
 def first_long_ones(
     block: bytes, keys: np.ndarray, values: np.ndarray, nulls: np.ndarray, counts: np.ndarray
 ) -> dict[str, int]:
-    """Give three keys of the first rows that no other row will have, with the lengths of their values."""
+    """Return three keys of the first rows that no other row will have, with the lengths of their values."""
     found: dict[str, int] = {}
     position = header = 0
     for count in counts:

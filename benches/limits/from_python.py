@@ -1,4 +1,4 @@
-"""The corpora from Python: letterhead's verbs on columns, and what a data engineer writes in an afternoon.
+"""The corpora from Python: letterhead's operations on columns, and what a data engineer writes in an afternoon.
 
 Both take a column and give one. Plain Python takes fewer rows, which does not change what a header costs it, and trusts
 its input.
@@ -38,10 +38,10 @@ def measure(folder: Path, corpora: dict[str, Any], rounds: int, *, quick: bool) 
     for name, known in corpora.items():
         for side, batches in (QUICK_BATCHES if quick else BATCHES).items():
             for rows in batches:
-                cells = corpus.read_blocks(folder / known["file"], rows)
+                messages = corpus.read_blocks(folder / known["file"], rows)
                 holds = known["holds"][str(rows)]
-                jobs = jobs_of(side, cells, dict(known["select"]))
-                check(jobs, cells, holds)
+                jobs = jobs_of(side, messages, dict(known["select"]))
+                check(jobs, messages, holds)
                 taken: dict[str, list[float]] = {job: [] for job in jobs}
                 for _ in range(rounds):
                     for job, run in jobs.items():
@@ -55,36 +55,36 @@ def measure(folder: Path, corpora: dict[str, Any], rounds: int, *, quick: bool) 
                     }  # fmt: skip
 
 
-def jobs_of(side: str, cells: pa.Array, columns: dict[str, str]) -> dict[str, Callable[[], Any]]:
-    """Give the four jobs of a side."""
-    lists = pa.array([plain.decode_block(block) for block in cells.to_pylist()], data.HEADERS_TYPE)
+def jobs_of(side: str, messages: pa.Array, columns: dict[str, str]) -> dict[str, Callable[[], Any]]:
+    """Return the four jobs of a side."""
+    lists = pa.array([plain.decode_block(block) for block in messages.to_pylist()], data.HEADERS_TYPE)
     if side == OURS:
         return {
-            "decode": partial(lha.decode, cells, "kafka"),
+            "decode": partial(lha.decode, messages, "kafka"),
             "encode": partial(lha.encode, lists, "kafka"),
-            "select": partial(lha.select, cells, "kafka", columns),
-            "validate": partial(lha.validate, cells, "kafka"),
+            "select": partial(lha.select, messages, "kafka", columns),
+            "validate": partial(lha.validate, messages, "kafka"),
         }
     return {
-        "decode": lambda: pa.array([plain.decode_block(block) for block in cells.to_pylist()], data.HEADERS_TYPE),
+        "decode": lambda: pa.array([plain.decode_block(block) for block in messages.to_pylist()], data.HEADERS_TYPE),
         "encode": lambda: pa.array([plain.encode_block(row) for row in data.as_lists(lists)], pa.binary()),
-        "select": lambda: plain_select(cells, columns),
-        "validate": lambda: pa.array([None if is_whole(block) else "damaged" for block in cells.to_pylist()]),
+        "select": lambda: plain_select(messages, columns),
+        "validate": lambda: pa.array([None if is_whole(block) else "damaged" for block in messages.to_pylist()]),
     }
 
 
-def plain_select(cells: pa.Array, columns: dict[str, str]) -> pa.StructArray:
-    """Take the last header of each key."""
-    rows = [dict(plain.decode_block(block)) for block in cells.to_pylist()]
-    made = []
+def plain_select(messages: pa.Array, columns: dict[str, str]) -> pa.StructArray:
+    """Select the last header of each key."""
+    rows = [dict(plain.decode_block(block)) for block in messages.to_pylist()]
+    result = []
     for key, of in columns.items():
         values = (row.get(key) for row in rows)
-        made.append(pa.array([None if value is None else READ[of](value) for value in values], ARROW[of]))
-    return pa.StructArray.from_arrays(made, list(columns))
+        result.append(pa.array([None if value is None else READ[of](value) for value in values], ARROW[of]))
+    return pa.StructArray.from_arrays(result, list(columns))
 
 
 def is_whole(block: bytes) -> bool:
-    """Decode and see: this finds fewer faults than letterhead, and names none."""
+    """Decode and see: this finds fewer errors than letterhead, and names none."""
     try:
         plain.decode_block(block)
     except (IndexError, UnicodeDecodeError):
@@ -92,12 +92,12 @@ def is_whole(block: bytes) -> bool:
     return True
 
 
-def check(jobs: dict[str, Callable[[], Any]], cells: pa.Array, holds: dict[str, Any]) -> None:
-    """Hold a side to what the rows hold."""
+def check(jobs: dict[str, Callable[[], Any]], messages: pa.Array, holds: dict[str, Any]) -> None:
+    """Compare the results of a side with those of the rows."""
     keys, values = jobs["decode"]().flatten().flatten()
     seen = [len(keys), total(pc.binary_length(keys)), total(pc.binary_length(values)), values.null_count]
     assert seen == [holds[name] for name in ("headers", "key_bytes", "value_bytes", "nulls")]
-    assert jobs["encode"]().equals(cells)
+    assert jobs["encode"]().equals(messages)
     selected = [
         [
             len(column) - column.null_count,
@@ -106,7 +106,7 @@ def check(jobs: dict[str, Callable[[], Any]], cells: pa.Array, holds: dict[str, 
         for column in jobs["select"]().flatten()
     ]
     assert selected == holds["selected"]
-    assert jobs["validate"]().null_count == len(cells)
+    assert jobs["validate"]().null_count == len(messages)
 
 
 def total(column: pa.Array) -> int:

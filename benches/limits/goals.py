@@ -37,7 +37,7 @@ class Compared:
 
     @property
     def bar(self) -> Bar | None:
-        """Give what is aimed at; of less than once our time, the other way round."""
+        """Return what is aimed at; of less than once our time, the other way round."""
         if self.aimed is None:
             return None
         if self.aimed < 1:
@@ -64,7 +64,7 @@ class Section:
 
 
 def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Section]:
-    """Give every section that aims at something."""
+    """Return every section that aims at something."""
     yield one_core(record)
     yield of_rows("Iggy's crates", [each for pair in crates(rows).values() for each in pair.values()])
     yield of_rows("One message at a time", [*(each for _, each in messages(rows)), *compared(rows, ENCODE_ONE)])
@@ -74,7 +74,7 @@ def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -
 
 
 def one_core(record: Record) -> Section:
-    """Give the goals of one core; Java is the only other side that could be faster."""
+    """Return the goals of one core; Java is the only other side that could be faster."""
     java = (
         Faster("Kafka's Java", f"{job} {corpus}, {batch:,} rows", record.java(job, corpus, batch))
         for job in ("decode", "encode", "select")
@@ -85,7 +85,7 @@ def one_core(record: Record) -> Section:
 
 
 def of_rows(name: str, all_of_it: Sequence[Compared]) -> Section:
-    """Give a section whose figures are rows of the table."""
+    """Return a section whose figures are rows of the table."""
     bars = [each.bar for each in all_of_it if each.bar is not None]
     others = (Faster(each.side, each.what, each.times) for each in all_of_it if not LESS.fullmatch(each.side))
     faster = below_one(others)
@@ -98,7 +98,7 @@ def below_one(sides: Iterable[Faster]) -> list[Faster]:
 
 
 def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
-    """Give what Iggy's crates took, by job and corpus, as they come and with our allocator (mimalloc)."""
+    """Return what Iggy's crates took, by job and corpus, as they come and with our allocator (mimalloc)."""
     found: dict[tuple[str, str], dict[bool, Compared]] = {}
     aimed = {(row.job, row.source, row.side): bar.times for bar, row, _ in run.aimed_at(rows)}
     for job in CRATE_JOBS:
@@ -117,7 +117,7 @@ def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
 
 
 def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
-    """Give each of our ways to read one message with the fastest plain Python beside it."""
+    """Return each of our ways to read one message with the fastest plain Python beside it."""
     for job, least in ONE_MESSAGE.items():
         sides = {row.side: row for row in rows if (row.job, row.source) == (job, ONE_MESSAGE_SOURCE)}
         plain = [row for side, row in sides.items() if side.startswith("plain Python")]
@@ -130,7 +130,7 @@ def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
 
 
 def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
-    """Give what each other side took as a multiple of ours, job by job and source by source."""
+    """Return what each other side took as a multiple of ours, job by job and source by source."""
     found = []
     for job, source in dict.fromkeys((row.job, row.source) for row in rows if row.job in jobs):
         group = [row for row in rows if (row.job, row.source) == (job, source)]
@@ -151,7 +151,7 @@ def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
 
 
 def in_spark(found: Any, queries: Any) -> Section:
-    """Give the goals in Spark, and the functions and queries that are faster there."""
+    """Return the goals in Spark, and the functions and queries that are faster there."""
     bars: list[Bar] = []
     faster: list[Faster] = []
     if found is not None:
@@ -172,7 +172,7 @@ def in_spark(found: Any, queries: Any) -> Section:
 
 
 def directly(found: Any) -> Section:
-    """Give the goals of reading topics and segments; every round is a ratio."""
+    """Return the goals of reading topics and segments; every round is a ratio."""
     if found is None:
         return Section("Reading directly", [], is_measured=False)
     bars, faster = [], []
@@ -186,7 +186,7 @@ def directly(found: Any) -> Section:
 
 
 def rounds(found: Any) -> Iterator[tuple[str, str, str, list[float]]]:
-    """Give a job, another side, which of our two it is compared with, and the ratios within each round."""
+    """Return a job, another side, which of our two it is compared with, and the ratios within each round."""
     taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
     for (job, side), theirs in taken.items():
         if side not in DIRECT:

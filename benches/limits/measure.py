@@ -61,7 +61,7 @@ def main(record: Path | None) -> None:
     if record is None:
         print(f"{len(found)} measurements gave the right answers, in {time.time() - began:.0f} s", file=sys.stderr)
         return
-    made = {
+    result = {
         "taken": time.strftime("%Y-%m-%d", time.gmtime(began)),
         "minutes": round((time.time() - began) / 60, 1),
         "load": load,
@@ -70,11 +70,11 @@ def main(record: Path | None) -> None:
         "results": list(found.values()),
     }
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(one_row_a_line(made))
+    record.write_text(one_row_a_line(result))
 
 
 def one_turn(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give what all sides took."""
+    """Return what all sides took."""
     yield from core("batches", ROUNDS)
     if is_wide_measured():
         yield from core("java", ROUNDS, wide=True)
@@ -97,17 +97,17 @@ def build() -> None:
 
 
 def is_wide_measured() -> bool:
-    """Say whether what is compiled for AVX-512 runs, too: to try it once, nothing is compiled a second time."""
+    """Return whether the build for AVX-512 runs as well; quick runs skip it."""
     return has_avx512() and not QUICK
 
 
 def has_avx512() -> bool:
-    """Say whether this processor runs what is compiled for AVX-512."""
+    """Return whether this processor runs code compiled for AVX-512."""
     return WIDE_NEEDS.issubset(features())
 
 
 def wide_environment() -> dict[str, str]:
-    """Say what compiles the same sources for AVX-512, into a folder of their own."""
+    """Return the settings that compile the same sources for AVX-512 into a folder of their own."""
     return {"RUSTFLAGS": f"-C target-cpu={WIDE_TARGET}", "CARGO_TARGET_DIR": str(ROOT / "target" / WIDE_TARGET)}
 
 
@@ -125,21 +125,21 @@ def java(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for name in JAVA_CORPORA:
         for rows in JAVA_ROWS:
             holds, keys = corpora[name]["holds"][str(rows)], [key for key, _ in corpora[name]["select"]]
-            held = data.Held(*(holds[part] for part in ("headers", "key_bytes", "value_bytes", "nulls")))
+            kept = data.HeaderCounts(*(holds[part] for part in ("headers", "key_bytes", "value_bytes", "nulls")))
             sums = [total for _, total in holds["selected"]]
             result = FOLDER / "java.json"
             run(
                 *("java", "-cp", "target/jvm/classes:target/jvm/lib/*"),
                 "org.apache.kafka.streams.state.internals.HeadersBenchmark",
                 *("quick" if QUICK else "turn", str(result)),
-                *export.arguments(name, FOLDER / f"{name}.bin", rows, keys, held, sums),
+                *export.arguments(name, FOLDER / f"{name}.bin", rows, keys, kept, sums),
             )
             for measured in json.loads(result.read_text()):
                 taken = [score for fork in measured["primaryMetric"]["rawData"] for score in fork]
                 yield {
                     "side": JAVA, "corpus": name, "job": measured["benchmark"].rpartition(".")[2], "batch": rows,
-                    "rows": rows, "headers": held.headers, "buffers": "garbage",
-                    "ns": [score / held.headers for score in taken],
+                    "rows": rows, "headers": kept.headers, "buffers": "garbage",
+                    "ns": [score / kept.headers for score in taken],
                 }  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def run(*command: str, environment: Mapping[str, str] = MappingProxyType({})) ->
 
 
 def machine() -> dict[str, Any]:
-    """Say what this ran on, and what ran."""
+    """Describe the machine and the versions."""
     (kafka,) = (ROOT / "target" / "jvm" / "lib").glob("kafka-clients-*[0-9].jar")
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     return {
@@ -174,16 +174,16 @@ def machine() -> dict[str, Any]:
 
 
 def all_of(known: dict[str, Any]) -> dict[str, int]:
-    """Give what a whole corpus holds."""
+    """Return what a whole corpus holds."""
     holds = known["holds"][str(known["rows"])]
     size = (FOLDER / known["file"]).stat().st_size - 4 * (known["rows"] + 1)
     return {"bytes": size, **{name: holds[name] for name in ("headers", "key_bytes", "value_bytes", "nulls")}}
 
 
-def one_row_a_line(made: dict[str, Any]) -> str:
+def one_row_a_line(result: dict[str, Any]) -> str:
     """Write the record so that a change to it can be read."""
-    rows = ",\n".join("  " + json.dumps(row) for row in made["results"])
-    head = json.dumps({**made, "results": []}, indent=1)
+    rows = ",\n".join("  " + json.dumps(row) for row in result["results"])
+    head = json.dumps({**result, "results": []}, indent=1)
     return head.replace('"results": []', f'"results": [\n{rows}\n ]') + "\n"
 
 

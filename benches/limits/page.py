@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", DOCS / "benchmarks.md", *sorted((DOCS / "benchmarks").glob("*.md")))
 PLOTS = DOCS / "plots"
-WORDS = {"store cells (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
+WORDS = {"store values (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
 """How a page spells what older records call otherwise."""
 
 SECTION = re.compile(r"(<!-- record: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -64,12 +64,12 @@ def spelled(text: str) -> str:
 
 @cache
 def limits() -> Record:
-    """Give the record of the limits."""
+    """Return the record of the limits."""
     return Record.read()
 
 
 def other(name: str) -> Any:
-    """Give another record; None where it was not made."""
+    """Return another record; None where it was not made."""
     path = run.RECORD / name
     return json.loads(path.read_text()) if path.exists() else None
 
@@ -119,9 +119,9 @@ def faster() -> str:
 
 
 def machine() -> str:
-    """Say on what, when, and with what the limits were measured."""
-    made, on = limits().made, limits().made["machine"]
-    (features,) = {" ".join(row["features"]) for row in made["results"] if "features" in row}
+    """Describe the machine, the date and the versions of the measurement."""
+    result, on = limits().made, limits().made["machine"]
+    (features,) = {" ".join(row["features"]) for row in result["results"] if "features" in row}
     return table(
         ["", ""],
         [
@@ -132,27 +132,27 @@ def machine() -> str:
             ["versions", f"{on['rust']}; Python {on['python']}; {on['java']}; Kafka {on['kafka']}"],
             ["allocator", f"{on['allocator']}, as in the wheel"],
             ["sources", sources(on)],
-            ["rounds of a figure", rounds_of(made["results"])],
-            ["taken", f"{made['taken']}, in {made['minutes']:.0f} minutes"],
-            ["load at the start of each turn", ", ".join(map(str, made["load"]))],
+            ["rounds of a figure", rounds_of(result["results"])],
+            ["taken", f"{result['taken']}, in {result['minutes']:.0f} minutes"],
+            ["load at the start of each turn", ", ".join(map(str, result["load"]))],
         ],
         left=2,
     )
 
 
 def sources(on: dict[str, Any]) -> str:
-    """Say what was compiled."""
+    """Describe the compiled code."""
     return f"`{on['commit']}`" + (", with changes that were not committed" if on["changed"] else "")
 
 
 def rounds_of(results: Sequence[dict[str, Any]]) -> str:
-    """Say how often everything was timed."""
+    """Describe how often each job was timed."""
     least, most = (choose(len(row["ns"]) for row in results) for choose in (min, max))
     return f"{least}" if least == most else f"{least} to {most}"
 
 
 def built(on: dict[str, Any]) -> str:
-    """Say for which processors the core was compiled."""
+    """Describe the processors that the core was compiled for."""
     portable = "any processor of its architecture, as in the wheel"
     if "wide" not in on:
         return f"{portable}; not a second time for AVX-512"
@@ -162,12 +162,12 @@ def built(on: dict[str, Any]) -> str:
 
 
 def corpora() -> str:
-    """Say what the corpora hold."""
+    """Describe the corpora."""
     names = ("rows", "bytes", "headers", "key_bytes", "value_bytes", "nulls")
-    held = limits().made["corpora"]
+    kept = limits().made["corpora"]
     return table(
         ["corpus", "rows", "bytes", "headers", "bytes of keys", "bytes of values", "null values"],
-        [[name, *(f"{held[name][part]:,}" for part in names)] for name in held],
+        [[name, *(f"{kept[name][part]:,}" for part in names)] for name in kept],
     )
 
 
@@ -177,13 +177,13 @@ def sign(bar: Bar) -> str:
 
 
 def bars() -> str:
-    """Give every goal of one core, and whether it is reached."""
+    """Return every goal of one core, and whether it is reached."""
     lines = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in limits().bars()]
     return table(["ratio", "goal", "x", ""], lines)
 
 
 def batches() -> str:
-    """Give every job on every corpus in every size of batch."""
+    """Return every job on every corpus in every size of batch."""
     record = limits()
     parts = []
     for corpus in CORPORA:
@@ -249,8 +249,8 @@ def java() -> str:
     if not to_portable:
         return table(head, rows)
     least, most = (f"{times:.2f}" for times in (min(to_portable), max(to_portable)))
-    said = f"Compiled for AVX-512, the same sources take {least} to {most} times as long as built for any processor."
-    return f"{table([*head, 'compiled for AVX-512', 'x'], rows)}\n\n{said}"
+    output = f"Compiled for AVX-512, the same sources take {least} to {most} times as long as built for any processor."
+    return f"{table([*head, 'compiled for AVX-512', 'x'], rows)}\n\n{output}"
 
 
 def python() -> str:
@@ -270,7 +270,7 @@ def python() -> str:
 
 
 def curves() -> str:
-    """Say how straight the lines are."""
+    """Describe how linear the times are."""
     rows = []
     for curve, (_, unit) in AXES.items():
         for job in GROWING:
@@ -284,13 +284,13 @@ def curves() -> str:
 
 
 def kept_rows() -> list[run.Row]:
-    """Give the rows of the table that are kept; none where they were not measured."""
+    """Return the rows of the table that are kept; none where they were not measured."""
     found = other(run.ROWS.name)
     return [] if found is None else [run.Row(**row) for row in found["rows"]]
 
 
 def head_of_rows() -> str:
-    """Say when and on what those were measured."""
+    """Describe when and on which machine those were measured."""
     found = other(run.ROWS.name)
     on = found["machine"]
     ran = f"{on['processor']}, {on['cores']} cores, of which one was used; {on['system']}"
@@ -333,7 +333,7 @@ def stores() -> str:
 
 
 def sides_of(jobs: Sequence[str], unit: str) -> str:
-    """Give every side of some jobs, ours first in each."""
+    """Return every side of some jobs, ours first in each."""
     times = {(each.what, each.side): each for each in goals.compared(kept_rows(), jobs)}
     wanted = (row for row in kept_rows() if row.job in jobs)
     lines = []
@@ -349,7 +349,7 @@ def sides_of(jobs: Sequence[str], unit: str) -> str:
 
 
 def goal_of(bar: Bar | None) -> str:
-    """Give a goal, and say whether it is reached; one for the ratio the other way round has its figure with it."""
+    """Return a goal, and say whether it is reached; one for the ratio the other way round has its figure with it."""
     if bar is None:
         return ""
     other_way = "" if bar.at_least else f"ours to it {digits(bar.figure)}, "
@@ -357,7 +357,7 @@ def goal_of(bar: Bar | None) -> str:
 
 
 def marked(verdict: str) -> str:
-    """Have what is missed seen."""
+    """Mark missed goals."""
     return f"**{verdict}**" if verdict == "missed" else verdict
 
 
@@ -384,17 +384,17 @@ def direct() -> str:
 
 
 def seconds(taken: Sequence[float]) -> str:
-    """Give the median."""
+    """Return the median."""
     return f"{statistics.median(taken):.2f} s"
 
 
 def spread(ratios: Sequence[float]) -> str:
-    """Give the median, the least and the greatest."""
+    """Return the median, the least and the greatest."""
     return f"{statistics.median(ratios):.1f} ({min(ratios):.1f}–{max(ratios):.1f})"
 
 
 def aimed_at(least: float | None, ratios: dict[str, list[float]]) -> str:
-    """Say of each of ours whether the other side takes as many times as long as we aim at."""
+    """Return for each of our sides whether the other takes at least the targeted multiple of its time."""
     if least is None:
         return ""
     verdicts = (
@@ -405,24 +405,24 @@ def aimed_at(least: float | None, ratios: dict[str, list[float]]) -> str:
 
 
 def memory() -> str:
-    """Give the memory that reading directly takes."""
+    """Return the memory that reading directly takes."""
     found = other("direct.json")
     if found is None:
         return "Not measured: `tools/bench direct`."
-    kinds: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
+    series: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for each in found["memory"]:
-        kinds.setdefault((goals.DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
-    sizes = sorted({rows for taken in kinds.values() for rows in taken})
+        series.setdefault((goals.DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
+    sizes = sorted({rows for taken in series.values() for rows in taken})
     head = ["", *(f"{rows:,}" for rows in sizes), *(f"own, {rows:,}" for rows in sizes)]
     rows = [
         [f"{side}, {job}", *(f"{taken[size][part]:.0f}" for part in ("peak", "own") for size in sizes)]
-        for (side, job), taken in sorted(kinds.items(), reverse=True)
+        for (side, job), taken in sorted(series.items(), reverse=True)
     ]
     return table(head, rows)
 
 
 def spark() -> str:
-    """Give what headers cost in Spark, and what was aimed at there."""
+    """Return what headers cost in Spark, and what was aimed at there."""
     found = other("spark.json")
     if found is None:
         return "Not measured: `tools/bench spark`."
@@ -446,7 +446,7 @@ def spark() -> str:
 
 
 def queries() -> str:
-    """Give what people's own queries take, as multiples of ours."""
+    """Return what people's own queries take, as multiples of ours."""
     found = other("from-your-query.json")
     if found is None:
         return "Not measured: `tools/bench spark`."
@@ -479,7 +479,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
 def drawn_plots() -> dict[str, str]:
     """Draw every plot, by the name of its file."""
     record = limits()
-    made = {
+    result = {
         "memcpy.svg": plots.lines(
             "Time as a multiple of memcpy of the same bytes",
             "rows a batch",
@@ -525,8 +525,8 @@ def drawn_plots() -> dict[str, str]:
                 series.append(plots.Series(job, points, colour, fit=record.line(curve, job)))
         up = {"rows": "ns a row", "headers": "ns a row", "value bytes": "ns a header"}[curve]
         name = f"{curve.replace(' ', '-')}.svg"
-        made[name] = plots.lines(f"Cost as {curve} grow", across, up, series, log_up=not level)
-    return made
+        result[name] = plots.lines(f"Cost as {curve} grow", across, up, series, log_up=not level)
+    return result
 
 
 def ratio_bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:

@@ -23,7 +23,7 @@ RECORD = Path(__file__).resolve().parents[1] / "record" / "limits.json"
 OURS, MEMCPY, JAVA, PYTHON, PLAIN = "letterhead", "memcpy", "Kafka's Java", "letterhead, from Python", "plain Python"
 WIDE = "letterhead, compiled for AVX-512"
 
-BATCH = 64_000  # rows: the size at which verbs are compared with each other
+BATCH = 64_000  # rows: the size at which operations are compared with each other
 JAVA_BATCHES = (16_000, 64_000)
 
 
@@ -38,7 +38,7 @@ class Bar:
 
     @property
     def verdict(self) -> str:
-        """Say whether it is reached, or only within what runs differ by."""
+        """Return whether it is reached, or only within what runs differ by."""
         return verdict(self.figure, self.goal, at_least=self.at_least)
 
 
@@ -58,11 +58,11 @@ class Line:
 class Record:
     """What `benches.limits.measure` wrote."""
 
-    def __init__(self, made: dict[str, Any]) -> None:
-        self.made = made
+    def __init__(self, result: dict[str, Any]) -> None:
+        self.made = result
         self.rows: dict[tuple[Any, ...], dict[str, Any]] = {
             (row["side"], row["corpus"], row["job"], row["batch"], row["buffers"]): row
-            for row in made["results"]
+            for row in result["results"]
             if "curve" not in row
         }
 
@@ -72,59 +72,59 @@ class Record:
         return cls(json.loads(path.read_text()))
 
     def whole(self, corpus: str) -> int:
-        """Give the rows of a corpus, which are also the rows of its largest batch."""
+        """Return the rows of a corpus, which are also the rows of its largest batch."""
         return self.made["corpora"][corpus]["rows"]
 
     def batches(self, corpus: str) -> list[int]:
-        """Give the sizes of batches, in rows."""
+        """Return the sizes of batches, in rows."""
         wanted = (MEMCPY, corpus, MEMCPY, "released")
         return sorted(batch for side, name, job, batch, buffers in self.rows if (side, name, job, buffers) == wanted)
 
     def taken(self, job: str, corpus: str, batch: int, buffers: str = "released", side: str = OURS) -> list[float]:
-        """Give nanoseconds a header, round by round."""
+        """Return nanoseconds a header, round by round."""
         return self.rows[side, corpus, job, batch, buffers]["ns"]
 
     def ns(self, job: str, corpus: str, batch: int, buffers: str = "released", side: str = OURS) -> float:
-        """Give the median."""
+        """Return the median."""
         return median(self.taken(job, corpus, batch, buffers, side))
 
     def faults(self, job: str, corpus: str, batch: int, buffers: str = "released", side: str = OURS) -> float:
-        """Give the pages that the system had to find for a million rows."""
+        """Return the pages that the system had to find for a million rows."""
         row = self.rows[side, corpus, job, batch, buffers]
         return median(row["faults"]) * 1e6 / row["rows"]
 
     def to_memcpy(self, job: str, corpus: str, batch: int, buffers: str = "released") -> float:
-        """Give the time of a job as a multiple of the copy of what decode moves."""
+        """Return the time of a job as a multiple of the copy of what decode moves."""
         return within(self.taken(job, corpus, batch, buffers), self.taken(MEMCPY, corpus, batch, buffers, MEMCPY))
 
     def against_copies(self, job: str, corpus: str) -> float:
-        """Give the time of all rows at once as a multiple of the copy, where both write to memory that is new."""
+        """Return the time of all rows at once as a multiple of the copy, where both write to memory that is new."""
         return self.to_memcpy(job, corpus, self.whole(corpus), "fresh")
 
     def to_decode(self, job: str, corpus: str) -> float:
-        """Give the time of a job as a multiple of decode's."""
+        """Return the time of a job as a multiple of decode's."""
         return within(self.taken(job, corpus, BATCH), self.taken("decode", corpus, BATCH))
 
     def java(self, job: str, corpus: str, batch: int, side: str = OURS) -> float:
-        """Give Java's time as a multiple of ours."""
+        """Return Java's time as a multiple of ours."""
         return self.ns(job, corpus, batch, "garbage", JAVA) / self.ns(job, corpus, batch, side=side)
 
     @property
     def has_wide(self) -> bool:
-        """Say whether the core was there a second time, compiled for AVX-512."""
+        """Return whether the core was there a second time, compiled for AVX-512."""
         return any(side == WIDE for side, *_ in self.rows)
 
     def plain(self, job: str, corpus: str) -> float:
-        """Give plain Python's time as a multiple of ours, both called from Python."""
+        """Return plain Python's time as a multiple of ours, both called from Python."""
         (batch,) = {key[3] for key in self.rows if key[0] == PLAIN and key[1:3] == (corpus, job)}
         return self.ns(job, corpus, batch, side=PLAIN) / self.ns(job, corpus, BATCH, side=PYTHON)
 
     def fresh(self, corpus: str) -> float:
-        """Give the time of one big batch whose output is kept as a multiple of that of batches whose output is released."""
+        """Return the time of one big batch whose output is kept as a multiple of that of batches whose output is released."""
         return self.ns("decode", corpus, self.whole(corpus), "fresh") / self.ns("decode", corpus, BATCH)
 
     def curve(self, name: str, job: str) -> list[tuple[int, float]]:
-        """Give the points of a curve: nanoseconds for all rows, for one row, or for one header."""
+        """Return the points of a curve: nanoseconds for all rows, for one row, or for one header."""
         points = []
         for row in self.made["results"]:
             if (row.get("curve"), row["job"]) == (name, job):
@@ -142,7 +142,7 @@ class Record:
         return Line(float(fixed), float(slope), float(off[worst]), int(x[worst]))
 
     def bars(self) -> list[Bar]:
-        """Give everything that is aimed at."""
+        """Return everything that is aimed at."""
         bars = [
             Bar(f"{job} {corpus}, Kafka's Java to ours, {batch:,} rows", goal, self.java(job, corpus, batch), True)
             for job, corpus, goal in (("decode", "A", 5), ("decode", "B", 5.5), ("encode", "A", 5.5))
@@ -175,7 +175,7 @@ class Record:
 
 
 def within(theirs: list[float], ours: list[float]) -> float:
-    """Give the median of the ratios within a round."""
+    """Return the median of the ratios within a round."""
     return median(one / other for one, other in zip(theirs, ours, strict=True))
 
 

@@ -27,7 +27,7 @@ README = {
     ("Select three typed headers of a column", "plain Python"),
     ("Decode a column of headers", "Kafka's Java"),
 }
-SPARK_SOURCE = "store cells (streams-timestamped)"
+SPARK_SOURCE = "store values (streams-timestamped)"
 
 
 def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Line]:

@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 from benches import data, plain
 
 
-def held_by_list(column: pa.Array) -> data.Held:
+def counts_of_list(column: pa.Array) -> data.HeaderCounts:
     """Count what a list column of headers holds."""
     headers = column.flatten()
     keys, values = headers.flatten()
-    return data.Held(
+    return data.HeaderCounts(
         headers=len(headers),
         key_bytes=total(pc.binary_length(keys)),
         value_bytes=total(pc.binary_length(values)),
@@ -22,11 +22,11 @@ def held_by_list(column: pa.Array) -> data.Held:
     )
 
 
-def held_by_rows(rows: list[plain.HeaderList]) -> data.Held:
+def counts_of_rows(rows: list[plain.HeaderList]) -> data.HeaderCounts:
     """Count what lists of (key, value) hold."""
     headers = [header for row in rows for header in row]
     values = [value for _, value in headers if value is not None]
-    return data.Held(
+    return data.HeaderCounts(
         headers=len(headers),
         key_bytes=sum(len(key.encode()) for key, _ in headers),
         value_bytes=sum(len(value) for value in values),

@@ -1,6 +1,6 @@
 """Decode columns of AMQP primitives, and a profile of them, beside a Python UDF as Spark's worker runs it: row by row.
 
-The other side is what `SQL_ARROW_BATCHED_UDF` of `pyspark.worker` does with a batch, with Spark's own converters: cells
+The other side is what `SQL_ARROW_BATCHED_UDF` of `pyspark.worker` does with a batch, with Spark's own converters: values
 become Python objects, the function is called for each, and the results become a column. No process or socket is in
 either time. The function is the decoder that people write by hand, with the checks that letterhead makes.
 """
@@ -47,50 +47,50 @@ COLUMNS: dict[str, tuple[str, T.DataType, Callable[[int], bytes]]] = {
 }  # fmt: skip
 
 
-def decode(cell: bytes | None) -> Any:
+def decode(message: bytes | None) -> Any:
     """Decode one value, as people do: by a chain of conditions on its first byte."""
-    if cell is None:
+    if message is None:
         return None
-    code = cell[0]
+    code = message[0]
     if code in (0xA1, 0xA3):
-        if len(cell) < 2 or cell[1] != len(cell) - 2:
+        if len(message) < 2 or message[1] != len(message) - 2:
             raise ValueError("wrong length")
-        return cell[2:].decode()
+        return message[2:].decode()
     if code == 0x55:
-        if len(cell) != 2:
+        if len(message) != 2:
             raise ValueError("wrong length")
-        return struct.unpack_from(">b", cell, 1)[0]
+        return struct.unpack_from(">b", message, 1)[0]
     if code in (0x81, 0x82, 0x83):
-        if len(cell) != 9:
+        if len(message) != 9:
             raise ValueError("wrong length")
         if code == 0x82:
-            return struct.unpack_from(">d", cell, 1)[0]
-        number = struct.unpack_from(">q", cell, 1)[0]
+            return struct.unpack_from(">d", message, 1)[0]
+        number = struct.unpack_from(">q", message, 1)[0]
         return number if code == 0x81 else datetime.datetime.fromtimestamp(number / 1000, datetime.UTC)
     if code in (0x41, 0x42):
-        if len(cell) != 1:
+        if len(message) != 1:
             raise ValueError("wrong length")
         return code == 0x41
     if code == 0x98:
-        return str(uuid.UUID(bytes=cell[1:]))
+        return str(uuid.UUID(bytes=message[1:]))
     raise ValueError(f"unknown code {code}")
 
 
 def as_a_worker_does(
     function: Callable[[Any], Any], takes: T.DataType, returns: T.DataType
 ) -> Callable[[pa.Array], pa.Array]:
-    """Give what Spark's worker makes of a Python UDF of one column."""
+    """Return what Spark's worker makes of a Python UDF of one column."""
     call = fail_on_stopiteration(function)
-    given = ArrowTableToRowsConversion._create_converter(takes, none_on_identity=True, binary_as_bytes=True)
-    back = LocalDataToArrowConversion._create_converter(returns, none_on_identity=True)
+    source = ArrowTableToRowsConversion._create_converter(takes, none_on_identity=True, binary_as_bytes=True)
+    restored = LocalDataToArrowConversion._create_converter(returns, none_on_identity=True)
     type = to_arrow_type(returns, timezone="UTC")
 
     def run(column: pa.Array) -> pa.Array:
-        cells = ArrowTableToRowsConversion._to_pylist(column)
-        if given is not None:
-            cells = [given(cell) for cell in cells]
-        results = [call(*row) for row in list(zip(cells))]
-        return pa.array(results if back is None else [back(result) for result in results], type=type)
+        messages = ArrowTableToRowsConversion._to_pylist(column)
+        if source is not None:
+            messages = [source(message) for message in messages]
+        results = [call(*row) for row in list(zip(messages))]
+        return pa.array(results if restored is None else [restored(result) for result in results], type=type)
 
     return run
 
@@ -138,7 +138,7 @@ SELECTED = T.StructType(
 
 
 def telemetry(n: int) -> list[tuple[str, bytes]]:
-    """Give the headers of a message of a device: five properties of IoT Hub, two of the application."""
+    """Return the headers of a message of a device: five properties of IoT Hub, two of the application."""
     auth = b'{"scope":"device","type":"sas","issuer":"iothub"}'
     return [
         ("iothub-connection-device-id", string(n)),
@@ -177,12 +177,12 @@ def selected(batches: list[pa.Array]) -> list[pa.Array]:
 
 def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
     """Make batches of messages, and what is in their columns."""
-    cells = [[telemetry(call * rows + n) for n in range(rows)] for call in range(calls)]
+    messages = [[telemetry(call * rows + n) for n in range(rows)] for call in range(calls)]
     columns = [[tuple(decode(dict(row).get(wanted.key)) for wanted in PROPERTIES.values()) for row in batch]
-               for batch in cells]  # fmt: skip
+               for batch in messages]  # fmt: skip
     arrow = to_arrow_type(SELECTED, timezone="UTC")
     return (
-        [pa.array(batch, data.HEADERS_TYPE) for batch in cells],
+        [pa.array(batch, data.HEADERS_TYPE) for batch in messages],
         [pa.array([dict(zip(PROPERTIES, row, strict=True)) for row in batch], arrow) for batch in columns],
     )
 
@@ -194,13 +194,13 @@ def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
 def given(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:
     """Make batches, and what is in them."""
     type, returns, write = COLUMNS[name]
-    cells = [[write(call * rows + n) for n in range(rows)] for call in range(calls)]
+    messages = [[write(call * rows + n) for n in range(rows)] for call in range(calls)]
     arrow = to_arrow_type(returns, timezone="UTC")
     return (
         type,
         returns,
-        [pa.array(batch, pa.binary()) for batch in cells],
-        [pa.array(map(decode, batch), arrow) for batch in cells],
+        [pa.array(batch, pa.binary()) for batch in messages],
+        [pa.array(map(decode, batch), arrow) for batch in messages],
     )
 
 
@@ -214,11 +214,11 @@ def run(
     buffers: str,
     **options: Any,
 ) -> None:
-    def check(made: list[pa.Array]) -> None:
-        assert all(batch.equals(one) for batch, one in zip(made, expected, strict=True))
+    def check(result: list[pa.Array]) -> None:
+        assert all(batch.equals(one) for batch, one in zip(result, expected, strict=True))
 
     measure(
         work, check, job="decode AMQP", source=name, side=side, rows=len(batches[0]),
-        headers=sum(map(len, batches)), reads=batches[0].nbytes, writes=lambda made: made[0].nbytes, buffers=buffers,
+        headers=sum(map(len, batches)), reads=batches[0].nbytes, writes=lambda result: result[0].nbytes, buffers=buffers,
         **options,
     )  # fmt: skip

@@ -6,11 +6,11 @@ from benches import data, plain
 
 
 def test_samples_hold_what_kafka_read() -> None:
-    assert data.store_answer(len(data.store_sample())) == (data.STORE_HOLDS, data.STORE_SELECTED)
-    assert data.orders_answer(len(data.orders_sample())) == (data.ORDERS_HOLD, data.ORDERS_SELECTED)
+    assert data.store_answer(len(data.store_sample())) == (data.STORE_COUNTS, data.STORE_SELECTED)
+    assert data.orders_answer(len(data.orders_sample())) == (data.ORDERS_COUNTS, data.ORDERS_SELECTED)
 
 
 def test_plain_encoder_writes_what_kafka_wrote() -> None:
-    for cell in data.store_sample():
-        block, _ = plain.split_envelope(cell)
+    for message in data.store_sample():
+        block, _ = plain.split_message(message)
         assert plain.encode_block(plain.decode_block(block)) == block

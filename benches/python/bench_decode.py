@@ -1,4 +1,4 @@
-"""Decode whole columns: header blocks and store cells into lists of headers."""
+"""Decode whole columns: header blocks and store values into lists of headers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from letterhead import arrow as lha
 from reference import ops
 
 STORE = "store blocks (kafka)"
-CELLS = "store cells (streams-timestamped)"
+MESSAGES = "store values (streams-timestamped)"
 
 
 def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -75,20 +75,20 @@ def test_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes) -> No
 def test_plain_python_objects(measure: Callable[..., None], sizes: Sizes) -> None:
     """Less than our job: the tuples are made, no column is built of them."""
     column = data.store_blocks(sizes.plain)
-    cells = column.to_pylist()
-    held, _ = data.store_answer(sizes.plain)
+    messages = column.to_pylist()
+    kept, _ = data.store_answer(sizes.plain)
 
     def check(rows: list[plain.HeaderList]) -> None:
-        assert answers.held_by_rows(rows) == held
+        assert answers.counts_of_rows(rows) == kept
 
     measure(
-        lambda: [plain.decode_block(block) for block in cells],
+        lambda: [plain.decode_block(block) for block in messages],
         check,
         job="decode",
         source=STORE,
         side="plain Python, to tuples only",
         rows=sizes.plain,
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         buffers=OBJECTS,
         rounds=5,
@@ -97,55 +97,55 @@ def test_plain_python_objects(measure: Callable[..., None], sizes: Sizes) -> Non
 
 def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.store_blocks(sizes.plain)
-    cells = column.to_pylist()
-    held, _ = data.store_answer(sizes.plain)
+    messages = column.to_pylist()
+    kept, _ = data.store_answer(sizes.plain)
 
     def check(rows: list[plain.HeaderList]) -> None:
-        assert answers.held_by_rows([[(key, value) for key, _, value in row] for row in rows]) == held
+        assert answers.counts_of_rows([[(key, value) for key, _, value in row] for row in rows]) == kept
 
     measure(
-        lambda: ops.decode_rows(cells, "kafka"),
+        lambda: ops.decode_rows(messages, "kafka"),
         check,
         job="decode",
         source=STORE,
         side="tests/reference",
         rows=sizes.plain,
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         buffers=OBJECTS,
         rounds=3,
     )
 
 
-def test_cells(measure: Callable[..., None], sizes: Sizes) -> None:
-    column = data.store_cells(sizes.batch)
-    held, _ = data.store_answer(sizes.batch)
+def test_messages(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_values(sizes.batch)
+    kept, _ = data.store_answer(sizes.batch)
 
     def check(result: pa.StructArray) -> None:
-        assert answers.held_by_list(result.field("headers")) == held
+        assert answers.counts_of_list(result.field("headers")) == kept
         assert result.field("payload").null_count == 0
 
     measure(
         lambda: lha.decode(column, "streams-timestamped"),
         check,
         job="decode",
-        source=CELLS,
+        source=MESSAGES,
         side="letterhead",
         rows=sizes.batch,
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
     )
 
 
-def test_cells_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes) -> None:
-    column = data.store_cells(sizes.plain)
-    held, _ = data.store_answer(sizes.plain)
+def test_messages_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_values(sizes.plain)
+    kept, _ = data.store_answer(sizes.plain)
 
     def run() -> pa.StructArray:
         headers, timestamps, payloads = [], [], []
-        for cell in column.to_pylist():
-            block, rest = plain.split_envelope(cell)
+        for message in column.to_pylist():
+            block, rest = plain.split_message(message)
             headers.append(plain.decode_block(block))
             timestamps.append(int.from_bytes(rest[:8], "big", signed=True))
             payloads.append(rest[8:])
@@ -155,17 +155,17 @@ def test_cells_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes)
         )
 
     def check(result: pa.StructArray) -> None:
-        assert answers.held_by_list(result.field("headers")) == held
+        assert answers.counts_of_list(result.field("headers")) == kept
         assert result.equals(lha.decode(column, "streams-timestamped"))
 
     measure(
         run,
         check,
         job="decode",
-        source=CELLS,
+        source=MESSAGES,
         side="plain Python to Arrow",
         rows=sizes.plain,
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
         rounds=5,
@@ -173,7 +173,7 @@ def test_cells_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes)
 
 
 def half_the_traffic(sizes: Sizes) -> int:
-    """Give half of the bytes that the decode of a batch reads and writes: a copy reads and writes as many."""
+    """Return half of the bytes that the decode of a batch reads and writes: a copy reads and writes as many."""
     column = data.store_blocks(sizes.batch)
     return (column.nbytes + lha.decode(column, "kafka").nbytes) // 2
 
@@ -182,7 +182,7 @@ def copy(
     measure: Callable[..., None], side: str, sizes: Sizes, run: Callable[[], np.ndarray], buffers: str, rounds: int
 ) -> None:
     """Measure one way to copy."""
-    held, _ = data.store_answer(sizes.batch)
+    kept, _ = data.store_answer(sizes.batch)
     traffic = half_the_traffic(sizes)
 
     def check(result: np.ndarray) -> None:
@@ -195,7 +195,7 @@ def copy(
         source=STORE,
         side=side,
         rows=sizes.batch,
-        headers=held.headers,
+        headers=kept.headers,
         reads=traffic,
         writes=lambda result: result.nbytes,
         buffers=buffers,
@@ -207,12 +207,12 @@ def decode_blocks(
     measure: Callable[..., None], side: str, column: pa.Array, run: Callable[[], pa.Array], buffers: str, rounds: int
 ) -> None:
     """Measure one way from a column of blocks to a list column."""
-    held, _ = data.store_answer(len(column))
+    kept, _ = data.store_answer(len(column))
 
     def check(result: pa.Array) -> None:
         assert result.type == data.HEADERS_TYPE
         assert len(result) == len(column)
-        assert answers.held_by_list(result) == held
+        assert answers.counts_of_list(result) == kept
 
     measure(
         run,
@@ -221,7 +221,7 @@ def decode_blocks(
         source=STORE,
         side=side,
         rows=len(column),
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
         buffers=buffers,

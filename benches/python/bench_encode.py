@@ -37,7 +37,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     """From lists of headers, which were made before: less than the job of the others."""
     column = data.store_headers(sizes.plain)
     rows = data.as_lists(column)
-    held, _ = data.store_answer(sizes.plain)
+    kept, _ = data.store_answer(sizes.plain)
 
     def check(blocks: list[bytes]) -> None:
         assert blocks == data.store_blocks(sizes.plain).to_pylist()
@@ -49,7 +49,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
         source=STORE,
         side="tests/reference, from tuples",
         rows=sizes.plain,
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         buffers=OBJECTS,
         rounds=3,
@@ -58,7 +58,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
 
 def encode(measure: Callable[..., None], side: str, column: pa.Array, run: Callable[[], pa.Array], rounds: int) -> None:
     """Measure one way from a list column to blocks."""
-    held, _ = data.store_answer(len(column))
+    kept, _ = data.store_answer(len(column))
 
     def check(result: pa.Array) -> None:
         assert result.equals(data.store_blocks(len(column)))
@@ -70,7 +70,7 @@ def encode(measure: Callable[..., None], side: str, column: pa.Array, run: Calla
         source=STORE,
         side=side,
         rows=len(column),
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
         buffers=RELEASED,

@@ -28,7 +28,7 @@ PAYLOAD = b"x"
 
 
 def ours(message: typed.Message) -> dict[str, Any]:
-    """Say of what types the values are, in our words."""
+    """Return the types of the values, by our names."""
     return {
         "amount": lh.Int64(message.amount),
         "flag": lh.Bool(message.flag),
@@ -39,7 +39,7 @@ def ours(message: typed.Message) -> dict[str, Any]:
 
 
 def theirs(message: typed.Message) -> dict[str, Any]:
-    """Say it in theirs."""
+    """Return the types by the names of the other library."""
     return {
         "amount": HeaderValue.Int64(message.amount),
         "flag": HeaderValue.Bool(message.flag),
@@ -50,13 +50,13 @@ def theirs(message: typed.Message) -> dict[str, Any]:
 
 
 def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
-    made = [ours(message) for message in typed.messages(sizes.plain)]
-    encode_each(measure, MADE, "letterhead", sizes, made, lambda headers: lh.encode(headers, "iggy"))
+    result = [ours(message) for message in typed.messages(sizes.plain)]
+    encode_each(measure, MADE, "letterhead", sizes, result, lambda headers: lh.encode(headers, "iggy"))
 
 
 def test_letterhead_from_headers(measure: Callable[..., None], sizes: Sizes) -> None:
-    made = [lh.Headers(ours(message)) for message in typed.messages(sizes.plain)]
-    encode_each(measure, MADE, "letterhead, from lh.Headers", sizes, made, lambda headers: lh.encode(headers, "iggy"))
+    result = [lh.Headers(ours(message)) for message in typed.messages(sizes.plain)]
+    encode_each(measure, MADE, "letterhead, from lh.Headers", sizes, result, lambda headers: lh.encode(headers, "iggy"))
 
 
 def test_letterhead_from_a_column(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -85,8 +85,8 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
 
 
 def test_apache_iggy(measure: Callable[..., None], sizes: Sizes) -> None:
-    made = [theirs(message) for message in typed.messages(sizes.plain)]
-    send_each(measure, MADE, f"{THEIRS} SendMessage", sizes, made, lambda headers: SendMessage(PAYLOAD, headers))
+    result = [theirs(message) for message in typed.messages(sizes.plain)]
+    send_each(measure, MADE, f"{THEIRS} SendMessage", sizes, result, lambda headers: SendMessage(PAYLOAD, headers))
 
 
 def test_apache_iggy_without_headers(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -115,14 +115,19 @@ def test_apache_iggy_from_plain_python(measure: Callable[..., None], sizes: Size
 
 
 def encode_each(
-    measure: Callable[..., None], source: str, side: str, sizes: Sizes, given: list[Any], encode: Callable[[Any], bytes]
+    measure: Callable[..., None],
+    source: str,
+    side: str,
+    sizes: Sizes,
+    original: list[Any],
+    encode: Callable[[Any], bytes],
 ) -> None:
     """Measure one encoder, called once a message."""
 
     def check(_: None) -> None:
-        assert [encode(one) for one in given] == typed.blocks("iggy", sizes.plain).to_pylist()
+        assert [encode(one) for one in original] == typed.blocks("iggy", sizes.plain).to_pylist()
 
-    each(measure, source, side, sizes, given, encode, check)
+    each(measure, source, side, sizes, original, encode, check)
 
 
 def send_each(
@@ -130,13 +135,13 @@ def send_each(
     source: str,
     side: str,
     sizes: Sizes,
-    given: list[Any],
+    original: list[Any],
     make: Callable[[Any], SendMessage],
 ) -> None:
     """Measure the package, which shows nobody what it made, but refuses a block of more than 100,000 bytes."""
 
     def check(_: None) -> None:
-        assert all(isinstance(make(one), SendMessage) for one in given)
+        assert all(isinstance(make(one), SendMessage) for one in original)
         header = 10 + len("k000") + 255
         most = 100_000 // header
         many = {f"k{number:03}": b"v" * 255 for number in range(most + 1)}
@@ -144,7 +149,7 @@ def send_each(
         with pytest.raises(ValueError, match="Too big headers"):
             SendMessage(PAYLOAD, many)
 
-    each(measure, source, side, sizes, given, make, check)
+    each(measure, source, side, sizes, original, make, check)
 
 
 def each(
@@ -152,14 +157,14 @@ def each(
     source: str,
     side: str,
     sizes: Sizes,
-    given: Iterable[Any],
+    original: Iterable[Any],
     work: Callable[[Any], Any],
     check: Callable[[None], None],
 ) -> None:
     """Measure a call a message; each result is dropped before the next, as in a producer."""
 
     def run() -> None:
-        for one in given:
+        for one in original:
             work(one)
 
     measure(

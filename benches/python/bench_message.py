@@ -61,10 +61,10 @@ def decode_each(
     pair: Callable[[Any], tuple[str, bytes | None]],
 ) -> None:
     """Measure one decoder."""
-    held, _ = data.store_answer(sizes.plain)
+    kept, _ = data.store_answer(sizes.plain)
 
-    def check(cells: list[bytes]) -> None:
-        assert answers.held_by_rows([[pair(header) for header in decode(block)] for block in cells]) == held
+    def check(messages: list[bytes]) -> None:
+        assert answers.counts_of_rows([[pair(header) for header in decode(block)] for block in messages]) == kept
 
     once_a_message(measure, "decode one message", side, sizes, decode, check)
 
@@ -73,8 +73,8 @@ def last_of_each(measure: Callable[..., None], side: str, sizes: Sizes, last: Ca
     """Measure one way to the last value of one key."""
     _, chosen = data.store_answer(sizes.plain)
 
-    def check(cells: list[bytes]) -> None:
-        found = [value for value in map(last, cells) if value is not None]
+    def check(messages: list[bytes]) -> None:
+        found = [value for value in map(last, messages) if value is not None]
         assert (len(found), sum(map(len, found))) == (chosen.tenants, chosen.tenant_bytes)
 
     once_a_message(measure, "one header of one message", side, sizes, last, check)
@@ -89,23 +89,23 @@ def once_a_message(
     check: Callable[[list[bytes]], None],
 ) -> None:
     """Measure what is called once a message."""
-    cells = data.store_blocks(sizes.plain).to_pylist()
-    held, _ = data.store_answer(sizes.plain)
+    messages = data.store_blocks(sizes.plain).to_pylist()
+    kept, _ = data.store_answer(sizes.plain)
 
     def run() -> None:
         # Each message is dropped before the next, as in a consumer; keeping all would measure the garbage collector.
-        for block in cells:
+        for block in messages:
             read(block)
 
     measure(
         run,
-        lambda _: check(cells),
+        lambda _: check(messages),
         job=job,
         source=STORE,
         side=side,
         rows=sizes.plain,
-        headers=held.headers,
-        reads=sum(map(len, cells)),
+        headers=kept.headers,
+        reads=sum(map(len, messages)),
         buffers=OBJECTS,
         rounds=10,
     )

@@ -14,7 +14,7 @@ from letterhead import arrow as lha
 from reference import ops
 
 STORE = "store blocks (kafka)"
-CELLS = "store cells (streams-timestamped)"
+MESSAGES = "store values (streams-timestamped)"
 ORDERS = "orders (list column)"
 
 
@@ -49,26 +49,28 @@ def test_blocks_plain_python(measure: Callable[..., None], sizes: Sizes) -> None
 
 def test_blocks_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     column = data.store_blocks(sizes.plain)
-    cells = column.to_pylist()
+    messages = column.to_pylist()
 
     def run() -> pa.RecordBatch:
-        return pa.RecordBatch.from_pydict(ops.select_rows(cells, "kafka", data.COLUMNS), data.SELECTED_SCHEMA)
+        return pa.RecordBatch.from_pydict(ops.select_rows(messages, "kafka", data.COLUMNS), data.SELECTED_SCHEMA)
 
     select(measure, STORE, "tests/reference to Arrow", column, run, 3)
 
 
-def test_cells(measure: Callable[..., None], sizes: Sizes) -> None:
-    column = data.store_cells(sizes.batch)
-    select(measure, CELLS, "letterhead", column, lambda: lha.select(column, "streams-timestamped", data.COLUMNS), 100)
+def test_messages(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_values(sizes.batch)
+    select(
+        measure, MESSAGES, "letterhead", column, lambda: lha.select(column, "streams-timestamped", data.COLUMNS), 100
+    )
 
 
-def test_cells_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
-    column = data.store_cells(sizes.plain)
+def test_messages_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_values(sizes.plain)
 
     def run() -> pa.RecordBatch:
-        return plain_batch([plain.decode_block(plain.split_envelope(cell)[0]) for cell in column.to_pylist()])
+        return plain_batch([plain.decode_block(plain.split_message(message)[0]) for message in column.to_pylist()])
 
-    select(measure, CELLS, "plain Python to Arrow", column, run, 5)
+    select(measure, MESSAGES, "plain Python to Arrow", column, run, 5)
 
 
 def test_lists(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -94,7 +96,7 @@ def select(
     measure: Callable[..., None], source: str, side: str, column: pa.Array, run: Callable[[], Any], rounds: int
 ) -> None:
     """Measure one way from a column to the three typed columns."""
-    held, selected = (data.orders_answer if source == ORDERS else data.store_answer)(len(column))
+    kept, selected = (data.orders_answer if source == ORDERS else data.store_answer)(len(column))
 
     def check(result: Any) -> None:
         assert answers.selected_in(result) == selected
@@ -106,7 +108,7 @@ def select(
         source=source,
         side=side,
         rows=len(column),
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
         buffers=RELEASED,

@@ -49,7 +49,7 @@ class Opened:
         rows = stores.rows(headers)
         for key, value in values(headers):
             self.store.put(key, value)
-        assert dict(self.alone.items()) == stores.cells(headers)
+        assert dict(self.alone.items()) == stores.messages(headers)
         assert [(record.key, record.value, record.timestamp) for record in self.records] == [row[:3] for row in rows]
         assert all(list(record.headers) == row.headers for record, row in zip(self.records, rows, strict=True))
         self.records.clear()
@@ -57,14 +57,14 @@ class Opened:
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Opened]:
-    """Give an empty store."""
+    """Return an empty store."""
     opened = Opened("latest", tmp_path)
     yield opened
     opened.store.close()
 
 
 def values(headers: int) -> list[tuple[bytes, ValueTimestampHeaders[bytes]]]:
-    """Give the rows as an application has them."""
+    """Return the rows as an application has them."""
     return [
         (row.key, ValueTimestampHeaders(row.payload, row.timestamp, Headers(row.headers)))
         for row in stores.rows(headers)
@@ -72,37 +72,37 @@ def values(headers: int) -> list[tuple[bytes, ValueTimestampHeaders[bytes]]]:
 
 
 def batches(rows: list[Any]) -> list[list[Any]]:
-    """Give the rows in the batches in which a producer sends their records."""
+    """Return the rows in the batches in which a producer sends their records."""
     return [rows[start : start + SENT_AT_ONCE] for start in range(0, len(rows), SENT_AT_ONCE)]
 
 
 def test_put(measure: Callable[..., None], opened: Opened) -> None:
     opened.fill(stores.FIVE)
-    each(measure, putting(opened), held_by(opened), PUT, FIVE, "letterhead")
+    each(measure, putting(opened), bytes_kept_by(opened), PUT, FIVE, "letterhead")
 
 
 def test_put_alone(measure: Callable[..., None], opened: Opened, tmp_path: Path) -> None:
     opened.fill(stores.FIVE)
     other = Opened("alone", tmp_path)
-    given = batches(list(stores.cells(stores.FIVE).items()))
+    source = batches(list(stores.messages(stores.FIVE).items()))
     put = other.alone.put
 
     def run() -> None:
-        for batch in given:
-            for key, cell in batch:
-                put(key, cell)
+        for batch in source:
+            for key, message in batch:
+                put(key, message)
 
-    each(measure, run, held_by(other), PUT, FIVE, ALONE, beside=putting(opened))
+    each(measure, run, bytes_kept_by(other), PUT, FIVE, ALONE, beside=putting(opened))
     other.store.close()
 
 
 def putting(opened: Opened) -> Callable[[], None]:
-    """Give what puts every row through the layers."""
-    given = batches(values(stores.FIVE))
+    """Return what puts every row through the layers."""
+    source = batches(values(stores.FIVE))
     put, sent = opened.store.put, opened.records.clear
 
     def run() -> None:
-        for batch in given:
+        for batch in source:
             for key, value in batch:
                 put(key, value)
             sent()
@@ -110,11 +110,11 @@ def putting(opened: Opened) -> Callable[[], None]:
     return run
 
 
-def held_by(opened: Opened) -> Callable[[None], None]:
-    """Give what checks that a store has the rows."""
+def bytes_kept_by(opened: Opened) -> Callable[[None], None]:
+    """Return what checks that a store has the rows."""
 
     def check(_: None) -> None:
-        assert dict(opened.alone.items()) == stores.cells(stores.FIVE)
+        assert dict(opened.alone.items()) == stores.messages(stores.FIVE)
 
     return check
 
@@ -145,13 +145,13 @@ def get_each(
     def check(_: None) -> None:
         for row, (key, value) in zip(stores.rows(stores.FIVE), values(stores.FIVE), strict=True):
             assert opened.store.get(key) == value
-            assert get(key) in (value, dict(row.headers)["tenant"], row.cell())
+            assert get(key) in (value, dict(row.headers)["tenant"], row.message())
 
     each(measure, getting(get), check, GET, FIVE, side, beside=None if beside is None else getting(beside))
 
 
 def getting(get: Callable[[bytes], Any]) -> Callable[[], None]:
-    """Give what asks for every row."""
+    """Return what asks for every row."""
     keys = [row.key for row in stores.rows(stores.FIVE)]
 
     def run() -> None:
@@ -192,16 +192,16 @@ def test_scan_alone(measure: Callable[..., None], opened: Opened) -> None:
     opened.fill(stores.TEN)
 
     def run() -> int:
-        return sum(len(cell) for _, cell in opened.alone.items())
+        return sum(len(message) for _, message in opened.alone.items())
 
     def check(total: int) -> None:
-        assert total == sum(map(len, stores.cells(stores.TEN).values()))
+        assert total == sum(map(len, stores.messages(stores.TEN).values()))
 
     each(measure, run, check, SCAN, TEN, ALONE, beside=scanning(opened))
 
 
 def scanning(opened: Opened) -> Callable[[], int]:
-    """Give what reads every value, and looks at no header."""
+    """Return what reads every value, and looks at no header."""
 
     def run() -> int:
         with opened.store.all() as rows:
@@ -229,7 +229,7 @@ def each(
         side=side,
         rows=stores.ROWS,
         headers=stores.ROWS * headers,
-        reads=sum(len(key) + len(cell) for key, cell in stores.cells(headers).items()),
+        reads=sum(len(key) + len(message) for key, message in stores.messages(headers).items()),
         buffers=OBJECTS,
         rounds=ROUNDS,
         per="row",

@@ -52,13 +52,13 @@ def test_decode_in_one_big_batch(measure: Callable[..., None], corpus: str) -> N
 
 @each_format
 def test_decode_reference(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
-    cells = typed.blocks(corpus, sizes.plain).to_pylist()
+    messages = typed.blocks(corpus, sizes.plain).to_pylist()
     expected = typed.triples(corpus, sizes.plain)
 
     def check(rows: list[list[Any]]) -> None:
         assert [[tuple(header) for header in row] for row in rows] == expected
 
-    in_python(measure, sizes, "decode", corpus, cells, lambda: ops.decode_rows(cells, corpus), check)
+    in_python(measure, sizes, "decode", corpus, messages, lambda: ops.decode_rows(messages, corpus), check)
 
 
 @each_corpus
@@ -71,13 +71,13 @@ def test_encode(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None
 @each_format
 def test_encode_reference(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
     """From tuples, which were made before: less than the job of the others."""
-    cells = typed.blocks(corpus, sizes.plain).to_pylist()
+    messages = typed.blocks(corpus, sizes.plain).to_pylist()
     rows = typed.triples(corpus, sizes.plain)
 
     def check(written: list[bytes]) -> None:
-        assert written == cells
+        assert written == messages
 
-    in_python(measure, sizes, "encode", corpus, cells, lambda: ops.encode_rows(rows, corpus), check)
+    in_python(measure, sizes, "encode", corpus, messages, lambda: ops.encode_rows(rows, corpus), check)
 
 
 @each_corpus
@@ -89,12 +89,12 @@ def test_select(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None
 
 @each_format
 def test_select_reference(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
-    cells, columns = typed.blocks(corpus, sizes.plain).to_pylist(), columns_of(corpus)
+    messages, columns = typed.blocks(corpus, sizes.plain).to_pylist(), columns_of(corpus)
 
     def check(found: dict[str, list[Any]]) -> None:
         assert found == typed.selected(sizes.plain).to_pydict()
 
-    in_python(measure, sizes, "select 3", corpus, cells, lambda: ops.select_rows(cells, corpus, columns), check)
+    in_python(measure, sizes, "select 3", corpus, messages, lambda: ops.select_rows(messages, corpus, columns), check)
 
 
 @each_corpus
@@ -102,20 +102,20 @@ def test_validate(measure: Callable[..., None], sizes: Sizes, corpus: str) -> No
     name, blocks = typed.format_of(corpus), typed.blocks(corpus, typed.ROWS)
     spoilt = lha.validate(pa.array(spoil(blocks[:50].to_pylist()), pa.binary()), name)
     assert spoilt.null_count == 49
-    assert [fault["code"] for fault in spoilt[0].as_py()] == ["truncated"]
+    assert [error["code"] for error in spoilt[0].as_py()] == ["truncated"]
     nothing = pa.nulls(len(blocks), spoilt.type)
     in_batches(measure, sizes, "validate", corpus, blocks, lambda batch: lha.validate(batch, name), nothing)
 
 
 @each_format
 def test_validate_reference(measure: Callable[..., None], sizes: Sizes, corpus: str) -> None:
-    cells = typed.blocks(corpus, sizes.plain).to_pylist()
+    messages = typed.blocks(corpus, sizes.plain).to_pylist()
 
-    def check(faults: list[Any]) -> None:
-        assert not any(faults)
-        assert [len(row or ()) for row in ops.validate_rows(spoil(cells), corpus)][:2] == [1, 0]
+    def check(errors: list[Any]) -> None:
+        assert not any(errors)
+        assert [len(row or ()) for row in ops.validate_rows(spoil(messages), corpus)][:2] == [1, 0]
 
-    in_python(measure, sizes, "validate", corpus, cells, lambda: ops.validate_rows(cells, corpus), check)
+    in_python(measure, sizes, "validate", corpus, messages, lambda: ops.validate_rows(messages, corpus), check)
 
 
 def columns_of(corpus: str) -> dict[str, Any]:
@@ -125,9 +125,9 @@ def columns_of(corpus: str) -> dict[str, Any]:
     return {name: lh.field(of, key=typed.IDS[name]) for name, of in typed.COLUMNS.items()}
 
 
-def spoil(cells: list[bytes]) -> list[bytes]:
-    """Cut the last byte off the first cell."""
-    return [cells[0][:-1], *cells[1:]]
+def spoil(messages: list[bytes]) -> list[bytes]:
+    """Cut the last byte off the first message."""
+    return [messages[0][:-1], *messages[1:]]
 
 
 def in_batches(
@@ -170,7 +170,7 @@ def in_python(
     sizes: Sizes,
     job: str,
     corpus: str,
-    cells: list[bytes],
+    messages: list[bytes],
     run: Callable[[], Any],
     check: Callable[[Any], None],
 ) -> None:
@@ -183,7 +183,7 @@ def in_python(
         side="tests/reference",
         rows=sizes.plain,
         headers=sizes.plain * typed.HEADERS_A_ROW,
-        reads=sum(map(len, cells)),
+        reads=sum(map(len, messages)),
         buffers=OBJECTS,
         rounds=3,
     )

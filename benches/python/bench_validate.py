@@ -25,31 +25,31 @@ def test_letterhead_in_one_big_batch(measure: Callable[..., None], sizes: Sizes)
 
 
 def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
-    cells = data.store_blocks(sizes.plain).to_pylist()
-    held, _ = data.store_answer(sizes.plain)
+    messages = data.store_blocks(sizes.plain).to_pylist()
+    kept, _ = data.store_answer(sizes.plain)
 
-    def check(faults: list[list[tuple]]) -> None:
-        assert not any(faults)
-        assert [len(row or ()) for row in ops.validate_rows(spoil(cells), "kafka")][:2] == [1, 0]
+    def check(errors: list[list[tuple]]) -> None:
+        assert not any(errors)
+        assert [len(row or ()) for row in ops.validate_rows(spoil(messages), "kafka")][:2] == [1, 0]
 
     measure(
-        lambda: ops.validate_rows(cells, "kafka"),
+        lambda: ops.validate_rows(messages, "kafka"),
         check,
         job="validate",
         source=STORE,
         side="tests/reference",
         rows=sizes.plain,
-        headers=held.headers,
-        reads=sum(map(len, cells)),
+        headers=kept.headers,
+        reads=sum(map(len, messages)),
         buffers=OBJECTS,
         rounds=3,
     )
 
 
 def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
-    """Decode and see whether that fails: it finds fewer faults than we do, and names none."""
-    cells = data.store_blocks(sizes.plain).to_pylist()
-    held, _ = data.store_answer(sizes.plain)
+    """Decode and see whether that fails: it finds fewer errors than we do, and names none."""
+    messages = data.store_blocks(sizes.plain).to_pylist()
+    kept, _ = data.store_answer(sizes.plain)
 
     def whole(block: bytes) -> bool:
         try:
@@ -60,31 +60,31 @@ def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
 
     def check(verdicts: list[bool]) -> None:
         assert all(verdicts)
-        assert not whole(spoil(cells)[0])
+        assert not whole(spoil(messages)[0])
 
     measure(
-        lambda: [whole(block) for block in cells],
+        lambda: [whole(block) for block in messages],
         check,
         job="validate",
         source=STORE,
         side="plain Python, decode and see",
         rows=sizes.plain,
-        headers=held.headers,
-        reads=sum(map(len, cells)),
+        headers=kept.headers,
+        reads=sum(map(len, messages)),
         buffers=OBJECTS,
         rounds=5,
     )
 
 
 def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: int) -> None:
-    """Measure ours, which must find nothing here and one fault in a spoilt copy."""
-    held, _ = data.store_answer(len(column))
+    """Measure ours, which must find nothing here and one error in a spoilt copy."""
+    kept, _ = data.store_answer(len(column))
 
     def check(result: pa.Array) -> None:
         assert result.null_count == len(column) == len(result)
         spoilt = lha.validate(pa.array(spoil(column[:50].to_pylist()), pa.binary()), "kafka")
         assert spoilt.null_count == 49
-        assert [fault["code"] for fault in spoilt[0].as_py()] == ["truncated"]
+        assert [error["code"] for error in spoilt[0].as_py()] == ["truncated"]
 
     measure(
         lambda: lha.validate(column, "kafka"),
@@ -93,13 +93,13 @@ def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: 
         source=STORE,
         side=side,
         rows=len(column),
-        headers=held.headers,
+        headers=kept.headers,
         reads=column.nbytes,
         writes=lambda result: result.nbytes,
         rounds=rounds,
     )
 
 
-def spoil(cells: list[bytes]) -> list[bytes]:
-    """Put a cell that ends inside its key in the first place."""
-    return [b"\x02\x06ke", *cells[1:]]
+def spoil(messages: list[bytes]) -> list[bytes]:
+    """Put a message that ends inside its key in the first place."""
+    return [b"\x02\x06ke", *messages[1:]]

@@ -33,13 +33,13 @@ SIZES = Sizes(batch=300, big=1_000, plain=100) if data.QUICK else Sizes(batch=16
 
 @pytest.fixture
 def sizes() -> Sizes:
-    """Give the rows per batch."""
+    """Return the rows per batch."""
     return SIZES
 
 
 @pytest.fixture
 def measure(benchmark: Any) -> Callable[..., None]:
-    """Give the function that checks an answer and then takes the time."""
+    """Return the function that checks an answer and then takes the time."""
 
     def measure(
         run: Callable[[], Any],

@@ -38,7 +38,7 @@ def counted() -> Iterator[list[Cpu]]:
 
 
 def _taken() -> dict[psutil.Process, float]:
-    """Give the CPU time of the session's processes until now."""
+    """Return the CPU time of the session's processes until now."""
     jvm = _jvm()
     seconds = {}
     for process in (jvm, *jvm.children(recursive=True)):

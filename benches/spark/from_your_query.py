@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def topic() -> pa.Table:
-    """Give the offsets and headers of the sample, with what it lacks added to every message that has headers."""
+    """Return the offsets and headers of the sample, with what it lacks added to every message that has headers."""
     table = pq.read_table(data.SAMPLES / "orders-0.parquet", columns=["offset", "headers"])
     rows = [
         headers and [*headers, *({"key": key, "value": value} for key, value in added(offset))]
@@ -104,7 +104,7 @@ def added(offset: int) -> Iterator[tuple[str, bytes]]:
 
 
 def sections() -> list[Section]:
-    """Give the sections of the page with their code."""
+    """Return the sections of the page with their code."""
     found = []
     for part in PAGE.read_text().split("\n## ")[1:]:
         number, title = part.partition("\n")[0].split(". ", 1)
@@ -157,7 +157,7 @@ def differing(spark: Any, frame: Any, section: Section) -> int:
 
 
 def comparable(value: Any) -> Any:
-    """Give a value as text: an only element as itself, bytes as their number."""
+    """Return a value as text: an only element as itself, bytes as their number."""
     if isinstance(value, list):
         return None if not value else comparable(value[0]) if len(value) == 1 else str(value)
     if isinstance(value, bytes | bytearray):
@@ -176,10 +176,10 @@ def measure(spark: Any, frame: Any, small: Any, section: Section) -> dict[str, A
     for number in range(ROUNDS + 1):
         # There and back, so that no side always follows the other.
         for side in list(seconds)[:: -1 if number % 2 else 1]:
-            made = run(getattr(section, side), side, spark, frame)
+            result = run(getattr(section, side), side, spark, frame)
             with time_limit(f"{section.title}: {side}"), going_through(spark, section):
                 started = time.perf_counter()
-                made.write.format("noop").mode("overwrite").save()
+                result.write.format("noop").mode("overwrite").save()
                 seconds[side].append(time.perf_counter() - started)
             print(f"{section.title} round {number}: {side} {seconds[side][-1]:.2f} s", file=sys.stderr, flush=True)
     for taken in seconds.values():

@@ -27,14 +27,14 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Ratio:
 
 
 def median(values: Sequence[float]) -> Ratio:
-    """Give the median of values, and how far the medians of samples drawn from them (with replacement) scatter."""
+    """Return the median of values, and how far the medians of samples drawn from them (with replacement) scatter."""
     draw = random.Random(SEED)
     medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(DRAWS))
     return Ratio(statistics.median(values), medians[DRAWS // 40], medians[-1 - DRAWS // 40])
 
 
 def verdicts(bars: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say of each bar, as the record has it, whether the median reaches it."""
+    """Return for each recorded goal whether the median reaches it."""
     yield "  at most  median  interval of 95 %"
     for bar in bars:
         found = Ratio(*bar["found"])

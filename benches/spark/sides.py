@@ -30,7 +30,7 @@ from benches.spark.session import BATCH, ROOT
 
 SELECT, DECODE = "select 3 in Spark", "decode in Spark"
 OURS, EMPTY = "letterhead", "kernel taken out"
-CELLS, LISTS = "store cells (streams-timestamped)", "orders (list column)"
+VALUES, LISTS = "store values (streams-timestamped)", "orders (list column)"
 
 SELECTED = "tenant string, retry int, amount_cents bigint"
 DECODED = "headers array<struct<key:string,value:binary>>, timestamp bigint, payload binary"
@@ -66,11 +66,11 @@ SUMS = {
 }
 
 
-def added_up(job: str, made: Any) -> dict[str, int]:
+def added_up(job: str, result: Any) -> dict[str, int]:
     """Add up what a job made."""
     if job == DECODE:
-        made = made.selectExpr("posexplode_outer(headers) as (place, header)")
-    sums: dict[str, int] = made.selectExpr(*(f"{sum} as {what}" for what, sum in SUMS[job].items())).first().asDict()
+        result = result.selectExpr("posexplode_outer(headers) as (place, header)")
+    sums: dict[str, int] = result.selectExpr(*(f"{sum} as {what}" for what, sum in SUMS[job].items())).first().asDict()
     return sums
 
 
@@ -103,15 +103,21 @@ class Family(NamedTuple):
 
 
 def families(spark: Any, rows: int) -> Iterator[Family]:
-    """Give what is measured; the Java UDFs are registered with the session first."""
+    """Return what is measured; the Java UDFs are registered with the session first."""
     for path in CLASSPATH:
         if not path.exists():
             raise FileNotFoundError(f"{path} is needed for the Java UDFs: make target/jvm/.built")
-    for name, ddl in (("SelectFromCell", SELECTED), ("SelectFromList", SELECTED), ("DecodeCell", DECODED)):
+    for name, ddl in (("SelectFromValue", SELECTED), ("SelectFromList", SELECTED), ("DecodeValue", DECODED)):
         spark.udf.registerJavaFunction(name, f"{UDFS}${name}", f"struct<{ddl}>")
     store, orders = data.store_answer(rows), data.orders_answer(rows)
     yield Family(
-        SELECT, CELLS, "cell", data.store_cells, store[0].headers, {"rows": rows, **vars(store[1])}, cells_selected()
+        SELECT,
+        VALUES,
+        "value",
+        data.store_values,
+        store[0].headers,
+        {"rows": rows, **vars(store[1])},
+        values_selected(),
     )
     yield Family(
         SELECT,
@@ -123,20 +129,20 @@ def families(spark: Any, rows: int) -> Iterator[Family]:
         lists_selected(),
     )
     yield Family(
-        DECODE, CELLS, "cell", data.store_cells, store[0].headers, {"rows": rows, **vars(store[0])}, cells_decoded()
+        DECODE, VALUES, "value", data.store_values, store[0].headers, {"rows": rows, **vars(store[0])}, values_decoded()
     )
 
 
-def cells_selected() -> dict[str, Job]:
-    """Name the ways to three typed columns from cells of a store."""
+def values_selected() -> dict[str, Job]:
+    """Name the ways to three typed columns from values of a store."""
     from letterhead import spark as lhs
 
     return {
-        OURS: lambda df: df.transform(lhs.select_headers("cell", "streams-timestamped", data.COLUMNS)),
-        EMPTY: without_kernel("select-cells", select_cells(data.store_cells(READY)), SELECTED),
-        "Java UDF": lambda df: df.selectExpr("SelectFromCell(cell) as made").select("made.*"),
-        "Python UDF": _python_udf(select_cell, "cell", SELECTED),
-        "Arrow UDF": _arrow_udf(select_cells, "cell", SELECTED),
+        OURS: lambda df: df.transform(lhs.select_headers("value", "streams-timestamped", data.COLUMNS)),
+        EMPTY: without_kernel("select-values", select_values(data.store_values(READY)), SELECTED),
+        "Java UDF": lambda df: df.selectExpr("SelectFromValue(value) as made").select("made.*"),
+        "Python UDF": _python_udf(select_value, "value", SELECTED),
+        "Arrow UDF": _arrow_udf(select_values, "value", SELECTED),
     }
 
 
@@ -162,27 +168,27 @@ def lists_selected() -> dict[str, Job]:
     }
 
 
-def cells_decoded() -> dict[str, Job]:
-    """Name the ways to all headers from cells of a store."""
+def values_decoded() -> dict[str, Job]:
+    """Name the ways to all headers from values of a store."""
     from letterhead import spark as lhs
 
     return {
-        OURS: lambda df: df.transform(lhs.decode_headers("cell", "streams-timestamped")),
-        EMPTY: without_kernel("decode-cells", decode_cells(data.store_cells(READY)), DECODED),
-        "Java UDF": lambda df: df.selectExpr("DecodeCell(cell) as made").select("made.*"),
-        "Python UDF": _python_udf(decode_cell, "cell", DECODED),
-        "Arrow UDF": _arrow_udf(decode_cells, "cell", DECODED),
+        OURS: lambda df: df.transform(lhs.decode_headers("value", "streams-timestamped")),
+        EMPTY: without_kernel("decode-values", decode_values(data.store_values(READY)), DECODED),
+        "Java UDF": lambda df: df.selectExpr("DecodeValue(value) as made").select("made.*"),
+        "Python UDF": _python_udf(decode_value, "value", DECODED),
+        "Arrow UDF": _arrow_udf(decode_values, "value", DECODED),
     }
 
 
 # What workers run, each on a batch or on a row. -----------------------------------------------------------------------
 
 
-def without_kernel(name: str, made: pa.StructArray, ddl: str) -> Job:
+def without_kernel(name: str, result: pa.StructArray, ddl: str) -> Job:
     """Make the job that gives columns computed beforehand and never looks at its input."""
     path = ROOT / "target" / "benches" / f"{name}-made.arrow"
     path.parent.mkdir(parents=True, exist_ok=True)
-    batch = pa.RecordBatch.from_struct_array(made)
+    batch = pa.RecordBatch.from_struct_array(result)
     with pa.ipc.new_file(path, batch.schema) as file:
         file.write_batch(batch)
 
@@ -201,24 +207,24 @@ def _read_once(path: str) -> pa.RecordBatch:
         return file.get_batch(0)
 
 
-def select_cell(cell: bytes) -> Any:
-    """Read three headers of a store's cell."""
-    return plain.select_three(plain.decode_block(plain.split_envelope(cell)[0]))
+def select_value(value: bytes) -> Any:
+    """Read three headers of a store's value."""
+    return plain.select_three(plain.decode_block(plain.split_message(value)[0]))
 
 
-def select_cells(cells: pa.Array) -> pa.Array:
-    """Read three headers of every cell."""
-    columns = zip(*map(select_cell, cells.to_pylist()), strict=True)
+def select_values(values: pa.Array) -> pa.Array:
+    """Read three headers of every value."""
+    columns = zip(*map(select_value, values.to_pylist()), strict=True)
     return _struct([pa.array(column, field.type) for column, field in zip(columns, data.SELECTED_SCHEMA, strict=True)])
 
 
 def select_list(headers: Any) -> Any:
-    """Take three headers out of a list of them."""
+    """Select three headers of a list of them."""
     return plain.select_three((header["key"], header["value"]) for header in headers or ())
 
 
 def select_lists(headers: pa.Array) -> pa.Array:
-    """Take three headers out of every list."""
+    """Select three headers of every list."""
     flat, rows = headers.flatten(), pc.list_parent_indices(headers).to_numpy()
     keys, values = flat.field("key"), flat.field("value")
 
@@ -238,15 +244,15 @@ def select_lists(headers: pa.Array) -> pa.Array:
     return _struct([last("tenant").cast(pa.utf8()), number("retry", ">i4"), number("amount_cents", ">i8")])
 
 
-def decode_cell(cell: bytes) -> Any:
-    """Read all headers of a store's cell, its timestamp and its payload."""
-    block, rest = plain.split_envelope(cell)
+def decode_value(value: bytes) -> Any:
+    """Read all headers of a store's value, its timestamp and its payload."""
+    block, rest = plain.split_message(value)
     return plain.decode_block(block), struct.unpack_from(">q", rest)[0], rest[8:]
 
 
-def decode_cells(cells: pa.Array) -> pa.Array:
-    """Read all headers of every cell, its timestamp and its payload."""
-    columns = zip(*map(decode_cell, cells.to_pylist()), strict=True)
+def decode_values(values: pa.Array) -> pa.Array:
+    """Read all headers of every value, its timestamp and its payload."""
+    columns = zip(*map(decode_value, values.to_pylist()), strict=True)
     types = (data.HEADERS_TYPE, pa.int64(), pa.binary())
     return _struct([pa.array(column, type) for column, type in zip(columns, types, strict=True)], DECODED_NAMES)
 
@@ -258,12 +264,12 @@ def _struct(columns: list[pa.Array], names: tuple[str, ...] = tuple(data.COLUMNS
 def _python_udf(function: Callable[[Any], Any], column: str, ddl: str) -> Job:
     from pyspark.sql import functions as F
 
-    made = F.udf(function, f"struct<{ddl}>", useArrow=True)
-    return lambda df: df.select(made(column).alias("made")).select("made.*")
+    result = F.udf(function, f"struct<{ddl}>", useArrow=True)
+    return lambda df: df.select(result(column).alias("made")).select("made.*")
 
 
 def _arrow_udf(function: Callable[[pa.Array], pa.Array], column: str, ddl: str) -> Job:
     from pyspark.sql import functions as F
 
-    made = F.arrow_udf(function, f"struct<{ddl}>")
-    return lambda df: df.select(made(column).alias("made")).select("made.*")
+    result = F.arrow_udf(function, f"struct<{ddl}>")
+    return lambda df: df.select(result(column).alias("made")).select("made.*")

@@ -121,7 +121,7 @@ def check(spark: Any, side: str, path: Path, size: Size) -> None:
 
 
 def answer(side: str, frame: Any) -> Any:
-    """Give the columns key and count of what a side writes."""
+    """Return the columns key and count of what a side writes."""
     if not side.startswith("letterhead"):
         return frame
     return frame.where("changelog").selectExpr("key", "cast(conv(hex(value), 16, 10) as bigint) as count")
@@ -178,8 +178,8 @@ def topology(scope: str) -> Any:
     builder = Stores.timestamped_key_value_store_with_headers_builder(
         Stores.in_memory_key_value_store("counts"), BytesSerde(), Int64Serde()
     )
-    made = Topology().add_source("source", "records").add_processor("counter", Counter, "source")
-    return made.add_state_store(builder, "counter")
+    result = Topology().add_source("source", "records").add_processor("counter", Counter, "source")
+    return result.add_state_store(builder, "counter")
 
 
 def generate(size: Size) -> Path:
@@ -210,7 +210,7 @@ def generate(size: Size) -> Path:
 
 
 def key_of(number: int) -> bytes:
-    """Give a key that is in no order of its number."""
+    """Return a key that is in no order of its number."""
     return (number * 2_654_435_761 % (1 << 32)).to_bytes(4, "big").hex().encode()
 
 

@@ -1,8 +1,8 @@
 """`select_headers` and `decode_headers` in Spark, against the same jobs without their kernels and against other ways.
 
 Two million rows from Parquet to the noop sink, in one session, in three families (:mod:`benches.spark.sides`): tenant
-(string), retry (int) and amount_cents (bigint) from a store's cells and from headers as Spark's Kafka source gives
-them; and all headers, timestamp and payload from a store's cells. Every side gives its answer first.
+(string), retry (int) and amount_cents (bigint) from a store's values and from headers as Spark's Kafka source gives
+them; and all headers, timestamp and payload from a store's values. Every side gives its answer first.
 
 * **Against the job without its kernel**: 15 pairs, one right after the other, there and back. What is compared is the
   ratio within a pair; of those, the median, with a bootstrap interval. The same of the CPU time of all processes.
@@ -101,8 +101,8 @@ def native_share(spark: Any, family: Family, frame: Any, found: dict[str, Any]) 
     shares = []
     for _ in range(SHARES):
         with cpu.native_calls_counted(spark) as native:
-            made = family.sides[OURS](frame)
-        taken = timed(family, "native calls", lambda made=made: to_noop(made))
+            result = family.sides[OURS](frame)
+        taken = timed(family, "native calls", lambda result=result: to_noop(result))
         shares.append({"native": native.value, "workers": taken.workers, "jvm": taken.jvm})
     found["shares"].append({"job": family.job, "source": family.source, "runs": shares})
     found["bars"].append(
@@ -123,7 +123,7 @@ def against_others(spark: Any, family: Family, frame: Any, found: dict[str, Any]
 
 
 def result(family: Family, name: str, taken: list[Taken], ours: list[Taken]) -> dict[str, Any]:
-    """Say what a side took, and what ours took in the same rounds."""
+    """Report the time of a side, and that of ours in the same rounds."""
     return {
         "job": family.job,
         "source": family.source,
@@ -149,9 +149,9 @@ def in_turns(family: Family, frame: Any, names: list[str], rounds: int) -> dict[
     return taken
 
 
-def to_noop(made: Any) -> None:
+def to_noop(result: Any) -> None:
     """Run a job, and throw away what it gives."""
-    made.write.format("noop").mode("overwrite").save()
+    result.write.format("noop").mode("overwrite").save()
 
 
 def timed(family: Family, name: str, run: Callable[[], object]) -> Taken:

@@ -29,7 +29,9 @@ class Page:
         assert "SparkSession.builder" in self.session
         [example] = blocks(PAGE, "json")
         self.example = example.replace('"orders', f'"{prefix}orders').removesuffix("\n")
-        self.source, self.clean, self.quarantine = (f"{prefix}orders{kind}" for kind in ("", "-clean", "-quarantine"))
+        self.source, self.clean, self.quarantine = (
+            f"{prefix}orders{suffix}" for suffix in ("", "-clean", "-quarantine")
+        )
 
     def run(self, spark: Any) -> dict[str, Any]:
         """Run everything but the making of a session; the names that are there then."""

@@ -197,7 +197,7 @@ def test_headers_become_columns_without_the_rest_being_built(broker, written, sp
 
 
 @pytest.mark.full
-def test_what_is_not_there_is_an_error_that_says_what_is(broker, written, spark):
+def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written, spark):
     topic = f"{written}headless"
     with pytest.raises(Exception, match="there is no topic 'nothing' at"):
         collected(spark, OURS, servers=broker, subscribe="nothing")
@@ -233,16 +233,16 @@ def test_a_password_is_in_no_plan_and_in_no_error(spark, capfd):
         .option("subscribe", "orders")
         .load()
     )
-    shown = [repr(frame), frame._jdf.queryExecution().toString()]
+    printed = [repr(frame), frame._jdf.queryExecution().toString()]
     with pytest.raises(Exception, match=r"no answer from 127\.0\.0\.1:1") as raised:
         frame.collect()
     frame.explain(True)
     out, err = capfd.readouterr()
-    assert not any(secret in text for text in (*shown, str(raised.value), out, err))
+    assert not any(secret in text for text in (*printed, str(raised.value), out, err))
 
 
 @pytest.mark.full
-def test_the_page_says_what_works(broker, spark, samples):
+def test_the_page_lists_the_options_that_work(broker, spark, samples):
     create(broker, "orders-page")
     produce(broker, "orders-page", orders(samples, 1_000))
     names: dict[str, Any] = {"spark": spark}
@@ -349,7 +349,7 @@ def test_a_stream_that_is_running_takes_what_arrives_and_new_partitions(broker, 
 
 
 @pytest.mark.full
-def test_a_stream_whose_records_were_deleted_says_so_and_can_go_on(broker, spark, tmp_path):
+def test_a_stream_whose_records_were_deleted_fails_and_can_go_on(broker, spark, tmp_path):
     create_with(broker, "lossy", 1)
     send(producer(broker), "lossy", [Record(None, b"%d" % n, []) for n in range(50)])
     stream = Stream(spark, tmp_path, servers=broker, subscribe="lossy", startingOffsets="earliest")
@@ -386,7 +386,7 @@ def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(broker, spark, 
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
-def test_many_rows_of_every_kind_are_those_of_sparks_own_source(broker, spark):
+def test_many_rows_of_every_type_match_sparks_own_source(broker, spark):
     keeps_open = write_all(broker, "many-", 5_000)
     for isolation in ISOLATIONS:
         for parts in (1, 13):

@@ -54,16 +54,16 @@ def test_a_batch_edits_what_it_names_and_the_quarantine_gives_back_what_came(bro
 
     expected = [_edited(record) for number, record in _in_order(records) if number not in harmed]
     assert list(consume(broker, page.clean).values()) == expected
-    held = consume(broker, page.quarantine)
-    _check_quarantine(held, page.source, records, harmed)
-    said = {dict(record.headers)["quarantine.errors"].decode() for record in held.values()}
-    assert page.example in said
+    kept = consume(broker, page.quarantine)
+    _check_quarantine(kept, page.source, records, harmed)
+    output = {dict(record.headers)["quarantine.errors"].decode() for record in kept.values()}
+    assert page.example in output
 
-    back = {
+    restored = {
         Place(row.partition, row.offset): Record(row.key, row.value, [tuple(header) for header in row.headers])
         for row in names["as_they_were"].collect()
     }
-    assert back == {place(number): records[number] for number in harmed}
+    assert restored == {place(number): records[number] for number in harmed}
 
 
 def test_a_stream_goes_on_where_it_stopped(broker, page, spark, samples, tmp_path):
@@ -141,11 +141,11 @@ def test_a_driver_that_is_killed_leaves_nothing_out(broker, page, spark, samples
     good = [_edited(record) for number, record in _in_order(records) if number not in harmed]
     assert _counted(clean).keys() == _counted(good).keys()
     assert _counted(clean) >= _counted(good)
-    held = consume(broker, page.quarantine)
-    again = len(clean) + len(held) - len(records)
+    kept = consume(broker, page.quarantine)
+    again = len(clean) + len(kept) - len(records)
     assert 0 <= again <= rows_per_batch
-    once = {_origin(record): where for where, record in held.items()}
-    _check_quarantine({where: held[where] for where in sorted(once.values())}, page.source, records, harmed)
+    once = {_origin(record): where for where, record in kept.items()}
+    _check_quarantine({where: kept[where] for where in sorted(once.values())}, page.source, records, harmed)
 
 
 def _in_order(records: list[Record]) -> list[tuple[int, Record]]:
@@ -162,11 +162,11 @@ def _edited(record: Record) -> Record:
 
 
 def _check_quarantine(
-    held: dict[Place, Record], source: str, records: list[Record], harmed: dict[int, str | None]
+    kept: dict[Place, Record], source: str, records: list[Record], harmed: dict[int, str | None]
 ) -> None:
     """The quarantine has what was damaged, all of it and once, with its bytes and the reason."""
     found = {}
-    for record in held.values():
+    for record in kept.values():
         own, added = record.headers[: -len(REASONS)], record.headers[-len(REASONS) :]
         assert [key for key, _ in added] == REASONS
         topic, partition, offset, errors, count = (value.decode() for _, value in added)
@@ -176,7 +176,7 @@ def _check_quarantine(
             record._replace(headers=own),
             [error.get("column") for error in json.loads(errors)],
         )
-    assert len(found) == len(held)
+    assert len(found) == len(kept)
     assert found == {place(number): (records[number], [column]) for number, column in harmed.items()}
 
 
@@ -256,8 +256,8 @@ def _wait_for_the_middle_of_a_batch(checkpoint: Path, driver: subprocess.Popen[b
     while time.monotonic() < until:
         assert driver.poll() is None, "the driver ended before it could be killed"
         begun, ended = (
-            len([path for path in (checkpoint / kind).glob("*") if path.name.isdigit()])
-            for kind in ("offsets", "commits")
+            len([path for path in (checkpoint / folder).glob("*") if path.name.isdigit()])
+            for folder in ("offsets", "commits")
         )
         if begun > ended >= 1:
             return

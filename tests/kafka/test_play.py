@@ -18,13 +18,13 @@ pytestmark = pytest.mark.full
 def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
     broker = Broker(tmp_path / "play")
     try:
-        said = play.start(broker)
+        output = play.start(broker)
         process = broker.process
-        assert f"Kafka 4.3.1 runs at {broker.address};" in said
-        assert play.start(broker) == said
+        assert f"Kafka 4.3.1 runs at {broker.address};" in output
+        assert play.start(broker) == output
         assert broker.process == process
         records, harmed = damage(orders(samples, play.COUNT))
-        assert f"{len(records):,} records of the bundled topic; {len(harmed)} have" in said
+        assert f"{len(records):,} records of the bundled topic; {len(harmed)} have" in output
         sent = consume(broker.address, "orders").values()
         assert sorted(map(repr, sent)) == sorted(map(repr, records))
         assert consume(broker.address, "orders-clean") == {}
@@ -39,12 +39,12 @@ def test_what_is_pasted_runs(broker, spark, samples, capsys):
     create(broker, "orders")
     produce(broker, "orders", damage(orders(samples, 2_000))[0])
     exec(play.SNIPPET.format(address=broker), {"spark": spark})
-    shown = capsys.readouterr().out
-    assert re.search(r"\|umbrella\| +\d+\|", shown)
-    assert "the value is not UTF-8" in shown
+    printed = capsys.readouterr().out
+    assert re.search(r"\|umbrella\| +\d+\|", printed)
+    assert "the value is not UTF-8" in printed
 
 
-def test_a_broker_that_does_not_start_says_why(tmp_path):
+def test_a_broker_that_does_not_start_reports_the_reason(tmp_path):
     broker = Broker(tmp_path / "broker")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

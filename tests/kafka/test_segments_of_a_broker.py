@@ -33,12 +33,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
     number = 0
 
     def producer(name: str, codec: str = "none") -> Any:
-        made = Producer({
+        result = Producer({
             "bootstrap.servers": running.address, "transactional.id": name, "linger.ms": 5, "compression.type": codec,
             "batch.size": 8000,
         })  # fmt: skip
-        made.init_transactions(30)
-        return made
+        result.init_transactions(30)
+        return result
 
     def send(to: Any, count: int) -> None:
         nonlocal number
@@ -94,12 +94,12 @@ def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, lis
 
 
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
-def test_the_files_hold_what_the_broker_gives(written: tuple[str, Path], level: Any) -> None:
+def test_the_files_hold_the_records_of_the_broker(written: tuple[str, Path], level: Any) -> None:
     address, folder = written
     expected = consumed(address, level)
     with lh.read.segments(folder, isolation_level=level) as reader:
         table = reader.read_all()
-        opened, torn = reader.open_transactions, reader.torn
+        opened, truncated = reader.open_transactions, reader.torn
     at = table.schema.get_field_index("timestamp")
     rows = table.set_column(at, "timestamp", table["timestamp"].cast("int64")).to_pylist()
     assert [
@@ -108,11 +108,11 @@ def test_the_files_hold_what_the_broker_gives(written: tuple[str, Path], level: 
     ] == expected
     assert len(expected) == (4300 if level == "read_uncommitted" else 2500)
     # What a broker has not filled yet of a file that it made longer is no part of the log.
-    assert all("zeros" in one.why for one in torn)
+    assert all("zeros" in one.why for one in truncated)
     assert len(opened) == (level == "read_committed")
 
 
-def test_the_indexes_of_a_broker_say_where_to_begin(written: tuple[str, Path]) -> None:
+def test_the_indexes_of_a_broker_locate_the_first_record(written: tuple[str, Path]) -> None:
     _, folder = written
     [segments] = partitions(folder)
     assert len(segments) > 2
@@ -134,7 +134,7 @@ def test_the_indexes_of_a_broker_say_where_to_begin(written: tuple[str, Path]) -
     assert first_offset_since(second, round(time.time() * 1000) + 1000) > second.base_offset
 
 
-def test_the_index_of_transactions_is_what_the_marks_say(written: tuple[str, Path]) -> None:
+def test_the_index_of_transactions_matches_the_control_records(written: tuple[str, Path]) -> None:
     from letterhead.read.transactions import transactions
 
     _, folder = written

@@ -103,7 +103,7 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     assert (found.high_watermark, found.last_stable_offset) == (9, 8)
 
 
-def test_without_kafka_python_it_is_said_what_to_install():
+def test_without_kafka_python_the_error_names_the_package_to_install():
     program = "import sys; sys.modules['kafka'] = None; import letterhead as lh; lh.read.topic"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
@@ -121,13 +121,13 @@ SCRAM = {
 
 
 def test_settings_of_java_become_those_of_kafka_python():
-    made = java_settings({
+    result = java_settings({
         **SCRAM, "ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem", "ssl.keystore.type": "PEM",
         "ssl.keystore.key": "KEY", "ssl.keystore.certificate.chain": "CHAIN", "request.timeout.ms": "5000",
         "ssl.endpoint.identification.algorithm": "", "max.poll.records": "9", "isolation.level": "read_committed",
         "default.api.timeout.ms": "7000", "max.partition.fetch.bytes": "16777216",
     })  # fmt: skip
-    assert made.transport == {
+    assert result.transport == {
         "bootstrap_servers": ["a:1", "b:2"],
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-512",
@@ -138,10 +138,10 @@ def test_settings_of_java_become_those_of_kafka_python():
         "request_timeout_ms": 5000,
         "ssl_check_hostname": False,
     }
-    assert (made.servers, made.timeout_ms, made.fetch_bytes, made.isolation_level) == (
+    assert (result.servers, result.timeout_ms, result.fetch_bytes, result.isolation_level) == (
         "a:1,b:2", 7000, 16 << 20, "read_committed",
     )  # fmt: skip
-    assert repr(made) == "<settings of a client of a:1,b:2>"
+    assert repr(result) == "<settings of a client of a:1,b:2>"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_settings_of_java_become_those_of_kafka_python():
         ),
     ],
 )  # fmt: skip
-def test_settings_of_java_that_are_not_taken_say_what_is(options, message):
+def test_unsupported_java_settings_are_rejected_with_the_supported_ones(options, message):
     with pytest.raises(ValueError, match=message) as raised:
         java_settings({"bootstrap.servers": "a:1", **options} if options else {})
     assert "secret" not in str(raised.value)
@@ -196,14 +196,14 @@ def test_what_makes_no_sense_is_refused_before_anything_is_opened(options, error
     assert "secret" not in str(raised.value)
 
 
-def test_nobody_there_is_said_in_time():
+def test_an_unreachable_broker_is_reported_in_time():
     reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", timeout_ms=300)
     with pytest.raises(TimeoutError, match=r"^no answer from 127\.0\.0\.1:1 in 0\.3 s: .*ECONNREFUSED"):
         next(reader)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("kafka-io")]
 
 
-def test_settings_are_shown_by_no_repr():
+def test_settings_are_not_part_of_any_repr():
     settings = python_settings("a:1", {"sasl_plain_password": "secret"}, timeout_ms=1, fetch_bytes=1)
     assert "secret" not in repr(settings)
 
@@ -258,7 +258,7 @@ def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
     assert one["partition"].to_pylist() == [3, 3]
 
 
-def test_times_stand_for_the_first_record_that_is_not_older(broker):
+def test_a_time_selects_the_first_record_that_is_not_older(broker):
     create_with(broker, "times", 1)
     sender = producer(broker)
     zero = 1_700_000_000_000
@@ -279,7 +279,7 @@ def test_times_stand_for_the_first_record_that_is_not_older(broker):
     assert offsets(end="earliest") == []
 
 
-def test_only_what_is_asked_for_is_built(broker, written):
+def test_only_requested_columns_are_built(broker, written):
     table = lh.read.topic(
         f"{written}codecs",
         bootstrap_servers=broker,
@@ -294,19 +294,19 @@ def test_only_what_is_asked_for_is_built(broker, written):
         {"value": b"value 4 ....", "tenant": "acme", "number": 4, "route": ["a", None]},
         {"value": b"value 5 .....", "tenant": None, "number": None, "route": []},
     ]
-    made = lh.read.topic(
+    result = lh.read.topic(
         f"{written}transactions",
         bootstrap_servers=broker,
         columns=["transactional", "producer_id", "producer_epoch", "sequence", "offset"],
         end={0: 60},
     ).read_all()
-    plain = made.filter(pc.invert(made["transactional"]))
-    assert 0 < len(plain) < len(made)
+    plain = result.filter(pc.invert(result["transactional"]))
+    assert 0 < len(plain) < len(result)
     assert set(plain["producer_id"].to_pylist()) == set(plain["sequence"].to_pylist()) == {None}
-    assert made.filter(made["transactional"])["sequence"].to_pylist()[:3] == [0, 1, 2]
+    assert result.filter(result["transactional"])["sequence"].to_pylist()[:3] == [0, 1, 2]
 
 
-def test_a_record_that_is_not_whole_says_where_it_is(broker):
+def test_an_incomplete_record_is_reported_with_its_place(broker):
     create_with(broker, "damaged", 2)
     records = [Record(b"%d" % number, b"", [("retry", bytes(4 - number % 2))]) for number in range(4)]
     send(producer(broker), "damaged", records, 1)
@@ -319,10 +319,10 @@ def test_a_record_that_is_not_whole_says_where_it_is(broker):
     assert lh.read.topic("damaged", errors="null", **wanted).read_all()["retry"].to_pylist() == [0, None, 0, None]
     errors = lh.read.topic("damaged", errors="column", **wanted).read_all()
     assert errors.column_names == ["offset", "retry", "error"]
-    assert [fault and fault[0]["code"] for fault in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
+    assert [error and error[0]["code"] for error in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
 
 
-def test_what_is_not_there_is_an_error_that_says_what_is(broker, written):
+def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written):
     def reading(topic: str, **points) -> pa.Table:
         return lh.read.topic(topic, bootstrap_servers=broker, **points).read_all()
 
@@ -424,8 +424,8 @@ def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
     reader = lh.read.topic("orders", **(login(safe, "SCRAM-SHA-512") | {"sasl_plain_password": wrong}))
     with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
         reader.read_all()
-    shown = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
-    assert not any(word in text for text in shown for word in (wrong, secured.PASSWORD))
+    printed = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
+    assert not any(word in text for text in printed for word in (wrong, secured.PASSWORD))
 
 
 def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
@@ -441,7 +441,7 @@ def test_certificates_that_cannot_be_read_are_named(safe):
         lh.read.topic("orders", **login(safe, "PLAIN") | {"ssl_cafile": "/nowhere.pem"}).read_all()
 
 
-def test_a_client_without_tls_is_told_how_it_asked(safe):
+def test_a_client_without_tls_gets_its_security_protocol_in_the_error(safe):
     reader = lh.read.topic("orders", bootstrap_servers=safe.secure, timeout_ms=1000)
     with pytest.raises(
         ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: name the"

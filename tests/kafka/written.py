@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 def numbered(count: int, first: int = 0) -> list[Record]:
     """Records that differ, and the odd ones behind them."""
-    made = [
+    result = [
         Record(
             b"key %d" % number,
             b"value %d " % number + b"." * (number % 50),
@@ -38,7 +38,7 @@ def numbered(count: int, first: int = 0) -> list[Record]:
         )
         for number in range(first, first + count)
     ]
-    return made + ODD
+    return result + ODD
 
 
 def create_with(address: str, topic: str, partitions: int, **settings: str) -> None:
@@ -59,8 +59,8 @@ def send(producer: Producer, topic: str, records: Sequence[Record], partition: i
 
 def producer(address: str, **settings: Any) -> Producer:
     """A producer; ``linger_ms`` is its ``linger.ms``."""
-    given = {name.replace("_", "."): value for name, value in settings.items()}
-    return Producer({"bootstrap.servers": address, "linger.ms": 20, "log_level": 3, **given})
+    source = {name.replace("_", "."): value for name, value in settings.items()}
+    return Producer({"bootstrap.servers": address, "linger.ms": 20, "log_level": 3, **source})
 
 
 def write_codecs(address: str, topic: str, count: int) -> None:
@@ -164,13 +164,13 @@ def read(address: str, topic: str, isolation: str = "read_uncommitted") -> list[
                     assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
                     ended.add(message.partition())
                     continue
-                kind, at = message.timestamp()
+                time_type, at = message.timestamp()
                 rows.append(
                     Row(
                         message.partition(),
                         message.offset(),
                         at,
-                        kind - 1,
+                        time_type - 1,
                         message.key(),
                         message.value(),
                         message.headers() or [],

@@ -22,14 +22,14 @@ HEADERS = int(os.environ.get("LETTERHEAD_LOAD", "50_000_000"))
 """How many headers each job passes through, in all."""
 
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
-ENVELOPE = "streams-timestamped"
+FORMAT = "streams-timestamped"
 
 # A cache is there to fill up: a small one is full before anything is measured.
 _SMALL = RocksDBOptions(block_cache_bytes=4 << 20, write_buffer_bytes=2 << 20)
 
 
 class Job(NamedTuple):
-    """Work of one kind.
+    """Work of one sort.
 
     Attributes
     ----------
@@ -60,26 +60,26 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
     """
     blocks = blocks_of(samples, times)
     stored = pq.read_table(samples / "store-latest-0.parquet")
-    envelopes = pa.concat_arrays([stored.column("value").combine_chunks()] * times)
+    values = pa.concat_arrays([stored.column("value").combine_chunks()] * times)
     log = repeat_segment(samples / "orders-0", scratch / "orders-0", times)
     messages = list(zip(stored.column("key").to_pylist(), map(_decoded, stored.column("value")), strict=True))
     state = repeat_state(messages, scratch / "state" / "0_0", times)
 
     lists = lha.decode(blocks, "kafka")
     of_blocks = len(lists.flatten())
-    of_envelopes = len(lha.decode(envelopes, ENVELOPE).field("headers").flatten())
+    of_stored = len(lha.decode(values, FORMAT).field("headers").flatten())
     selected = lha.select(blocks, "kafka", COLUMNS)
     amounts = selected.field("amount_cents").drop_null().to_numpy().sum()
     converted = lha.convert(blocks, "kafka", target="kip82-typed", types="binary")
-    streams = lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop")
+    streams = lha.convert(values, FORMAT, target="streams", on_loss="drop")
     rows = {"segments": len(blocks), "state": len({key for key, _ in messages}) * times}
 
     def decode() -> None:
         assert len(lha.decode(blocks, "kafka").flatten()) == of_blocks
 
     def select() -> None:
-        made = lha.select(blocks, "kafka", COLUMNS)
-        assert made.field("amount_cents").drop_null().to_numpy().sum() == amounts
+        result = lha.select(blocks, "kafka", COLUMNS)
+        assert result.field("amount_cents").drop_null().to_numpy().sum() == amounts
 
     def encode() -> None:
         assert lha.encode(lists, "kafka").equals(blocks)
@@ -87,8 +87,8 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
     def convert() -> None:
         assert lha.convert(blocks, "kafka", target="kip82-typed", types="binary").equals(converted)
 
-    def convert_envelopes() -> None:
-        assert lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop").equals(streams)
+    def convert_stored() -> None:
+        assert lha.convert(values, FORMAT, target="streams", on_loss="drop").equals(streams)
 
     def read_segments() -> None:
         with lh.read.segments(log) as reader:
@@ -115,22 +115,22 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
         Job("select", of_blocks, select),
         Job("encode", of_blocks, encode),
         Job("convert", of_blocks, convert),
-        Job("convert envelopes", of_envelopes, convert_envelopes),
+        Job("convert stored messages", of_stored, convert_stored),
         Job("read segments", of_blocks, read_segments),
-        Job("read state", of_envelopes, read_state),
-        Job("keep in a store", of_envelopes // times, keep),
+        Job("read state", of_stored, read_state),
+        Job("keep in a store", of_stored // times, keep),
     ]
 
 
 def blocks_of(samples: Path, times: int) -> pa.Array:
-    """Give the headers of the sample topic as blocks, a number of times."""
+    """Return the headers of the sample topic as blocks, a number of times."""
     lists = pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()
     return pa.concat_arrays([lha.encode(lists, "kafka")] * times)
 
 
-def repeat_segment(partition: Path, made: Path, times: int) -> Path:
+def repeat_segment(partition: Path, result: Path, times: int) -> Path:
     """Make a partition of a number of segments, each the one of another partition with offsets that go on."""
-    made.mkdir(parents=True)
+    result.mkdir(parents=True)
     [path] = partition.glob("*.log")
     data = path.read_bytes()
     batches, end = _native.record_batches(data)
@@ -143,8 +143,8 @@ def repeat_segment(partition: Path, made: Path, times: int) -> Path:
             # The checksum does not cover the offset of a batch.
             [offset] = struct.unpack_from(">q", data, position)
             struct.pack_into(">q", copy, position, offset + number * count)
-        (made / f"{number * count:020}.log").write_bytes(copy)
-    return made
+        (result / f"{number * count:020}.log").write_bytes(copy)
+    return result
 
 
 def repeat_state(messages: list[tuple[bytes, lh.Message]], task: Path, times: int) -> Path:
@@ -167,6 +167,6 @@ def opened(task: Path) -> Any:
 
 
 def _decoded(value: pa.Scalar) -> lh.Message:
-    message = lh.decode(value.as_py(), ENVELOPE)
+    message = lh.decode(value.as_py(), FORMAT)
     assert isinstance(message, lh.Message)
     return message

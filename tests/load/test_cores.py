@@ -2,7 +2,7 @@
 
 A ratio of times of the same work, side by side, is all that is measured: both batches one after the other, and both at
 once. The least time of each counts, since whatever else a machine does only adds to a time. Beside them a hash runs the
-same two ways: where even that gains nothing from a second thread there is no second core, and nothing is held to anything.
+same two ways: where even that gains nothing from a second thread there is no second core, and the test is skipped.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def batches(samples: Path) -> list[pa.Array]:
 class Compared:
     """The same work on one thread and on two, and the least that each has taken."""
 
-    def __init__(self, work: Callable[[Any], Any], given: list[Any], pool: ThreadPoolExecutor) -> None:
+    def __init__(self, work: Callable[[Any], Any], source: list[Any], pool: ThreadPoolExecutor) -> None:
         self._turns: list[Callable[[], Any]] = [
-            lambda: [work(one) for one in given],
-            lambda: list(pool.map(work, given)),
+            lambda: [work(one) for one in source],
+            lambda: list(pool.map(work, source)),
         ]
         self._least = [float("inf"), float("inf")]
 
@@ -63,19 +63,19 @@ class Compared:
 def test_two_threads_are_faster_than_one(
     name: str, batches: list[pa.Array], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    verbs: dict[str, Callable[[Any], Any]] = {
+    operations: dict[str, Callable[[Any], Any]] = {
         "decode": lambda batch: lha.decode(batch, "kafka"),
         "select": lambda batch: lha.select(batch, "kafka", COLUMNS),
         "validate": lambda batch: lha.validate(batch, "kafka"),
         "encode": lambda batch: lha.encode(batch, "kafka"),
         "convert": lambda batch: lha.convert(batch, "kafka", target="kip82-typed", types="binary"),
     }
-    given = [lha.decode(batch, "kafka") for batch in batches] if name == "encode" else batches
-    verb = verbs[name]
-    expected = [verb(batch) for batch in given]
+    source = [lha.decode(batch, "kafka") for batch in batches] if name == "encode" else batches
+    operation = operations[name]
+    expected = [operation(batch) for batch in source]
     with ThreadPoolExecutor(2) as pool:
-        assert all(one.equals(other) for one, other in zip(pool.map(verb, given), expected, strict=True))
-        ours = Compared(verb, given, pool)
+        assert all(one.equals(other) for one, other in zip(pool.map(operation, source), expected, strict=True))
+        ours = Compared(operation, source, pool)
         control = Compared(lambda data: hashlib.sha256(data).digest(), [bytes(8_000_000)] * 2, pool)
         least, most = ROUNDS
         for done in range(1, most + 1):
@@ -83,11 +83,11 @@ def test_two_threads_are_faster_than_one(
             control.run(done % 2)
             if done >= least and ours.ratio >= AT_LEAST:
                 break
-    said = (
+    output = (
         f"{name}: one thread takes {ours.ratio:.2f} times as long as two; of a hash {control.ratio:.2f}, {done} rounds"
     )
     with capsys.disabled():
-        print(f"\n  {said}", end="", flush=True)
+        print(f"\n  {output}", end="", flush=True)
     if ours.ratio < AT_LEAST and control.ratio < TWO_CORES:
-        pytest.skip(f"{said}: there are no two cores to be had")
-    assert ours.ratio >= AT_LEAST, said
+        pytest.skip(f"{output}: there are no two cores to be had")
+    assert ours.ratio >= AT_LEAST, output

@@ -19,7 +19,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from jobs import COLUMNS, ENVELOPE, HEADERS, Job, blocks_of, jobs
+from jobs import COLUMNS, FORMAT, HEADERS, Job, blocks_of, jobs
 
 import letterhead as lh
 from letterhead import arrow as lha
@@ -116,7 +116,7 @@ def run(job: Job, headers: int) -> tuple[int, float]:
 
 
 def at_rest(job: Job) -> int:
-    """Give the memory of the process when all pages that it does not need went back to the system."""
+    """Return the memory of the process when all pages that it does not need went back to the system."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     time.sleep(REST_SECONDS)
@@ -192,9 +192,9 @@ class Counted:
         array = ArrowArray.from_address(pointer(capsule, b"arrow_array"))
         release = RELEASE(array.release)
 
-        def counting(given: Any) -> None:
+        def counting(source: Any) -> None:
             self.back += 1
-            release(given)
+            release(source)
 
         # It is called when this object may be gone for long.
         self._callbacks.append(RELEASE(counting))
@@ -203,15 +203,15 @@ class Counted:
         return schema, capsule
 
 
-def verbs(samples: Path) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
+def operations(samples: Path) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
     blocks = blocks_of(samples, 1)
-    bad = pa.array([cell[:-1] if cell else cell for cell in blocks.to_pylist()], pa.binary())
+    bad = pa.array([message[:-1] if message else message for message in blocks.to_pylist()], pa.binary())
     lists = lha.decode(blocks, "kafka")
-    envelopes = pq.read_table(samples / "store-latest-0.parquet").column("value").combine_chunks()
+    stored = pq.read_table(samples / "store-latest-0.parquet").column("value").combine_chunks()
     log = pa.array([next((samples / "orders-0").glob("*.log")).read_bytes()], pa.binary())
     return {
         "decode": (blocks, lambda column: lha.decode(column, "kafka")),
-        "decode envelopes": (envelopes, lambda column: lha.decode(column, ENVELOPE)),
+        "decode stored messages": (stored, lambda column: lha.decode(column, FORMAT)),
         "decode with errors": (bad, lambda column: lha.decode(column, "kafka", errors="column")),
         "select": (blocks, lambda column: lha.select(column, "kafka", COLUMNS)),
         "select of lists": (lists, lambda column: lha.select(column, "kafka", COLUMNS)),
@@ -222,9 +222,9 @@ def verbs(samples: Path) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
     }
 
 
-VERBS = (
+OPERATIONS = (
     "decode",
-    "decode envelopes",
+    "decode stored messages",
     "decode with errors",
     "select",
     "select of lists",
@@ -235,16 +235,16 @@ VERBS = (
 )
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_what_goes_in_is_given_back(samples: Path, name: str) -> None:
-    column, verb = verbs(samples)[name]
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_memory_of_inputs_is_released(samples: Path, name: str) -> None:
+    column, operation = operations(samples)[name]
     before = pa.total_allocated_bytes()
     counted = Counted(column)
-    expected = pa.array(verb(column))
+    expected = pa.array(operation(column))
     for _ in range(10):
-        made = pa.array(verb(counted))
-        assert made.equals(expected)
-        del made
+        result = pa.array(operation(counted))
+        assert result.equals(expected)
+        del result
     gc.collect()
     assert counted.given == counted.back >= 10
     del expected
@@ -252,17 +252,17 @@ def test_what_goes_in_is_given_back(samples: Path, name: str) -> None:
     assert pa.total_allocated_bytes() <= before
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_what_comes_out_is_given_back(samples: Path, name: str) -> None:
-    column, verb = verbs(samples)[name]
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_memory_of_results_is_released(samples: Path, name: str) -> None:
+    column, operation = operations(samples)[name]
     outputs = []
     for _ in range(10):
         # What is not pyarrow goes in, so the array of the module itself comes out.
-        output = Counted(verb(Counted(column)))
-        made = pa.array(output)
+        output = Counted(operation(Counted(column)))
+        result = pa.array(output)
         assert (output.given, output.back) == (1, 0)
-        part = made.slice(1, 1)
-        del made
+        part = result.slice(1, 1)
+        del result
         gc.collect()
         assert output.back == 0, "a slice still needs it"
         del part
@@ -272,8 +272,8 @@ def test_what_comes_out_is_given_back(samples: Path, name: str) -> None:
     assert len(outputs) == 10
 
 
-def test_what_is_refused_is_given_back(samples: Path) -> None:
-    good, bad = (verbs(samples)[name][0] for name in ("decode", "decode with errors"))
+def test_memory_of_rejected_inputs_is_released(samples: Path) -> None:
+    good, bad = (operations(samples)[name][0] for name in ("decode", "decode with errors"))
     for column, call in (
         (bad, lambda column: lha.decode(column, "kafka")),
         (bad, lambda column: lha.select(column, "kafka", COLUMNS)),
@@ -301,8 +301,8 @@ def test_memory_that_python_owns_is_let_go(samples: Path) -> None:
     column = pa.Array.from_buffers(
         pa.binary(), 10_000, [None, offsets, pa.foreign_buffer(address, len(owner), base=owner)]
     )
-    made = [lha.decode(column, "kafka"), lha.select(column, "kafka", COLUMNS), lha.validate(column, "kafka")]
-    del owner, column, made
+    result = [lha.decode(column, "kafka"), lha.select(column, "kafka", COLUMNS), lha.validate(column, "kafka")]
+    del owner, column, result
     gc.collect()
     assert ended == [True]
 
@@ -311,13 +311,13 @@ def test_a_stream_that_is_dropped_in_the_middle_gives_back_what_it_holds(samples
     column = blocks_of(samples, 1)
     before = pa.total_allocated_bytes()
     chunks = [pa.array(column[start : start + 1000].to_pylist(), pa.binary()) for start in range(0, len(column), 1000)]
-    held = pa.total_allocated_bytes()
+    kept = pa.total_allocated_bytes()
     for _ in range(10):
         stream = iter(pa.RecordBatchReader.from_stream(_stream(chunks)))
         assert next(stream).num_rows == 1000
         del stream
     gc.collect()
-    assert pa.total_allocated_bytes() == held
+    assert pa.total_allocated_bytes() == kept
     del chunks
     gc.collect()
     assert pa.total_allocated_bytes() == before

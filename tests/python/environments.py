@@ -40,7 +40,7 @@ def install(wheel: Path, directory: Path) -> None:
 
 
 def clean(**more: str) -> dict[str, str]:
-    """Give the variables for a process that finds nothing by an accident of where the tests were started."""
+    """Return the variables for a process that finds nothing by an accident of where the tests were started."""
     ours = ("PYTHONPATH", "SPARK_HOME", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
     return {name: value for name, value in os.environ.items() if name not in ours} | more
 
@@ -60,7 +60,7 @@ def swept() -> Iterator[None]:
 
 
 def wheel(directory: Path) -> Path:
-    """Give the wheel that was built of this package; of an editable install, one that is packed now."""
+    """Return the wheel that was built of this package; of an editable install, one that is packed now."""
     for built in (ROOT / "dist").glob("letterhead-*.whl"):
         if _code(built) == {name: data for name, data in _files().items() if _is_code(name)}:
             return Path(shutil.copy(built, directory))
@@ -84,11 +84,11 @@ def packed(directory: Path, *, version: str | None = None, tag: str | None = Non
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         csv.writer(record, lineterminator="\n").writerow([name, f"sha256={digest}", len(data)])
     record.write(f"{info}/RECORD,,\n")
-    made = directory / f"letterhead-{version}-{tag}.whl"
-    with zipfile.ZipFile(made, "w") as archive:
+    result = directory / f"letterhead-{version}-{tag}.whl"
+    with zipfile.ZipFile(result, "w") as archive:
         for name, data in {**files, f"{info}/RECORD": record.getvalue().encode()}.items():
             archive.writestr(name, data)
-    return made
+    return result
 
 
 def _packages(directory: Path) -> Path:

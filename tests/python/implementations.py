@@ -51,7 +51,7 @@ class Implementation(Protocol):
 
 
 class Reference:
-    """``reference``, the twin."""
+    """``reference``, the implementation in plain Python."""
 
     name = "reference"
 
@@ -83,7 +83,7 @@ class Reference:
 
 
 class Message:
-    """The verbs for one message, over the native module."""
+    """The operations for one message, over the native module."""
 
     name = "message"
 
@@ -92,14 +92,14 @@ class Message:
         return _decoded(read._asdict() if isinstance(read, lh.Message) else read, lambda h: [tuple(x) for x in h])
 
     def encode(self, message: Decoded, format: str, **options: Any) -> bytes | None:
-        given = _message(message, format)
-        return lh.encode(lh.Message(**given) if isinstance(given, dict) else given, format, **options)
+        source = _message(message, format)
+        return lh.encode(lh.Message(**source) if isinstance(source, dict) else source, format, **options)
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return lh.select(data, format, columns, lenient=lenient)
 
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
-        return [fault_of(error) for error in lh.validate(data, format, lenient=lenient)]
+        return [detail_of(error) for error in lh.validate(data, format, lenient=lenient)]
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
         return plain(lh.decode(data, format, lenient=lenient))
@@ -123,67 +123,67 @@ class Columns:
     def decode(self, data: bytes, format: str, *, lenient: bool = False) -> Decoded:
         from letterhead import arrow as lha
 
-        [row] = lha.decode(cells([data]), format, lenient=lenient).to_pylist()
+        [row] = lha.decode(binary_column([data]), format, lenient=lenient).to_pylist()
         return _decoded(row, lambda headers: [(header["key"], header["value"]) for header in headers])
 
     def encode(self, message: Decoded, format: str, **options: Any) -> bytes | None:
         from letterhead import arrow as lha
 
-        [cell] = lha.encode(messages([_message(message, format)], format), format, **options).to_pylist()
-        return cell
+        [value] = lha.encode(messages([_message(message, format)], format), format, **options).to_pylist()
+        return value
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         from letterhead import arrow as lha
 
-        made = columns_of(lha.select(cells([data]), format, columns, lenient=lenient))
-        return {name: column[0] for name, column in made.items()}
+        result = columns_of(lha.select(binary_column([data]), format, columns, lenient=lenient))
+        return {name: column[0] for name, column in result.items()}
 
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[ErrorDetail]:
         from letterhead import arrow as lha
 
-        [faults] = lha.validate(cells([data]), format, lenient=lenient).to_pylist()
-        return [ErrorDetail(**fault) for fault in faults or ()]
+        [details] = lha.validate(binary_column([data]), format, lenient=lenient).to_pylist()
+        return [ErrorDetail(**detail) for detail in details or ()]
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
         from letterhead import arrow as lha
 
-        [row] = lha.decode(cells([data]), format, lenient=lenient).to_pylist()
+        [row] = lha.decode(binary_column([data]), format, lenient=lenient).to_pylist()
         return from_row(row)
 
     def write(self, message: Any, format: str, **options: Any) -> bytes | None:
         from letterhead import arrow as lha
 
-        [cell] = lha.encode(messages([message], format), format, **options).to_pylist()
-        return cell
+        [value] = lha.encode(messages([message], format), format, **options).to_pylist()
+        return value
 
     def messages(self, data: bytes, format: str, *, lenient: bool = False) -> list[Any]:
         from letterhead import arrow as lha
 
-        rows = lha.messages(cells([data]), format, lenient=lenient).to_pylist()
+        rows = lha.messages(binary_column([data]), format, lenient=lenient).to_pylist()
         return [from_row({name: value for name, value in row.items() if name != "row"}) for row in rows]
 
     def convert(self, data: bytes, format: str, **options: Any) -> bytes | None:
         from letterhead import arrow as lha
 
-        [cell] = lha.convert(cells([data]), format, **options).to_pylist()
-        return cell
+        [value] = lha.convert(binary_column([data]), format, **options).to_pylist()
+        return value
 
 
 REFERENCE: Implementation = Reference()
 NATIVE: list[Implementation] = [Message(), Columns()]
 
 
-def fault_of(error: HeaderError) -> ErrorDetail:
-    """Give the fault that an exception shows."""
+def detail_of(error: HeaderError) -> ErrorDetail:
+    """Return the error that an exception shows."""
     return ErrorDetail(error.code, error.message, error.byte_offset, error.header, error.key, error.column)
 
 
-def place(fault: ErrorDetail) -> tuple[Any, ...]:
-    """Give what implementations have to agree on: all of a fault but its words."""
-    return fault.code, fault.byte_offset, fault.header, fault.key, fault.column
+def place(detail: ErrorDetail) -> tuple[Any, ...]:
+    """Return what implementations have to agree on: all of an error but its words."""
+    return detail.code, detail.byte_offset, detail.header, detail.key, detail.column
 
 
-def cells(rows: list[bytes | None]) -> Any:
+def binary_column(rows: list[bytes | None]) -> Any:
     """Make a column of bytes."""
     import pyarrow as pa
 
@@ -199,7 +199,7 @@ def messages(rows: list[Any], format: str) -> Any:
 
 
 def decoded_type(format: str) -> Any:
-    """Give the Arrow type of what a format decodes to."""
+    """Return the Arrow type of what a format decodes to."""
     import pyarrow as pa
 
     from letterhead import _native
@@ -261,7 +261,7 @@ def _header_fields(format: str) -> Any:
 
 
 def plain(read: Any) -> Any:
-    """Turn what the verbs for one message give into plain values."""
+    """Turn what the operations for one message give into plain values."""
     if isinstance(read, lh.Message):
         fields = read._asdict()
         return {**fields, "headers": None if fields["headers"] is None else plain(fields["headers"])}
@@ -278,7 +278,7 @@ def _plain_value(value: Any) -> tuple[str | None, bytes | None]:
 
 
 def values(message: Any) -> Any:
-    """Turn plain values into what the verbs for one message take."""
+    """Turn plain values into what the operations for one message take."""
     if isinstance(message, dict):
         return lh.Message(**{**message, "headers": message["headers"] and values(message["headers"])})
     return message and [
@@ -291,7 +291,7 @@ def values(message: Any) -> Any:
 
 
 def headers_type(*, types: bool = False) -> Any:
-    """Give the Arrow type of a list of headers."""
+    """Return the Arrow type of a list of headers."""
     import pyarrow as pa
 
     type = [("type", pa.utf8())] if types else []
@@ -299,7 +299,7 @@ def headers_type(*, types: bool = False) -> Any:
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:
-    """Give the columns of a struct array, a batch or a table, with times as the numbers they are."""
+    """Return the columns of a struct array, a batch or a table, with times as the numbers they are."""
     import pyarrow as pa
 
     if isinstance(table, pa.StructArray):
@@ -331,6 +331,6 @@ def _decoded(read: Any, pairs: Any) -> Decoded:
 
 
 def _message(message: Decoded, format: str) -> Any:
-    if FORMATS[format].envelope is None:
+    if FORMATS[format].message is None:
         return message.headers
     return {"headers": message.headers, **message.fields}

@@ -30,7 +30,7 @@ def list_rows(draw: st.DrawFn, format: str, *, typed: bool) -> list[Any]:
 
 
 def list_type(format: str, *, typed: bool) -> pa.DataType:
-    """Give the type of such a column, with types of values or without."""
+    """Return the type of such a column, with types of values or without."""
     keys: dict[str, Any] = {
         "text": [("key", pa.utf8())],
         "int": [("key", pa.int32())],

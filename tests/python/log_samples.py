@@ -34,11 +34,11 @@ def samples(count: int, layout: str = "typed", start: int = 0) -> list[lh.Messag
     return [sample(number, layout) for number in range(start, start + count)]
 
 
-def encoded(given: list[lh.Message], layout: str = "typed") -> list[bytes]:
+def encoded(source: list[lh.Message], layout: str = "typed") -> list[bytes]:
     """Encode messages for a log, with offsets from 0 on."""
     return [
         lh.encode(lh.Message(**{**message._asdict(), "offset": offset, "magic": 2}), MESSAGES[layout])
-        for message, offset in zip(given, itertools.count(), strict=False)
+        for message, offset in zip(source, itertools.count(), strict=False)
     ]
 
 
@@ -46,7 +46,7 @@ def frame(
     offset: int, count: int, layout: str = "typed", *, magic: int = 2, codec: str = "none", **fields: Any
 ) -> bytes:
     """Encode messages of one magic with consecutive offsets: single ones, or a compressed set."""
-    given = [
+    source = [
         {
             **message._asdict(),
             "offset": message.timestamp - 1_000_000,
@@ -57,18 +57,18 @@ def frame(
         }
         for message in samples(count, layout, offset)
     ]
-    return lh.batch(given, SETS[layout], codec=codec)
+    return lh.batch(source, SETS[layout], codec=codec)
 
 
 @st.composite
 def logs(draw: st.DrawFn, layout: str) -> list[tuple[int, bytes]]:
     """Draw the content of a file of a log, of every magic and codec: next offsets, and the bytes before them."""
-    made, offset = [], 0
+    result, offset = [], 0
     for _ in range(draw(st.integers(1, 6))):
         codec = draw(st.sampled_from(CODECS))
         count = draw(st.integers(1, 5)) if codec != "none" else 1
         fields = draw(st.sampled_from([{}, {"key": None, "value": None, "headers": None}, {"value": bytes(300)}]))
         data = frame(offset, count, layout, magic=draw(st.sampled_from([0, 1, 2])), codec=codec, **fields)
         offset += count
-        made.append((offset, data))
-    return made
+        result.append((offset, data))
+    return result

@@ -11,13 +11,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def fences(text: str) -> list[tuple[str, str]]:
-    """Give every fenced block of a page: how it is marked, and its lines."""
+    """Return every fenced block of a page: how it is marked, and its lines."""
     found = re.findall(r"^( *)(`{3,}|~{3,})([^\n]*)\n(.*?)^\1\2 *$", text, re.MULTILINE | re.DOTALL)
     return [(info.strip(), code) for _, _, info, code in found]
 
 
 def blocks(page: str, info: str = "python") -> list[str]:
-    """Give the fenced blocks of a page that are marked with exactly this."""
+    """Return the fenced blocks of a page that are marked with exactly this."""
     return [code for mark, code in fences((ROOT / page).read_text(encoding="utf-8")) if mark == info]
 
 
@@ -37,8 +37,8 @@ def run(page: str, names: dict[str, Any], info: str = "python", there: Mapping[s
     """
     code = blocks(page, info)
     assert code, f"{page} has no block that is marked {info}"
-    for said, real in (there or {}).items():
-        assert any(said in block for block in code), f"{page} does not say {said}"
-        code = [block.replace(said, real) for block in code]
+    for output, real in (there or {}).items():
+        assert any(output in block for block in code), f"{page} does not say {output}"
+        code = [block.replace(output, real) for block in code]
     for block in code:
         exec(compile(block, page, "exec"), names)

@@ -1,4 +1,4 @@
-"""What the tests of the twin's formats share: names of formats, small helpers, and what Hypothesis draws for a format."""
+"""Names of formats, helpers and Hypothesis strategies that the tests of the reference implementation share."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 READ_AS_ONE = [name for name, row in FORMATS.items() if row.batch is None]
 
 
-def codes(faults: list[ErrorDetail]) -> list[str]:
-    """Give the codes of some faults."""
-    return [fault.code for fault in faults]
+def codes(details: list[ErrorDetail]) -> list[str]:
+    """Return the codes of some errors."""
+    return [detail.code for detail in details]
 
 
-def places(faults: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
-    """Give the codes of some faults, and where they are."""
-    return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
+def places(details: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
+    """Return the codes of some errors, and where they are."""
+    return [(detail.code, detail.byte_offset, detail.header, detail.key) for detail in details]
 
 
 def raised(call: Any, error: type[HeaderError], code: str) -> HeaderError:
@@ -38,16 +38,16 @@ def raised(call: Any, error: type[HeaderError], code: str) -> HeaderError:
 
 
 def id_bytes(number: str | int) -> bytes:
-    """Give an id of Iggy as the twin does."""
+    """Return an id of Iggy as the reference implementation does."""
     return int(number).to_bytes(16, "big")
 
 
 def kip82(offset: int, **fields: Any) -> bytes:
     """Write a message of the typed draft."""
     message = dict.fromkeys(name for name, _ in FORMATS["kip82-message"].fields)
-    made = ops.encode({**message, "offset": offset, "value": b"v", "headers": [], **fields}, "kip82-message")
-    assert made is not None
-    return made
+    result = ops.encode({**message, "offset": offset, "value": b"v", "headers": [], **fields}, "kip82-message")
+    assert result is not None
+    return result
 
 
 def headers_for(format: str) -> st.SearchStrategy[list[Any]]:
@@ -83,7 +83,7 @@ def headers_for(format: str) -> st.SearchStrategy[list[Any]]:
 def messages_for(draw: st.DrawFn, format: str) -> Any:
     """Draw a message that a format carries without a loss."""
     headers = draw(headers_for(format))
-    if FORMATS[format].envelope is None:
+    if FORMATS[format].message is None:
         return headers
     naturals = st.sampled_from([0, 2**63 - 1]) | st.integers(0, 2**40)
     signed = naturals | st.integers(-(2**63), -1)

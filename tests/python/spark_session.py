@@ -9,7 +9,7 @@ from typing import Any
 
 
 def local_session(name: str, more: Mapping[str, str] | None = None) -> Any:
-    """Start a session, configured with what is here and ``more``."""
+    """Start a session with the settings below and ``more``."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

@@ -1,4 +1,4 @@
-"""What Hypothesis draws: headers, messages, cells good and bad, columns asked for, and the ways an Arrow column can lie."""
+"""What Hypothesis draws: headers, messages, messages good and bad, columns asked for, and the ways an Arrow column can lie."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import letterhead as lh
-from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
+from batch_bytes import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
 from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.fields import REPEATS
@@ -40,8 +40,8 @@ ONE = [name for name, row in FORMATS.items() if row.batch is None]
 """The formats of one message."""
 WRITTEN = [name for name in ONE if not FORMATS[name].traits.instead]
 """Those that can be written."""
-BLOCKS = [name for name in WRITTEN if FORMATS[name].envelope is None]
-ENVELOPES = [name for name in WRITTEN if FORMATS[name].envelope is not None]
+BLOCKS = [name for name in WRITTEN if FORMATS[name].message is None]
+MESSAGES = [name for name in WRITTEN if FORMATS[name].message is not None]
 
 few = settings(max_examples=max(3, settings.default.max_examples // 4))
 """For tests that run once a format: there are many of them."""
@@ -92,7 +92,7 @@ def _loose_fields(format: str) -> dict[str, st.SearchStrategy[Any]]:
 
 def loose_messages(format: str, headers: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Draw a message of a format with headers as given and fields that it may not have."""
-    if FORMATS[format].envelope is None:
+    if FORMATS[format].message is None:
         return headers
     return st.fixed_dictionaries({"headers": st.none() | headers, **_loose_fields(format)})
 
@@ -109,10 +109,10 @@ def types_for(draw: st.DrawFn, target: str, names: list[Any]) -> Any:
     return draw(st.none() | st.just("binary") | each)
 
 
-# --- cells -----------------------------------------------------------------------------------------------------------
+# --- messages -----------------------------------------------------------------------------------------------------------
 
 
-def good_cells(format: str) -> st.SearchStrategy[bytes]:
+def valid_bytes(format: str) -> st.SearchStrategy[bytes]:
     """Draw bytes that a format can have."""
     row = FORMATS[format]
     if format in MESSAGE_OF:
@@ -196,7 +196,7 @@ def polls(draw: st.DrawFn) -> bytes:
 def iggy_batches(draw: st.DrawFn) -> bytes:
     """Draw batches with their frames, behind what a poll has before them or nothing."""
     drawn = draw(st.lists(st.lists(_iggy_message, max_size=2), max_size=2))
-    made = [
+    result = [
         batch(
             *(
                 frame(place, payload, block, id=id, later=later)
@@ -208,7 +208,7 @@ def iggy_batches(draw: st.DrawFn) -> bytes:
     ]
     # The partition and its offset; how many messages there are; in later releases 24 bytes more.
     prefix = draw(st.binary(min_size=12, max_size=12)) + sum(map(len, drawn)).to_bytes(4, "little") + bytes(24)
-    return prefix[: draw(st.sampled_from([0, 16, 40]))] + b"".join(made)
+    return prefix[: draw(st.sampled_from([0, 16, 40]))] + b"".join(result)
 
 
 _iggy_message = st.tuples(
@@ -218,40 +218,40 @@ _bases = st.fixed_dictionaries(dict.fromkeys(("base", "timestamp", "origin"), st
 
 
 @st.composite
-def mutated_cells(draw: st.DrawFn, format: str) -> bytes:
+def mutated_bytes(draw: st.DrawFn, format: str) -> bytes:
     """Draw bytes that were good until something happened to them; in half of them the checksums hold all the same."""
-    cell = bytearray(draw(good_cells(format)))
+    value = bytearray(draw(valid_bytes(format)))
     for _ in range(draw(st.integers(1, 3))):
-        place = draw(st.integers(0, len(cell)))
+        place = draw(st.integers(0, len(value)))
         byte = draw(st.sampled_from([0, 1, 2, 3, 0x7F, 0x80, 0xFF]) | st.integers(0, 255))
         match draw(st.sampled_from(["change", "insert", "cut", "drop"])):
             case "change":
-                cell[place : place + 1] = bytes([byte])
+                value[place : place + 1] = bytes([byte])
             case "insert":
-                cell[place:place] = bytes([byte])
+                value[place:place] = bytes([byte])
             case "cut":
-                del cell[place:]
+                del value[place:]
             case "drop":
-                del cell[place : place + 1]
-    return reseal(format, bytes(cell)) if draw(st.booleans()) else bytes(cell)
+                del value[place : place + 1]
+    return reseal(format, bytes(value)) if draw(st.booleans()) else bytes(value)
 
 
 _likely_bytes = st.sampled_from([0, 1, 2, 3, 4, 6, 8, 0x0F, 0x61, 0x62, 0x70, 0x7F, 0x80, 0xC3, 0xA9, 0xED, 0xFF])
-random_cells = st.binary(max_size=24) | st.lists(_likely_bytes, max_size=24).map(bytes)
+random_bytes = st.binary(max_size=24) | st.lists(_likely_bytes, max_size=24).map(bytes)
 
 
-def cells(format: str) -> st.SearchStrategy[bytes | None]:
-    """Draw cells of every sort, null too."""
-    return st.none() | good_cells(format) | mutated_cells(format) | random_cells
+def any_bytes(format: str) -> st.SearchStrategy[bytes | None]:
+    """Draw messages of every sort, null too."""
+    return st.none() | valid_bytes(format) | mutated_bytes(format) | random_bytes
 
 
-def loose_cells(format: str) -> st.SearchStrategy[bytes]:
+def loosely_written_bytes(format: str) -> st.SearchStrategy[bytes]:
     """Draw bytes of a format of one message that are whole, with what others cannot carry."""
     written = st.sampled_from(FORMATS[format].traits.instead or (format,))
     drawn = written.flatmap(
         lambda name: st.tuples(loose_messages(name, headers(name) | loose_headers()), st.just(name))
     )
-    return drawn.map(lambda pair: _written(*pair)).filter(lambda cell: cell is not None)
+    return drawn.map(lambda pair: _written(*pair)).filter(lambda value: value is not None)
 
 
 def _written(drawn: Any, format: str) -> bytes | None:
@@ -263,8 +263,8 @@ def _written(drawn: Any, format: str) -> bytes | None:
 
 
 def rows(format: str) -> st.SearchStrategy[list[bytes | None]]:
-    """Draw a few cells."""
-    return st.lists(cells(format), max_size=4)
+    """Draw a few messages."""
+    return st.lists(any_bytes(format), max_size=4)
 
 
 # --- AMQP ------------------------------------------------------------------------------------------------------------
@@ -308,13 +308,13 @@ types = st.one_of(
 def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
     """Draw columns asked for of a format."""
     form = FORMATS[format].traits.keys
-    asked = st.sampled_from(FEW_KEYS[form]) | keys(form)
+    requested = st.sampled_from(FEW_KEYS[form]) | keys(form)
     if form == "text":
-        asked = asked | st.none()
+        requested = requested | st.none()
     # A key of type string that is no text is not found yet: see test_values.
-    asked = asked.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
-    given = asked.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
-    wanted = st.builds(lh.field, types, key=given, repeat=st.sampled_from(REPEATS), required=st.booleans())
+    requested = requested.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
+    source = requested.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
+    wanted = st.builds(lh.field, types, key=source, repeat=st.sampled_from(REPEATS), required=st.booleans())
     return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), wanted, min_size=1, max_size=4)
 
 
@@ -327,7 +327,7 @@ def layouts() -> st.SearchStrategy[tuple[int, int | None]]:
 
 
 def lay(array: Any, layout: tuple[int, int | None]) -> Any:
-    """Give the same rows in another layout: a slice of more, or chunks."""
+    """Return the same rows in another layout: a slice of more, or chunks."""
     import pyarrow as pa
 
     before, cut = layout

@@ -33,34 +33,34 @@ def plain(value):
     return value.hex() if isinstance(value, bytes) else value
 
 
-@pytest.mark.parametrize(("cell", "line"), of_proton("value"), ids=lambda value: repr(value)[:20])
-def test_decode_reads_what_proton_writes(cell, line):
-    assert plain(amqp.decode(cell).value) == line["value"]
-    read = lha.amqp(pa.array([cell, None, b"\x40"]), line["type"]).to_pylist()
+@pytest.mark.parametrize(("data", "line"), of_proton("value"), ids=lambda value: repr(value)[:20])
+def test_decode_reads_what_proton_writes(data, line):
+    assert plain(amqp.decode(data).value) == line["value"]
+    read = lha.amqp(pa.array([data, None, b"\x40"]), line["type"]).to_pylist()
     assert [plain(value) for value in read] == [line["value"], None, None]
 
 
 def test_timestamp_of_proton_becomes_a_timestamp():
-    cells = pa.array([cell for cell, _ in of_proton("timestamp")])
-    assert amqp.decode(cells[0].as_py()) == ("timestamp", 1_700_000_000_123)
-    assert lha.amqp(cells, "timestamp_ms").cast(pa.int64()).to_pylist() == [1_700_000_000_123, -1]
-    assert lha.amqp(cells, "timestamp_ms").type == pa.timestamp("ms", "UTC")
+    rows = pa.array([data for data, _ in of_proton("timestamp")])
+    assert amqp.decode(rows[0].as_py()) == ("timestamp", 1_700_000_000_123)
+    assert lha.amqp(rows, "timestamp_ms").cast(pa.int64()).to_pylist() == [1_700_000_000_123, -1]
+    assert lha.amqp(rows, "timestamp_ms").type == pa.timestamp("ms", "UTC")
 
 
-@pytest.mark.parametrize(("cell", "line"), of_proton("code"), ids=lambda value: repr(value)[:20])
-def test_decode_reads_every_code_as_proton_does(cell, line):
-    read = amqp.decode(cell)
+@pytest.mark.parametrize(("data", "line"), of_proton("code"), ids=lambda value: repr(value)[:20])
+def test_decode_reads_every_code_as_proton_does(data, line):
+    read = amqp.decode(data)
     assert (read.type, plain(read.value)) == (line["type"], line["value"])
 
 
 def test_every_code_has_a_case_of_proton():
-    assert [cell[0] for cell, _ in of_proton("code")] == list(amqp.CONSTRUCTORS)
+    assert [data[0] for data, _ in of_proton("code")] == list(amqp.CONSTRUCTORS)
 
 
-@pytest.mark.parametrize(("cell", "line"), of_proton("refused"), ids=lambda value: repr(value)[:20])
-def test_rejected_types_are_named(cell, line):
+@pytest.mark.parametrize(("data", "line"), of_proton("refused"), ids=lambda value: repr(value)[:20])
+def test_rejected_types_are_named(data, line):
     with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
-        amqp.decode(cell)
+        amqp.decode(data)
     assert (caught.value.code, caught.value.byte_offset) == ("unknown_type", 0)
 
 
@@ -83,52 +83,52 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("type", "cell", "code", "byte", "message"), BAD)
-def test_errors_name_code_byte_and_reason(type, cell, code, byte, message):
+@pytest.mark.parametrize(("type", "data", "code", "byte", "message"), BAD)
+def test_errors_name_code_byte_and_reason(type, data, code, byte, message):
     good = {"int64": "5507", "bool": "41", "string": "a10161", "char": "7300000041"}[type]
-    cells = pa.array([bytes.fromhex(good), None, bytes.fromhex(cell), bytes.fromhex(good)], pa.binary())
+    rows = pa.array([bytes.fromhex(good), None, bytes.fromhex(data), bytes.fromhex(good)], pa.binary())
     with pytest.raises(lh.DecodeError) as caught:
-        lha.amqp(cells, type)
+        lha.amqp(rows, type)
     error = caught.value
     assert (error.format, error.code, error.row, error.byte_offset) == ("amqp", code, 2, byte)
     assert str(error) == f"amqp: {message} (byte {byte}, row 2)"
-    values = lha.amqp(cells, type, errors="null").to_pylist()
+    values = lha.amqp(rows, type, errors="null").to_pylist()
     assert (values[0], values[1], values[2], values[3]) == (values[3], None, None, values[0])
     assert values[0] is not None
-    column = lha.amqp(cells, type, errors="column")
+    column = lha.amqp(rows, type, errors="column")
     assert column.field("value").to_pylist() == values
-    fault = {"code": code, "message": message, "byte_offset": byte, "header": None, "key": None, "column": None}
-    assert column.field("error").to_pylist() == [None, None, [fault], None]
+    detail = {"code": code, "message": message, "byte_offset": byte, "header": None, "key": None, "column": None}
+    assert column.field("error").to_pylist() == [None, None, [detail], None]
     if code != "wrong_type":
         with pytest.raises(lh.DecodeError, match=message):
-            amqp.decode(bytes.fromhex(cell))
+            amqp.decode(bytes.fromhex(data))
 
 
-@given(cells=st.lists(st.none() | amqp_values, max_size=12), type=st.sampled_from([*amqp.READ_AS]),
+@given(rows=st.lists(st.none() | amqp_values, max_size=12), type=st.sampled_from([*amqp.READ_AS]),
        dialect=st.sampled_from(["arrow", "spark"]), cut=st.integers(0, 3))  # fmt: skip
-def test_column_agrees_with_the_decoder_of_one_value(cells, type, dialect, cut):
-    values, faults = [], []
-    for cell in cells[cut:]:
+def test_column_agrees_with_the_decoder_of_one_value(rows, type, dialect, cut):
+    values, details = [], []
+    for data in rows[cut:]:
         try:
-            values.append(None if cell is None else types.read(f"{type}:amqp", cell, dialect=dialect))
-            faults.append(None)
+            values.append(None if data is None else types.read(f"{type}:amqp", data, dialect=dialect))
+            details.append(None)
         except types.Misfit as misfit:
             values.append(None)
-            fault = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
-            faults.append([{**fault, "header": None, "key": None, "column": None}])
-    column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", _dialect=dialect)
+            detail = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
+            details.append([{**detail, "header": None, "key": None, "column": None}])
+    column = lha.amqp(pa.array(rows, pa.binary())[cut:], type, errors="column", _dialect=dialect)
     column.validate(full=True)
-    assert column.field("error").to_pylist() == faults
+    assert column.field("error").to_pylist() == details
     assert spelt(column.field("value")) == [str(value) for value in values]
-    nulls = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="null", _dialect=dialect)
+    nulls = lha.amqp(pa.array(rows, pa.binary())[cut:], type, errors="null", _dialect=dialect)
     assert spelt(nulls) == spelt(column.field("value"))
     # The same bytes as the value of a header, and the same words about them.
-    blocks = pa.array([lh.encode([("k", cell)], "kafka") for cell in cells[cut:]], pa.binary())
-    asked = {"value": lh.field(f"{type}:amqp", key="k")}
-    selected = lha.select(blocks, "kafka", asked, errors="column", _dialect=dialect)
+    blocks = pa.array([lh.encode([("k", data)], "kafka") for data in rows[cut:]], pa.binary())
+    requested = {"value": lh.field(f"{type}:amqp", key="k")}
+    selected = lha.select(blocks, "kafka", requested, errors="column", _dialect=dialect)
     assert spelt(selected.field("value")) == spelt(column.field("value"))
-    told = selected.field("error").to_pylist()
-    assert [said(error) for error in told] == [said(error) for error in faults]
+    reported = selected.field("error").to_pylist()
+    assert [said(error) for error in reported] == [said(error) for error in details]
 
 
 def spelt(column):
@@ -139,7 +139,7 @@ def spelt(column):
 
 def said(error):
     """Return the error of a value without its place."""
-    return error and [(fault["code"], fault["message"]) for fault in error]
+    return error and [(detail["code"], detail["message"]) for detail in error]
 
 
 def test_field_accepts_only_the_types_that_amqp_has():
@@ -152,11 +152,11 @@ def test_field_accepts_only_the_types_that_amqp_has():
 
 
 def test_select_reads_amqp_from_bytes_and_rejects_other_types():
-    cell = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
+    data = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
     columns = {"k": "int64:amqp", "n": "int64:amqp"}
-    assert lh.select(cell, "iggy", columns) == {"k": 7, "n": 9}
+    assert lh.select(data, "iggy", columns) == {"k": 7, "n": 9}
     with pytest.raises(lh.DecodeError, match="the value is int64 and string was requested"):
-        lh.select(cell, "iggy", {"n": "string:amqp"})
+        lh.select(data, "iggy", {"n": "string:amqp"})
 
 
 def test_convert_rejects_types_of_amqp():
@@ -166,13 +166,13 @@ def test_convert_rejects_types_of_amqp():
 
 @pytest.mark.parametrize(("type", "code"), [("string", b"\xa1"), ("binary", b"\xa0")])
 def test_result_is_split_at_the_limit_of_offsets(type, code):
-    cells = [code + b"\x04abcd"] * 5 + [None, code + b"\x05\xe2\x82\xacuv"]
-    column = pa.chunked_array([cells[:5], cells[5:]], pa.binary())
+    rows = [code + b"\x04abcd"] * 5 + [None, code + b"\x05\xe2\x82\xacuv"]
+    column = pa.chunked_array([rows[:5], rows[5:]], pa.binary())
     whole = lha.amqp(column, type).to_pylist()
     for most, lengths in ((40, [5, 2]), (15, [3, 2, 2]), (5, [1, 1, 1, 1, 1, 2])):
-        made = [pa.array(chunk) for chunk in _native.amqp_column(column, type, max_offset=most)]
-        assert [len(chunk) for chunk in made] == lengths
-        assert [cell for chunk in made for cell in chunk.to_pylist()] == whole
+        result = [pa.array(chunk) for chunk in _native.amqp_column(column, type, max_offset=most)]
+        assert [len(chunk) for chunk in result] == lengths
+        assert [data for chunk in result for data in chunk.to_pylist()] == whole
     with pytest.raises(lh.HeaderError, match="passes the 2 GiB"):
         _native.amqp_column(column.chunk(0), type, max_offset=7)
 
@@ -216,13 +216,13 @@ def test_columns_of_other_libraries_and_types_are_accepted():
 
 
 def test_unknown_types_and_options_are_rejected():
-    cells = pa.array([b"\x55\x01"])
+    rows = pa.array([b"\x55\x01"])
     with pytest.raises(ValueError, match="type 'int128': AMQP has no int128"):
-        lha.amqp(cells, "int128")
+        lha.amqp(rows, "int128")
     with pytest.raises(ValueError, match="numbers of AMQP are big-endian, so 'int64' takes no suffix"):
-        lha.amqp(cells, "int64:le")
+        lha.amqp(rows, "int64:le")
     with pytest.raises(ValueError, match="unknown errors value 'ignore'"):
-        lha.amqp(cells, "int64", errors="ignore")
+        lha.amqp(rows, "int64", errors="ignore")
     with pytest.raises(TypeError, match="column is int64, and amqp is read from binary or string"):
         lha.amqp(pa.array([1]), "int64")
     with pytest.raises(TypeError, match=r"a column is any Arrow array or stream .*, and this is list"):
@@ -241,11 +241,11 @@ def test_missing_dependency_is_named():
 
 def test_one_invalid_value_among_many_is_found():
     count = 3 * (1 << 16) + 5
-    cells = [b"\x55\x01"] * count
-    cells[-1] = b"\x55"
-    column = pa.array(cells)
+    rows = [b"\x55\x01"] * count
+    rows[-1] = b"\x55"
+    column = pa.array(rows)
     assert lha.amqp(column[:-1], "int64").to_pylist() == [1] * (count - 1)
     with pytest.raises(lh.DecodeError, match=f"row {count - 1}"):
         lha.amqp(column, "int64")
-    told = lha.amqp(column, "int64", errors="column")
-    assert (told.field("value").null_count, told.field("error").null_count) == (1, count - 1)
+    reported = lha.amqp(column, "int64", errors="column")
+    assert (reported.field("value").null_count, reported.field("error").null_count) == (1, count - 1)

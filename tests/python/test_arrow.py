@@ -27,8 +27,8 @@ def headers(samples: Path) -> pa.Array:
 
 
 @pytest.fixture(scope="module")
-def cells(headers: pa.Array) -> pa.Array:
-    """The same headers as cells of bytes."""
+def rows(headers: pa.Array) -> pa.Array:
+    """The same headers as messages of bytes."""
     return lha.encode(headers, "kafka")
 
 
@@ -45,20 +45,20 @@ def without_nulls(lists: pa.Array) -> list[object]:
 # --- the topic and the store -----------------------------------------------------------------------------------------
 
 
-def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, cells: pa.Array) -> None:
-    read = lha.decode(cells, "kafka")
+def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, rows: pa.Array) -> None:
+    read = lha.decode(rows, "kafka")
     assert read.type == headers.type
     assert read.to_pylist() == without_nulls(headers)
     assert headers.null_count == 300
     assert sum(header["value"] is None for row in read.to_pylist() for header in row) == 502
 
 
-def test_select_is_equal_from_lists_and_from_cells(headers: pa.Array, cells: pa.Array) -> None:
+def test_select_is_equal_from_lists_and_from_messages(headers: pa.Array, rows: pa.Array) -> None:
     for columns in (
         THREE,
         {**THREE, "route": "array<string>", "first": lh.field("string", key="route", repeat="first")},
     ):
-        assert lha.select(headers, "kafka", columns).equals(lha.select(cells, "kafka", columns))
+        assert lha.select(headers, "kafka", columns).equals(lha.select(rows, "kafka", columns))
 
 
 def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> None:
@@ -67,7 +67,7 @@ def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> N
     assert lha.encode(read, "streams-timestamped").equals(store)
 
 
-def test_a_typed_list_is_spelt_as_asked() -> None:
+def test_a_typed_list_is_written_by_the_types_option() -> None:
     type = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
     typed = pa.array([[{"key": "retry", "type": "int32", "value": b"\0\0\0\3"}]], type)
     with pytest.raises(lh.ConversionError, match="header 0: kafka carries no types") as caught:
@@ -84,13 +84,13 @@ def test_a_typed_list_is_spelt_as_asked() -> None:
 # --- what goes in, what comes out ------------------------------------------------------------------------------------
 
 
-def test_pyarrow_comes_back_when_pyarrow_went_in(cells: pa.Array) -> None:
-    assert isinstance(lha.decode(cells, "kafka"), pa.Array)
-    chunked = pa.chunked_array([cells[:10], cells[10:30]])
+def test_pyarrow_comes_back_when_pyarrow_went_in(rows: pa.Array) -> None:
+    assert isinstance(lha.decode(rows, "kafka"), pa.Array)
+    chunked = pa.chunked_array([rows[:10], rows[10:30]])
     read = lha.decode(chunked, "kafka")
     assert isinstance(read, pa.ChunkedArray)
     assert [len(chunk) for chunk in read.chunks] == [10, 20]
-    assert read.combine_chunks().equals(lha.decode(cells[:30], "kafka"))
+    assert read.combine_chunks().equals(lha.decode(rows[:30], "kafka"))
 
 
 def test_an_empty_column_gives_an_empty_column() -> None:
@@ -101,70 +101,70 @@ def test_an_empty_column_gives_an_empty_column() -> None:
 
 
 @pytest.mark.parametrize("layout", [pa.binary(), pa.large_binary(), pa.binary_view()], ids=str)
-def test_every_layout_of_bytes_is_read(cells: pa.Array, layout: pa.DataType) -> None:
-    assert lha.decode(cells.cast(layout), "kafka").equals(lha.decode(cells, "kafka"))
+def test_every_layout_of_bytes_is_read(rows: pa.Array, layout: pa.DataType) -> None:
+    assert lha.decode(rows.cast(layout), "kafka").equals(lha.decode(rows, "kafka"))
 
 
-def test_large_lists_and_views_are_read(headers: pa.Array, cells: pa.Array) -> None:
+def test_large_lists_and_views_are_read(headers: pa.Array, rows: pa.Array) -> None:
     wide = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
     views = pa.list_(pa.struct([("key", pa.string_view()), ("value", pa.binary_view())]))
     for layout in (wide, views):
-        assert lha.encode(pa.array(headers.to_pylist(), layout), "kafka").equals(cells)
+        assert lha.encode(pa.array(headers.to_pylist(), layout), "kafka").equals(rows)
 
 
-def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, cells: pa.Array) -> None:
+def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, rows: pa.Array) -> None:
     for start, length in ((0, 0), (1, 7), (299, 1000), (9_990, 10)):
-        assert lha.decode(cells.slice(start, length), "kafka").equals(lha.decode(cells, "kafka").slice(start, length))
-        assert lha.encode(headers.slice(start, length), "kafka").equals(cells.slice(start, length))
+        assert lha.decode(rows.slice(start, length), "kafka").equals(lha.decode(rows, "kafka").slice(start, length))
+        assert lha.encode(headers.slice(start, length), "kafka").equals(rows.slice(start, length))
         part = lha.select(headers.slice(start, length), "kafka", THREE)
         assert part.equals(lha.select(headers, "kafka", THREE).slice(start, length))
 
 
-def test_polars_goes_in_and_takes_what_comes_out(cells: pa.Array) -> None:
+def test_polars_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
     import polars as pl
 
-    series = pl.Series(cells)
+    series = pl.Series(rows)
     read = pl.Series(lha.decode(series, "kafka"))
-    assert read.to_list() == lha.decode(cells, "kafka").to_pylist()
+    assert read.to_list() == lha.decode(rows, "kafka").to_pylist()
     frame = pl.DataFrame(pl.Series(lha.select(series, "kafka", THREE)).struct.unnest())
     assert frame["amount_cents"].sum() == 24_131_751_782
     # polars' own lists are large lists of views.
-    assert pl.Series(lha.encode(read, "kafka")).to_list() == cells.to_pylist()
+    assert pl.Series(lha.encode(read, "kafka")).to_list() == rows.to_pylist()
 
 
-def test_duckdb_reads_what_comes_out(cells: pa.Array) -> None:
+def test_duckdb_reads_what_comes_out(rows: pa.Array) -> None:
     import duckdb
 
-    picked = lha.select(cells, "kafka", THREE)
+    picked = lha.select(rows, "kafka", THREE)
     orders = pa.table(dict(zip(THREE, picked.flatten(), strict=True)))  # noqa: F841 (DuckDB finds it by its name)
     assert duckdb.sql("select sum(amount_cents)::bigint, count(tenant) from orders").fetchall() == [
         (24_131_751_782, 9_700)
     ]
 
 
-def test_nanoarrow_goes_in_and_takes_what_comes_out(cells: pa.Array) -> None:
+def test_nanoarrow_goes_in_and_takes_what_comes_out(rows: pa.Array) -> None:
     import nanoarrow as na
 
-    made = lha.validate(na.Array(cells), "kafka")
-    assert len(na.Array(made)) == len(cells)
+    result = lha.validate(na.Array(rows), "kafka")
+    assert len(na.Array(result)) == len(rows)
 
 
-def test_a_stream_gives_a_stream_to_other_libraries(cells: pa.Array) -> None:
+def test_a_stream_gives_a_stream_to_other_libraries(rows: pa.Array) -> None:
     class Stream:
         """A library of its own: nothing but the protocol."""
 
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-            return pa.chunked_array([cells[:5], cells[5:9]]).__arrow_c_stream__(requested_schema)
+            return pa.chunked_array([rows[:5], rows[5:9]]).__arrow_c_stream__(requested_schema)
 
-    made = lha.decode(Stream(), "kafka")
-    assert not isinstance(made, pa.ChunkedArray)
-    assert pa.chunked_array(made).to_pylist() == lha.decode(cells[:9], "kafka").to_pylist()
+    result = lha.decode(Stream(), "kafka")
+    assert not isinstance(result, pa.ChunkedArray)
+    assert pa.chunked_array(result).to_pylist() == lha.decode(rows[:9], "kafka").to_pylist()
     with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):
-        pa.chunked_array(made)
+        pa.chunked_array(result)
 
 
-def test_an_error_in_a_stream_counts_rows_over_all_chunks(cells: pa.Array) -> None:
-    chunked = pa.chunked_array([cells[:5], pa.array([b"", b"\x02"])])
+def test_an_error_in_a_stream_counts_rows_over_all_chunks(rows: pa.Array) -> None:
+    chunked = pa.chunked_array([rows[:5], pa.array([b"", b"\x02"])])
     with pytest.raises(lh.DecodeError) as caught:
         lha.decode(chunked, "kafka")
     assert (caught.value.row, caught.value.code) == (6, "count_too_large")
@@ -195,8 +195,8 @@ def addresses(array: pa.Array) -> set[int]:
     return {buffer.address for buffer in array.buffers() if buffer is not None}
 
 
-def test_the_kernel_reads_the_buffers_of_pyarrow(cells: pa.Array, headers: pa.Array) -> None:
-    for column in (cells, cells.slice(17, 1000), headers, headers.slice(17, 1000)):
+def test_the_kernel_reads_the_buffers_of_pyarrow(rows: pa.Array, headers: pa.Array) -> None:
+    for column in (rows, rows.slice(17, 1000), headers, headers.slice(17, 1000)):
         seen = set(_native.buffer_addresses(column))
         data = {buffer.address for buffer in column.buffers()[1:] if buffer is not None and buffer.size}
         # Offsets of a slice begin inside the same buffer; what they point into is the very buffer.
@@ -210,10 +210,10 @@ def test_the_kernel_reads_the_buffers_of_pyarrow(cells: pa.Array, headers: pa.Ar
         assert len(seen & data) >= 1
 
 
-def test_the_output_reaches_pyarrow_without_a_copy(cells: pa.Array) -> None:
-    made = _native.apply("decode", cells, "kafka")
-    native = set(_native.buffer_addresses(made))
-    arrow = pa.array(made)
+def test_the_output_reaches_pyarrow_without_a_copy(rows: pa.Array) -> None:
+    result = _native.apply("decode", rows, "kafka")
+    native = set(_native.buffer_addresses(result))
+    arrow = pa.array(result)
     assert addresses(arrow) <= native
     assert len(addresses(arrow)) >= 5
 
@@ -241,7 +241,7 @@ def test_the_gil_is_released_around_a_batch(store: pa.Array) -> None:
     assert len(during) >= 3, f"{len(during)} ticks in {ended - started:.3f} s"
 
 
-def test_many_threads_on_the_same_column_give_the_same(store: pa.Array) -> None:
+def test_many_threads_on_the_same_column_get_the_same_result(store: pa.Array) -> None:
     expected = lha.decode(store, "streams-timestamped")
     results: list[pa.Array] = []
     threads = [
@@ -258,12 +258,12 @@ def test_many_threads_on_the_same_column_give_the_same(store: pa.Array) -> None:
 # --- cutting ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_is_cut_where_a_cell_would_overflow(cells: pa.Array) -> None:
-    chunked = pa.chunked_array([cells[:2000]])
-    made = [pa.array(part) for part in _native.apply("decode", chunked, "kafka", max_offset=20_000)]
-    assert len(made) > 10
-    assert pa.concat_arrays(made).equals(lha.decode(cells[:2000], "kafka"))
-    assert all(part.flatten().field("value").buffers()[2].size <= 20_000 for part in made)
+def test_a_stream_is_cut_where_a_message_would_overflow(rows: pa.Array) -> None:
+    chunked = pa.chunked_array([rows[:2000]])
+    result = [pa.array(part) for part in _native.apply("decode", chunked, "kafka", max_offset=20_000)]
+    assert len(result) > 10
+    assert pa.concat_arrays(result).equals(lha.decode(rows[:2000], "kafka"))
+    assert all(part.flatten().field("value").buffers()[2].size <= 20_000 for part in result)
 
 
 @pytest.mark.parametrize("operation", ["encode", "select"])
@@ -276,9 +276,9 @@ def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
     assert pa.concat_arrays(parts).equals(whole)
 
 
-def test_an_array_that_would_overflow_asks_for_a_stream(cells: pa.Array) -> None:
+def test_an_array_that_would_overflow_asks_for_a_stream(rows: pa.Array) -> None:
     with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
-        _native.apply("decode", cells, "kafka", max_offset=20_000)
+        _native.apply("decode", rows, "kafka", max_offset=20_000)
     assert caught.value.code == "too_large"
     assert caught.value.row > 0
 
@@ -306,11 +306,11 @@ TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
 def test_a_result_that_is_too_large_raises_the_error_of_its_operation(name: str) -> None:
     error, call = TOO_LARGE[name]
     messages = [[("blob", bytes(size))] for size in (10, 10, 100)]
-    cells = [lh.encode(headers, "kafka") for headers in messages]
+    rows = [lh.encode(headers, "kafka") for headers in messages]
     if name == "messages":
-        cells = [lh.batch([{"headers": headers}]) for headers in messages]
+        rows = [lh.batch([{"headers": headers}]) for headers in messages]
     column = pa.array(
-        [[{"key": "blob", "value": value} for _, value in m] for m in messages] if name == "encode" else cells
+        [[{"key": "blob", "value": value} for _, value in m] for m in messages] if name == "encode" else rows
     )
     limit = 80
     with pytest.raises(error, match="pass a stream or a chunked array") as caught:
@@ -327,13 +327,13 @@ def test_a_result_that_is_too_large_raises_the_error_of_its_operation(name: str)
 @pytest.mark.timeout(600)
 def test_two_gibibytes_of_values_are_cut_into_two_arrays() -> None:
     value = random.Random(1).randbytes(1 << 20)
-    cell = lh.encode([("blob", value)], "kafka")
-    cells = pa.array([cell], pa.large_binary())
-    chunked = pa.chunked_array([pa.concat_arrays([cells] * 2100)])
-    made = lha.decode(chunked, "kafka")
-    assert made.num_chunks == 2
-    assert len(made) == 2100
-    assert [len(chunk) for chunk in made.chunks] == [2047, 53]
-    assert made[2099].as_py() == [{"key": "blob", "value": value}]
+    data = lh.encode([("blob", value)], "kafka")
+    rows = pa.array([data], pa.large_binary())
+    chunked = pa.chunked_array([pa.concat_arrays([rows] * 2100)])
+    result = lha.decode(chunked, "kafka")
+    assert result.num_chunks == 2
+    assert len(result) == 2100
+    assert [len(chunk) for chunk in result.chunks] == [2047, 53]
+    assert result[2099].as_py() == [{"key": "blob", "value": value}]
     with pytest.raises(lh.HeaderError, match="pass a stream"):
         lha.decode(chunked.chunk(0), "kafka")

@@ -1,4 +1,4 @@
-"""Columns of every format: their types, lists that come back as they went in, and the verbs that write and expand."""
+"""Columns of every format: their types, lists that come back as they went in, and the operations that write and expand."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_cells import message
-from implementations import cells, decoded_type, from_row
+from batch_bytes import message
+from implementations import binary_column, decoded_type, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.iggy import PolledMessage, PolledMessages
 from reference import ops
 from reference.formats import FORMATS
-from strategies import BATCHES, ENVELOPES, ONE, WRITTEN
+from strategies import BATCHES, MESSAGES, ONE, WRITTEN
 
 every_format = pytest.mark.parametrize("format", FORMATS)
 every_one = pytest.mark.parametrize("format", ONE)
@@ -58,17 +58,17 @@ VALUES: dict[str, Any] = {
 
 
 def good(format: str) -> Any:
-    """Give a message that a format carries, as plain values."""
+    """Return a message that a format carries, as plain values."""
     row = FORMATS[format]
     headers = HEADERS[next(name for name, block in FORMATS.items() if block.block is row.block)]
     return (
         {**{name: VALUES[name] for name, _ in row.fields if name != "headers"}, "headers": headers}
-        if row.envelope
+        if row.message
         else headers
     )
 
 
-def good_cells(format: str) -> list[bytes | None]:
+def valid_bytes(format: str) -> list[bytes | None]:
     written = FORMATS[format].traits.instead or (format,)
     return [*(ops.encode(good(name), name) for name in written), None, ops.encode(good(written[-1]), written[-1])]
 
@@ -78,8 +78,8 @@ def good_cells(format: str) -> list[bytes | None]:
 
 @every_format
 def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
-    verb: Any = "messages" if format in BATCHES else "decode"
-    of = pa.field(_native.schema(verb, format)).type
+    operation: Any = "messages" if format in BATCHES else "decode"
+    of = pa.field(_native.schema(operation, format)).type
     fields = FORMATS[format].fields
     if FORMATS[format].is_ == "headers":
         assert spelled(of) == fields[0][1]
@@ -94,32 +94,32 @@ def spelled(of: pa.DataType) -> str:
 
 @every_one
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_what_is_decoded_has_the_type_that_was_told(format: str, errors: Any) -> None:
-    for text_keys, rows in ((False, good_cells(format)), (True, [None])):
-        told = pa.field(_native.schema("decode", format, errors=errors, text_keys=text_keys)).type
-        made = lha.decode(cells(rows), format, errors=errors, text_keys=text_keys)
-        assert made.type == told
+def test_decoded_columns_have_the_declared_type(format: str, errors: Any) -> None:
+    for text_keys, rows in ((False, valid_bytes(format)), (True, [None])):
+        reported = pa.field(_native.schema("decode", format, errors=errors, text_keys=text_keys)).type
+        result = lha.decode(binary_column(rows), format, errors=errors, text_keys=text_keys)
+        assert result.type == reported
         if errors == "column":
-            assert told.names[-1] == "error"
+            assert reported.names[-1] == "error"
 
 
 @pytest.mark.parametrize("format", [name for name in FORMATS if FORMATS[name].traits.keys == "typed"])
 def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
-    verb: Any = "messages" if format in BATCHES else "decode"
-    of = pa.field(_native.schema(verb, format, text_keys=True)).type
+    operation: Any = "messages" if format in BATCHES else "decode"
+    of = pa.field(_native.schema(operation, format, text_keys=True)).type
     headers = of if FORMATS[format].is_ == "headers" else of.field("headers").type
     assert str(headers) == "list<element: struct<key: string, type: string, value: binary>>"
 
 
 @pytest.mark.parametrize("on_loss", ["raise", "drop", "report"])
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
-def test_what_is_converted_has_the_type_that_was_told(on_loss: Any, errors: Any) -> None:
-    column = cells([ops.encode([("a", None, b"x")], "kafka"), None])
-    made = lha.convert(column, "kafka", target="iggy", types="binary", on_loss=on_loss, errors=errors)
-    told = pa.field(_native.schema("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors)).type
+def test_converted_columns_have_the_declared_type(on_loss: Any, errors: Any) -> None:
+    column = binary_column([ops.encode([("a", None, b"x")], "kafka"), None])
+    result = lha.convert(column, "kafka", target="iggy", types="binary", on_loss=on_loss, errors=errors)
+    reported = pa.field(_native.schema("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors)).type
     names = ["data", *(["losses"] if on_loss == "report" else []), *(["error"] if errors == "column" else [])]
-    assert made.type == told
-    assert told == pa.binary() if len(names) == 1 else told.names == names
+    assert result.type == reported
+    assert reported == pa.binary() if len(names) == 1 else reported.names == names
 
 
 # --- there and back --------------------------------------------------------------------------------------------------
@@ -127,17 +127,17 @@ def test_what_is_converted_has_the_type_that_was_told(on_loss: Any, errors: Any)
 
 @every_one
 def test_a_column_comes_back_as_it_went_in(format: str) -> None:
-    rows = good_cells(format)
-    column = cells(rows)
+    rows = valid_bytes(format)
+    column = binary_column(rows)
     read = lha.decode(column, format)
-    assert [from_row(row) for row in read.to_pylist()] == [cell and ops.decode(cell, format) for cell in rows]
+    assert [from_row(row) for row in read.to_pylist()] == [value and ops.decode(value, format) for value in rows]
     for start in range(len(rows) + 1):
         assert lha.decode(column[start:], format).equals(read[start:])
     chunked = pa.chunked_array([column[:1], column[1:]])
     assert lha.decode(chunked, format).combine_chunks().equals(read)
     if format in WRITTEN:
         # Of a block, a null list is a message without headers.
-        again = [cell or (None if format in ENVELOPES else b"") for cell in rows]
+        again = [value or (None if format in MESSAGES else b"") for value in rows]
         assert lha.encode(read, format).to_pylist() == again
         assert lha.encode(read[1:], format).to_pylist() == again[1:]
         parts = pa.chunked_array([read[:1], read[1:]])
@@ -146,10 +146,10 @@ def test_a_column_comes_back_as_it_went_in(format: str) -> None:
 
 @every_written
 def test_large_lists_and_views_of_every_format_are_written(format: str) -> None:
-    cell = ops.encode(good(format), format)
-    column = lha.decode(cells([cell]), format)
+    value = ops.encode(good(format), format)
+    column = lha.decode(binary_column([value]), format)
     for widened in (large, viewed):
-        assert lha.encode(pa.array(column.to_pylist(), widened(column.type)), format).to_pylist() == [cell]
+        assert lha.encode(pa.array(column.to_pylist(), widened(column.type)), format).to_pylist() == [value]
 
 
 def large(of: pa.DataType) -> pa.DataType:
@@ -168,17 +168,17 @@ def remade(of: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, bina
     return {pa.string(): text, pa.binary(): binary}.get(of, of)
 
 
-@pytest.mark.parametrize("format", ENVELOPES)
+@pytest.mark.parametrize("format", MESSAGES)
 def test_the_fields_of_a_message_format_come_in_any_order(format: str) -> None:
-    column = lha.decode(cells([ops.encode(good(format), format)]), format)
+    column = lha.decode(binary_column([ops.encode(good(format), format)]), format)
     turned = pa.StructArray.from_arrays(column.flatten()[::-1], names=column.type.names[::-1])
     assert lha.encode(turned, format).equals(lha.encode(column, format))
 
 
-def test_a_header_is_selected_from_a_list_and_from_bytes_alike() -> None:
-    cell = ops.encode(HEADERS["iggy"], "iggy")
+def test_a_header_is_selected_equally_from_a_list_and_from_bytes() -> None:
+    value = ops.encode(HEADERS["iggy"], "iggy")
     columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.field("array<int32>", key="a")}
-    column = cells([cell])
+    column = binary_column([value])
     assert lha.select(column, "iggy", columns).equals(lha.select(lha.decode(column, "iggy"), "iggy", columns))
     assert lha.select(column, "iggy", columns).to_pylist() == [{"a": 3, "none": None, "all": [3]}]
 
@@ -190,54 +190,57 @@ OFFSETS = {"columns": ["row", "offset"], "headers": {"n": "int8"}}
 
 
 def test_rows_are_counted_over_the_chunks_of_a_stream() -> None:
-    chunked = pa.chunked_array([cells([SET, None]), cells([]), cells([SET])])
-    made = lha.messages(chunked, "kip82-messages", **OFFSETS)
-    assert isinstance(made, pa.ChunkedArray)
-    assert made.to_pylist() == [
+    chunked = pa.chunked_array([binary_column([SET, None]), binary_column([]), binary_column([SET])])
+    result = lha.messages(chunked, "kip82-messages", **OFFSETS)
+    assert isinstance(result, pa.ChunkedArray)
+    assert result.to_pylist() == [
         {"row": 0, "offset": 7, "n": 1},
         {"row": 0, "offset": 8, "n": None},
         {"row": 2, "offset": 7, "n": 1},
         {"row": 2, "offset": 8, "n": None},
     ]
-    bad = pa.chunked_array([cells([SET]), cells([SET + b"\0"])])
+    bad = pa.chunked_array([binary_column([SET]), binary_column([SET + b"\0"])])
     with pytest.raises(lh.DecodeError) as caught:
         lha.messages(bad, "kip82-messages")
     assert (caught.value.row, caught.value.code, caught.value.message[:10]) == (1, "truncated", "message 2:")
 
 
-def test_a_slice_of_cells_has_the_messages_of_its_cells() -> None:
-    column = cells([SET, SET, None, SET])
-    made = lha.messages(column[1:], "kip82-messages", **OFFSETS)
-    assert [row["row"] for row in made.to_pylist()] == [0, 0, 2, 2]
+def test_a_slice_of_messages_has_the_messages_of_its_messages() -> None:
+    column = binary_column([SET, SET, None, SET])
+    result = lha.messages(column[1:], "kip82-messages", **OFFSETS)
+    assert [row["row"] for row in result.to_pylist()] == [0, 0, 2, 2]
 
 
 @every_batch
-def test_no_cells_are_no_messages_of_the_type_that_was_told(format: str) -> None:
-    made = lha.messages(cells([]), format)
-    assert (len(made), made.type) == (0, pa.field(_native.schema("messages", format)).type)
+def test_an_empty_column_of_messages_has_the_declared_type(format: str) -> None:
+    result = lha.messages(binary_column([]), format)
+    assert (len(result), result.type) == (0, pa.field(_native.schema("messages", format)).type)
 
 
 def test_a_message_that_is_not_whole_follows_the_policy() -> None:
     bad = bytearray(SET)
     bad[12] ^= 1  # the checksum of the first one
-    column = cells([bytes(bad)])
+    column = binary_column([bytes(bad)])
     assert [row["offset"] for row in lha.messages(column, "kip82-messages", errors="null").to_pylist()] == [7, 8]
-    told = lha.messages(column, "kip82-messages", errors="column", columns=["offset"]).to_pylist()
-    assert [(row["offset"], row["error"] and row["error"][0]["code"]) for row in told] == [(7, "bad_crc"), (8, None)]
-    broken = cells([SET[:16] + b"\x09" + SET[17:]])
+    reported = lha.messages(column, "kip82-messages", errors="column", columns=["offset"]).to_pylist()
+    assert [(row["offset"], row["error"] and row["error"][0]["code"]) for row in reported] == [
+        (7, "bad_crc"),
+        (8, None),
+    ]
+    broken = binary_column([SET[:16] + b"\x09" + SET[17:]])
     rows = lha.messages(broken, "kip82-messages", errors="null", columns=["row", "offset"]).to_pylist()
     assert rows == [{"row": 0, "offset": None}, {"row": 0, "offset": 8}]
 
 
-@pytest.mark.parametrize(("verb", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
-def test_streams_of_every_verb_are_cut_before_an_offset_overflows(verb: str, limit: int) -> None:
+@pytest.mark.parametrize(("operation", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
+def test_streams_of_every_operation_are_cut_before_an_offset_overflows(operation: str, limit: int) -> None:
     call: Callable[..., Any] = {
         "convert": lambda column, **options: _native.apply("convert", column, "iggy", target="iggy-message", **options),
         "messages": lambda column, **options: _native.apply("messages", column, "kip82-messages", **options),
         "decode": lambda column, **options: _native.apply("decode", column, "iggy", **options),
-    }[verb]
-    cell = SET if verb == "messages" else ops.encode(HEADERS["iggy"], "iggy")
-    column = cells([cell, None] * 100)
+    }[operation]
+    value = SET if operation == "messages" else ops.encode(HEADERS["iggy"], "iggy")
+    column = binary_column([value, None] * 100)
     whole = pa.array(call(column))
     parts = [pa.array(part) for part in call(pa.chunked_array([column]), max_offset=limit)]
     assert len(parts) > 3
@@ -251,12 +254,12 @@ def test_other_libraries_take_what_comes_out_of_every_format() -> None:
     import polars as pl
 
     for format in ONE:
-        column = cells(good_cells(format))
+        column = binary_column(valid_bytes(format))
         read = lha.decode(column, format)
         assert pl.Series(lha.decode(pl.Series(column), format)).to_list() == read.to_pylist()
         assert pl.Series(lha.validate(pl.Series(column), format)).null_count() == len(column)
-    made = pl.DataFrame(pl.Series(lha.messages(pl.Series([SET]), "kip82-messages", **OFFSETS)).struct.unnest())
-    assert made.to_dicts() == [{"row": 0, "offset": 7, "n": 1}, {"row": 0, "offset": 8, "n": None}]
+    result = pl.DataFrame(pl.Series(lha.messages(pl.Series([SET]), "kip82-messages", **OFFSETS)).struct.unnest())
+    assert result.to_dicts() == [{"row": 0, "offset": 7, "n": 1}, {"row": 0, "offset": 8, "n": None}]
 
 
 def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
@@ -272,9 +275,9 @@ def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
         "iggy"
     )
     column = pa.array([data, data])  # of the first, as many bytes lie behind its headers as a kernel reads
-    made = lha.messages(column, "iggy-batch", columns=["headers"])
+    result = lha.messages(column, "iggy-batch", columns=["headers"])
     assert (
-        made.field("headers").to_pylist()
+        result.field("headers").to_pylist()
         == [[{"key_type": "string", "key": b"k", "type": "type-200", "value": b"\x01"}]] * 2
     )
     with pytest.raises(lh.DecodeError) as raised:

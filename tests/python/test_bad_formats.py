@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_cells import HEADER_LEN, batch, frame, message, reseal, squeeze
+from batch_bytes import HEADER_LEN, batch, frame, message, reseal, squeeze
 from implementations import NATIVE, REFERENCE, Implementation
 from letterhead.errors import DecodeError, ErrorDetail
 
@@ -20,8 +20,8 @@ Place = tuple[str, str, int | None, int | None, str | None]
 """A code, the message, the byte, the header and its key."""
 
 
-def places(faults: list[ErrorDetail]) -> list[Place]:
-    return [tuple(fault)[:5] for fault in faults]
+def places(details: list[ErrorDetail]) -> list[Place]:
+    return [tuple(detail)[:5] for detail in details]
 
 
 def check(way: Implementation, format: str, data: bytes | str, *expected: Place) -> None:
@@ -146,7 +146,7 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
         "iggy-auto", "0001000000", ("unknown_type", "key type code 0 is unknown", 0, 0, None),
     ),
 }  # fmt: skip
-"""One header that is refused: format, bytes, and the first fault."""
+"""One header that is refused: format, bytes, and the first error."""
 
 
 @every_way
@@ -209,8 +209,8 @@ every_message = pytest.mark.parametrize("format", MESSAGES)
 
 
 def changed(format: str, data: bytes, at: int, new: bytes, *, reseals: bool = True) -> bytes:
-    made = data[:at] + new + data[at + len(new) :]
-    return reseal(format, made) if reseals else made
+    result = data[:at] + new + data[at + len(new) :]
+    return reseal(format, result) if reseals else result
 
 
 @every_way
@@ -224,8 +224,8 @@ def test_a_message_of_another_magic_is_refused(format: str, way: Implementation)
 @every_message
 def test_a_checksum_that_does_not_hold_is_refused(format: str, way: Implementation) -> None:
     data = changed(format, message(format, key=b"k"), 12, bytes(4), reseals=False)
-    made = zlib.crc32(data[16:])
-    check(way, format, data, ("bad_crc", f"the checksum is 00000000 and the bytes give {made:08x}", 12, None, None))
+    result = zlib.crc32(data[16:])
+    check(way, format, data, ("bad_crc", f"the checksum is 00000000 and the bytes give {result:08x}", 12, None, None))
 
 
 @every_way
@@ -235,8 +235,8 @@ def test_attribute_bits_that_are_not_defined_are_refused(
     format: str, magic: int, bits: int, undefined: int, way: Implementation
 ) -> None:
     data = changed(format, message(format, magic=magic), 17, bytes([bits]))
-    said = f"attribute bits 0x{undefined:02x} are not defined"
-    check(way, format, data, ("bad_attributes", said, 17, None, None))
+    output = f"attribute bits 0x{undefined:02x} are not defined"
+    check(way, format, data, ("bad_attributes", output, 17, None, None))
 
 
 @every_way
@@ -245,8 +245,8 @@ def test_a_bit_for_headers_that_have_no_bytes_is_refused(format: str, way: Imple
     whole = message(format)
     data = whole[:17] + b"\x10" + whole[18:30] + bytes(4) + whole[30:]
     data = reseal(format, data[:8] + struct.pack(">i", len(data) - 12) + data[12:])
-    said = "bit 4 says that headers follow, and they have no bytes"
-    check(way, format, data, ("bad_attributes", said, 30, None, None))
+    output = "bit 4 says that headers follow, and they have no bytes"
+    check(way, format, data, ("bad_attributes", output, 30, None, None))
 
 
 @every_way
@@ -359,16 +359,16 @@ def test_compressed_data_that_cannot_be_read_are_refused_at_the_set(
 @every_way
 def test_a_set_that_announces_more_than_the_limit_is_refused(way: Implementation) -> None:
     data = message("kip82-message", attributes=2, value=bytes.fromhex("8180802000"))
-    said = "message 0: decompressed data would pass 67108864 bytes"
-    check(way, "kip82-messages", data, ("decompressed_too_large", said, 34, None, None))
+    output = "message 0: decompressed data would pass 67108864 bytes"
+    check(way, "kip82-messages", data, ("decompressed_too_large", output, 34, None, None))
 
 
 @every_way
 @pytest.mark.parametrize("codec", [1, 2, 3])
 def test_a_set_inside_a_set_is_refused(codec: int, way: Implementation) -> None:
     data = in_set(in_set(message("kip82-message")), codec=codec)
-    said = "message 0: a compressed set inside a compressed set"
-    check(way, "kip82-messages", data, ("bad_attributes", said, 34, None, None))
+    output = "message 0: a compressed set inside a compressed set"
+    check(way, "kip82-messages", data, ("bad_attributes", output, 34, None, None))
 
 
 @every_way
@@ -404,17 +404,17 @@ def test_a_state_that_is_unknown_is_refused(way: Implementation) -> None:
 @every_way
 def test_a_checksum_of_a_payload_that_does_not_hold_is_refused(way: Implementation) -> None:
     data = POLLED[:33] + bytes(4) + POLLED[37:]
-    said = f"message 0: the checksum is 00000000 and the bytes give {zlib.crc32(b'pp'):08x}"
-    check(way, "iggy-polled-2023", data, ("bad_crc", said, 33, None, None))
+    output = f"message 0: the checksum is 00000000 and the bytes give {zlib.crc32(b'pp'):08x}"
+    check(way, "iggy-polled-2023", data, ("bad_crc", output, 33, None, None))
 
 
 @every_way
-def test_a_polled_message_that_is_cut_ends_the_cell(way: Implementation) -> None:
+def test_a_polled_message_that_is_cut_ends_the_message(way: Implementation) -> None:
     at = len(POLLED)
-    said = "message 1: payload takes 2 bytes and 1 is left"
-    check(way, "iggy-polled-2023", POLLED + POLLED[:-1], ("truncated", said, 2 * at - 2, None, None))
-    said = "message 1: offset takes 8 bytes and 3 are left"
-    check(way, "iggy-polled-2023", POLLED + bytes(3), ("truncated", said, at, None, None))
+    output = "message 1: payload takes 2 bytes and 1 is left"
+    check(way, "iggy-polled-2023", POLLED + POLLED[:-1], ("truncated", output, 2 * at - 2, None, None))
+    output = "message 1: offset takes 8 bytes and 3 are left"
+    check(way, "iggy-polled-2023", POLLED + bytes(3), ("truncated", output, at, None, None))
 
 
 GOOD = batch(frame(0, b"p"))
@@ -422,7 +422,7 @@ GOOD = batch(frame(0, b"p"))
 
 @every_way
 @pytest.mark.parametrize(
-    ("at", "new", "code", "said", "byte"),
+    ("at", "new", "code", "message", "byte"),
     [
         (32, struct.pack("<Q", 5), "wrong_size", "batch of 5 bytes where its header takes 256", 32),
         (32, struct.pack("<Q", 999), "truncated", "the batch takes 999 bytes and 305 are left", 32),
@@ -434,10 +434,10 @@ GOOD = batch(frame(0, b"p"))
     ],
 )
 def test_a_batch_is_looked_at_as_a_whole(
-    at: int, new: bytes, code: str, said: str, byte: int, way: Implementation
+    at: int, new: bytes, code: str, message: str, byte: int, way: Implementation
 ) -> None:
     data = GOOD[:at] + new + GOOD[at + len(new) :]
-    assert (code, f"message 0: {said}", byte, None, None) in places(way.validate(data, "iggy-batch"))
+    assert (code, f"message 0: {message}", byte, None, None) in places(way.validate(data, "iggy-batch"))
     with pytest.raises(DecodeError, match=r"^iggy-batch: message 0: "):
         way.messages(data, "iggy-batch")
 
@@ -446,16 +446,16 @@ def test_a_batch_is_looked_at_as_a_whole(
 @pytest.mark.parametrize("at", [40, HEADER_LEN])
 def test_checksums_of_a_batch_that_do_not_hold_are_refused(at: int, way: Implementation) -> None:
     data = GOOD[:at] + bytes(8) + GOOD[at + 8 :]
-    given = GOOD[at : at + 8][::-1].hex()
-    said = f"message 0: the checksum is {bytes(8).hex()} and the bytes give {given}"
-    assert ("bad_crc", said, at, None, None) in places(way.validate(data, "iggy-batch"))
+    source = GOOD[at : at + 8][::-1].hex()
+    output = f"message 0: the checksum is {bytes(8).hex()} and the bytes give {source}"
+    assert ("bad_crc", output, at, None, None) in places(way.validate(data, "iggy-batch"))
 
 
 @every_way
 def test_a_batch_of_another_number_of_messages_is_refused(way: Implementation) -> None:
     data = batch(frame(0), count=3) + GOOD
-    said = "message 1: the batch announces 3 messages and has 1"
-    check(way, "iggy-batch", data, ("count_too_large", said, 48, None, None))
+    output = "message 1: the batch announces 3 messages and has 1"
+    check(way, "iggy-batch", data, ("count_too_large", output, 48, None, None))
 
 
 @every_way

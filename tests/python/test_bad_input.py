@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, messages, place
+from implementations import NATIVE, REFERENCE, Decoded, Implementation, binary_column, headers_type, messages, place
 from letterhead import arrow as lha
 from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
 from reference import ops
 from reference.formats import FORMATS
-from strategies import BATCHES, BLOCKS, ENVELOPES, ONE, WRITTEN
+from strategies import BATCHES, BLOCKS, MESSAGES, ONE, WRITTEN
 
 ERRORS: list[Any] = ["raise", "null", "column"]
 
@@ -39,14 +39,14 @@ def good(format: str) -> bytes:
 
 
 def refused(way: Implementation, data: bytes | str, format: str = "kafka", **options: Any) -> tuple[Any, ...]:
-    """Give code, byte, header and key with which bytes are refused."""
+    """Return code, byte, header and key with which bytes are refused."""
     data = bytes.fromhex(data) if isinstance(data, str) else data
     with pytest.raises(DecodeError) as caught:
         way.decode(data, format, **options)
     error = caught.value
     assert error.format == format
-    faults = way.validate(data, format)
-    assert place(faults[0]) == (error.code, error.byte_offset, error.header, error.key, None)
+    details = way.validate(data, format)
+    assert place(details[0]) == (error.code, error.byte_offset, error.header, error.key, None)
     return error.code, error.byte_offset, error.header, error.key
 
 
@@ -57,7 +57,7 @@ def refused(way: Implementation, data: bytes | str, format: str = "kafka", **opt
 @every_format_of_kafka
 def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: str, way: Implementation) -> None:
     data = good(format)
-    payload = FIELDS["payload"] if FORMATS[format].envelope else b""
+    payload = FIELDS["payload"] if FORMATS[format].message else b""
     assert isinstance(payload, bytes)
     whole_from = len(data) - len(payload)  # a payload says nothing of its length
     for length in range(len(data)):
@@ -155,7 +155,7 @@ def test_a_key_that_is_not_utf8_is_refused_at_its_first_bad_byte(key: str, withi
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_an_empty_cell_is_no_message_format(format: str, way: Implementation) -> None:
+def test_an_empty_message_is_no_message_format(format: str, way: Implementation) -> None:
     assert refused(way, b"", format) == ("truncated", 0, None, None)
     assert refused(way, b"", format, lenient=True) == ("truncated", 0, None, None)
 
@@ -170,7 +170,7 @@ def test_a_negative_size_is_refused(size: str, format: str, way: Implementation)
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_a_size_beyond_the_cell_is_refused_behind_the_size(format: str, way: Implementation) -> None:
+def test_a_size_beyond_the_message_is_refused_behind_the_size(format: str, way: Implementation) -> None:
     assert refused(way, "04ff", format) == ("truncated", 1, None, None)
     assert refused(way, "feffffff0fff", format) == ("truncated", 5, None, None)
 
@@ -185,7 +185,7 @@ def test_a_timestamp_of_fewer_than_eight_bytes_is_refused(left: int, way: Implem
 
 
 @every_way
-def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
+def test_the_place_of_a_bad_value_is_reported(way: Implementation) -> None:
     inner = REFERENCE.encode(Decoded([("x", b""), ("amount", b"\0\0\0\5")], {}), "kafka")
     assert inner is not None
     for format, before in (("kafka", 0), ("streams", 1)):
@@ -202,29 +202,29 @@ def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_a_null_cell_is_null_for_every_verb(format: str) -> None:
-    column = cells([None])
+def test_a_null_message_is_null_for_every_operation(format: str) -> None:
+    column = binary_column([None])
     key = 1 if FORMATS[format].traits.keys == "int" else "a"
     for errors in ERRORS:
         assert lha.decode(column, format, errors=errors).to_pylist() == [None]
         [row] = lha.select(column, format, {"a": lh.field("array<string>", key=key)}, errors=errors).to_pylist()
         assert set(row.values()) == {None}
         for target in WRITTEN:
-            [made] = lha.convert(column, format, target=target, errors=errors).to_pylist()
-            assert made is None or set(made.values()) == {None}
+            [result] = lha.convert(column, format, target=target, errors=errors).to_pylist()
+            assert result is None or set(result.values()) == {None}
     assert lha.validate(column, format).to_pylist() == [None]
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_a_null_cell_and_an_empty_one_have_no_messages(format: str) -> None:
+def test_a_null_message_and_an_empty_one_have_no_messages(format: str) -> None:
     for errors in ERRORS:
-        assert lha.messages(cells([None, b""]), format, errors=errors).to_pylist() == []
-    assert lha.validate(cells([None, b""]), format).to_pylist() == [None, None]
+        assert lha.messages(binary_column([None, b""]), format, errors=errors).to_pylist() == []
+    assert lha.validate(binary_column([None, b""]), format).to_pylist() == [None, None]
     assert list(lh.messages(b"", format)) == []
 
 
-@pytest.mark.parametrize("format", ENVELOPES)
-def test_a_null_message_is_a_null_cell(format: str) -> None:
+@pytest.mark.parametrize("format", MESSAGES)
+def test_a_null_message_is_a_null_message(format: str) -> None:
     assert lha.encode(messages([None], format), format).to_pylist() == [None]
 
 
@@ -253,17 +253,17 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
     assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
     out = lha.select(column, "kafka", {"a": "string"}, errors="column").to_pylist()[1]
     assert out["a"] == "1"
-    assert [place(ErrorDetail(**fault)) for fault in out["error"]] == [("null_key", None, 1, None, None)]
+    assert [place(ErrorDetail(**detail)) for detail in out["error"]] == [("null_key", None, 1, None, None)]
 
 
 @pytest.mark.parametrize(
     ("carried", "type", "code"), [("int64", "int32", "wrong_type"), ("nonsense", "int32", "unknown_type")]
 )
-def test_a_type_other_than_the_one_asked_for_is_refused(carried: str, type: str, code: str) -> None:
+def test_a_type_other_than_the_requested_one_is_rejected(carried: str, type: str, code: str) -> None:
     column = pa.array([[{"key": "a", "type": carried, "value": bytes(8)}]], headers_type(types=True))
     out = lha.select(column, "kafka", {"a": type}, errors="column").to_pylist()[0]
     assert out["a"] is None
-    assert [fault["code"] for fault in out["error"]] == [code]
+    assert [detail["code"] for detail in out["error"]] == [code]
 
 
 @every_way
@@ -291,7 +291,7 @@ WRONG_FOR_DECODE = [
 
 
 @pytest.mark.parametrize("column", WRONG_FOR_DECODE, ids=lambda column: str(column.type))
-def test_cells_are_bytes(column: Any) -> None:
+def test_messages_are_bytes(column: Any) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lha.decode(column, "kafka"),
         lambda: lha.convert(column, "kafka", target="iggy"),
@@ -317,17 +317,17 @@ def test_cells_are_bytes(column: Any) -> None:
     ],
     ids=lambda column: str(column.type),
 )
-@pytest.mark.parametrize("verb", ["select", "validate", "encode"])
-def test_a_list_that_does_not_fit_is_told_both_types(verb: str, column: Any) -> None:
+@pytest.mark.parametrize("operation", ["select", "validate", "encode"])
+def test_a_list_of_the_wrong_type_is_rejected_with_both_types(operation: str, column: Any) -> None:
     call: Callable[[], Any] = {
         "select": lambda: lha.select(column, "kafka", {"a": "string"}),
         "validate": lambda: lha.validate(column, "kafka"),
         "encode": lambda: lha.encode(column, "kafka"),
-    }[verb]
+    }[operation]
     with pytest.raises(TypeError) as caught:
         call()
     # What is no list may have been meant as bytes, where they are read.
-    bytes_fit = verb != "encode" and not pa.types.is_list(column.type)
+    bytes_fit = operation != "encode" and not pa.types.is_list(column.type)
     fits = "kafka is read from binary, large_binary or binary_view" if bytes_fit else f"what fits is {headers_type()}"
     assert str(caught.value) == f"the column is {column.type}, and {fits}"
 
@@ -342,7 +342,7 @@ WRONG_KEYS = [
 
 
 @pytest.mark.parametrize(("format", "header", "wanted"), WRONG_KEYS)
-def test_keys_of_another_form_are_told_both_types(format: str, header: dict[str, Any], wanted: str) -> None:
+def test_keys_of_another_form_are_rejected_with_both_types(format: str, header: dict[str, Any], wanted: str) -> None:
     column = pa.array([[header]])
     for call in (lha.validate, lha.encode):
         with pytest.raises(TypeError) as caught:
@@ -354,12 +354,12 @@ def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_types
     column = pa.array([[{"key": "a", "value": b"x"}]])
     assert lha.validate(column, "iggy").to_pylist() == [None]
     written = lha.encode(column, "iggy", types={"a": "string"}).to_pylist()
-    assert [lh.decode(cell, "iggy") for cell in written] == [lh.Headers([("a", lh.String("x"))])]
+    assert [lh.decode(value, "iggy") for value in written] == [lh.Headers([("a", lh.String("x"))])]
 
 
 def test_encode_takes_no_bytes() -> None:
     with pytest.raises(TypeError, match=f"^the column is binary, and what fits is {headers_type()}$"):
-        lha.encode(cells([b""]), "kafka")
+        lha.encode(binary_column([b""]), "kafka")
 
 
 @pytest.mark.parametrize(
@@ -407,21 +407,21 @@ def test_one_message_is_any_bytes_like(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Message(headers=[])], ids=repr
+    "source", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Message(headers=[])], ids=repr
 )
-def test_a_block_is_made_of_headers(given: Any) -> None:
+def test_a_block_is_made_of_headers(source: Any) -> None:
     with pytest.raises(TypeError):
-        lh.encode(given, "kafka")
+        lh.encode(source, "kafka")
 
 
-@pytest.mark.parametrize("given", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
-def test_a_message_format_is_made_of_fields(given: Any) -> None:
+@pytest.mark.parametrize("source", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
+def test_a_message_format_is_made_of_fields(source: Any) -> None:
     with pytest.raises(TypeError, match="takes a Message"):
-        lh.encode(given, "streams")
+        lh.encode(source, "streams")
 
 
 @pytest.mark.parametrize(
-    ("fields", "error", "said"),
+    ("fields", "error", "message"),
     [
         ({"paylaod": b""}, ValueError, "did you mean 'payload'"),
         ({"payload": "text"}, TypeError, "payload must be bytes"),
@@ -432,8 +432,8 @@ def test_a_message_format_is_made_of_fields(given: Any) -> None:
         ({"payload": b"", "timestamp": 0, "headers": [(1, b"")]}, ConversionError, "the key is int32"),
     ],
 )
-def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[Exception], said: str) -> None:
-    with pytest.raises(error, match=said):
+def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
         lh.encode(fields, "streams-timestamped")
 
 
@@ -446,24 +446,28 @@ def test_a_key_without_a_utf8_form_is_refused_with_its_place() -> None:
 # --- misspelt names --------------------------------------------------------------------------------------------------
 
 HEADERS_COLUMN = pa.array([[]], headers_type())
-VERBS: dict[str, Callable[..., Any]] = {
+OPERATIONS: dict[str, Callable[..., Any]] = {
     "decode": lambda format="kafka", **options: lh.decode(b"", format, **options),
     "encode": lambda format="kafka", **options: lh.encode([], format, **options),
     "select": lambda format="kafka", **options: lh.select(b"", format, {"a": "string"}, **options),
     "validate": lambda format="kafka", **options: lh.validate(b"", format, **options),
     "inspect": lambda format="kafka", **options: lh.inspect(b"", format, **options),
-    "arrow.decode": lambda format="kafka", **options: lha.decode(cells([b""]), format, **options),
+    "arrow.decode": lambda format="kafka", **options: lha.decode(binary_column([b""]), format, **options),
     "arrow.encode": lambda format="kafka", **options: lha.encode(HEADERS_COLUMN, format, **options),
-    "arrow.select": lambda format="kafka", **options: lha.select(cells([b""]), format, {"a": "string"}, **options),
-    "arrow.validate": lambda format="kafka", **options: lha.validate(cells([b""]), format, **options),
+    "arrow.select": lambda format="kafka", **options: lha.select(
+        binary_column([b""]), format, {"a": "string"}, **options
+    ),
+    "arrow.validate": lambda format="kafka", **options: lha.validate(binary_column([b""]), format, **options),
     "convert": lambda format="kafka", **options: lh.convert(b"", format, target="iggy", **options),
     "convert into": lambda format="kafka", **options: lh.convert(b"", "kafka", target=format, **options),
     "messages": lambda format="kip82-messages", **options: list(lh.messages(b"", format, **options)),
-    "arrow.convert": lambda format="kafka", **options: lha.convert(cells([b""]), format, target="iggy", **options),
-    "arrow.convert into": lambda format="kafka", **options: lha.convert(
-        cells([b""]), "kafka", target=format, **options
+    "arrow.convert": lambda format="kafka", **options: lha.convert(
+        binary_column([b""]), format, target="iggy", **options
     ),
-    "arrow.messages": lambda format="kip82-messages", **options: lha.messages(cells([b""]), format, **options),
+    "arrow.convert into": lambda format="kafka", **options: lha.convert(
+        binary_column([b""]), "kafka", target=format, **options
+    ),
+    "arrow.messages": lambda format="kip82-messages", **options: lha.messages(binary_column([b""]), format, **options),
     "reference.convert": lambda format="kafka", **options: ops.convert(b"", format, target="iggy", **options),
     "reference.convert into": lambda format="kafka", **options: ops.convert(b"", "kafka", target=format, **options),
     "reference.messages": lambda format="kip82-messages", **options: ops.messages(b"", format, **options),
@@ -474,24 +478,24 @@ VERBS: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_misspelt_format_gets_a_suggestion(verb: str) -> None:
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_misspelt_format_gets_a_suggestion(operation: str) -> None:
     with pytest.raises(ValueError, match="unknown format 'kafak': did you mean 'kafka'") as caught:
-        VERBS[verb](format="kafak")
+        OPERATIONS[operation](format="kafak")
     assert str(caught.value).endswith(f"(formats: {', '.join(FORMATS)})")
     assert not isinstance(caught.value, lh.HeaderError)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
     with pytest.raises(TypeError) as caught:
-        VERBS[verb](format=1)
-    if not verb.startswith("reference"):
+        OPERATIONS[operation](format=1)
+    if not operation.startswith("reference"):
         assert str(caught.value) in ("format must be str, not int", "target must be str, not int")
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: lh.decode(3, "kafka"), "data must be bytes, not int"),
         (lambda: lh.decode(b"\0", None), "format must be str, not NoneType"),
@@ -509,39 +513,39 @@ def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
         (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, _dialect=3), "dialect must be str, not int"),
     ],
 )
-def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, said: str) -> None:
+def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught:
         call()
-    assert str(caught.value) == said
+    assert str(caught.value) == message
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
-    cells, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
-    said = "two columns 'error' would be made: give error_column= another name"
-    with pytest.raises(ValueError, match=said):
-        lha.select(cells, "kafka", {"error": "string"}, errors="column")
-    with pytest.raises(ValueError, match=said):
+    values, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
+    output = "two columns 'error' would be made: give error_column= another name"
+    with pytest.raises(ValueError, match=output):
+        lha.select(values, "kafka", {"error": "string"}, errors="column")
+    with pytest.raises(ValueError, match=output):
         lha.messages(batches, "record-batch", headers={"error": "string"}, errors="column")
     with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
         lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
-    assert lha.select(cells, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
+    assert lha.select(values, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
     wanted = {"why": lh.field("string", key="error")}
-    assert lha.select(cells, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
+    assert lha.select(values, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
-def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
-    cells, batches = pa.array([b"\1", b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
+def test_the_error_column_has_the_requested_name() -> None:
+    values, batches = pa.array([b"\1", b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
     options: Any = {"errors": "column", "error_column": "problem"}
-    for made in (
-        lha.decode(cells, "kafka", **options),
-        lha.select(cells, "kafka", {"error": "string"}, **options),
-        lha.convert(cells, "kafka", target="iggy", on_loss="report", **options),
-        lha.decode(pa.chunked_array([cells]), "kafka", **options).combine_chunks(),
-        lha.decode(cells, "kafka", threads=2, **options),
+    for result in (
+        lha.decode(values, "kafka", **options),
+        lha.select(values, "kafka", {"error": "string"}, **options),
+        lha.convert(values, "kafka", target="iggy", on_loss="report", **options),
+        lha.decode(pa.chunked_array([values]), "kafka", **options).combine_chunks(),
+        lha.decode(values, "kafka", threads=2, **options),
     ):
-        made.validate(full=True)
-        assert made.type.names[-1] == "problem"
-        assert [faults and faults[0]["code"] for faults in made.field("problem").to_pylist()] == [
+        result.validate(full=True)
+        assert result.type.names[-1] == "problem"
+        assert [details and details[0]["code"] for details in result.field("problem").to_pylist()] == [
             "negative_count",
             None,
         ]
@@ -549,17 +553,17 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
         "error", "problem"
     ]  # fmt: skip
     with pytest.raises(ValueError, match="two columns 'headers' would be made: give error_column= another name"):
-        lha.decode(cells, "kafka", errors="column", error_column="headers")
+        lha.decode(values, "kafka", errors="column", error_column="headers")
     with pytest.raises(ValueError, match="two columns 'offset' would be made"):
         lha.messages(batches, "record-batch", errors="column", error_column="offset")
     with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
-        lha.decode(cells, "kafka", error_column="problem")
+        lha.decode(values, "kafka", error_column="problem")
     with pytest.raises(TypeError, match="error_column must be str, not int"):
-        lha.decode(cells, "kafka", errors="column", error_column=3)  # type: ignore[arg-type]
+        lha.decode(values, "kafka", errors="column", error_column=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("verb", "options", "near"),
+    ("operation", "options", "near"),
     [
         ("arrow.decode", {"errors": "rais"}, "raise"),
         ("arrow.select", {"errors": "colum"}, "column"),
@@ -589,9 +593,9 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
         ("reference.encode", {"null_headers": "emtpy"}, "empty"),
     ],
 )
-def test_a_misspelt_option_gets_a_suggestion(verb: str, options: dict[str, Any], near: str) -> None:
+def test_a_misspelt_option_gets_a_suggestion(operation: str, options: dict[str, Any], near: str) -> None:
     with pytest.raises(ValueError, match=f"did you mean '{near}'"):
-        VERBS[verb](**options)
+        OPERATIONS[operation](**options)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
@@ -607,51 +611,51 @@ def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Impl
 def test_types_that_make_no_sense_for_the_target_are_refused(target: str, types: Any) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lh.convert(b"", "kafka", target=target, types=types),
-        lambda: lha.convert(cells([b""]), "kafka", target=target, types=types),
+        lambda: lha.convert(binary_column([b""]), "kafka", target=target, types=types),
         lambda: ops.convert(b"", "kafka", target=target, types=types),
         lambda: lh.encode([], target, types=types),
         lambda: ops.encode([], target, types=types),
     ]
-    said = set()
+    output = set()
     for call in calls:
         with pytest.raises(ValueError, match=f"and {target} (has|carries)") as caught:
             call()
-        said.add(str(caught.value))
-    assert len(said) == 1
+        output.add(str(caught.value))
+    assert len(output) == 1
 
 
 @pytest.mark.parametrize("format", [name for name in WRITTEN if FORMATS[name].traits.canonical is None])
 def test_an_order_that_a_format_has_not_is_refused(format: str) -> None:
-    given: Any = {"headers": []} if FORMATS[format].envelope else []
+    source: Any = {"headers": []} if FORMATS[format].message else []
     for encode in (lh.encode, ops.encode):
         with pytest.raises(ValueError, match=f"^canonical=True: {format} has no order of its own for headers$"):
-            encode(given, format, canonical=True)  # type: ignore[operator]
+            encode(source, format, canonical=True)  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
     ("format", "key"), [("kafka", 3), ("kafka", b"a"), ("kip82-int", "a"), ("iggy", 3), ("streams", lh.Int32(3))]
 )
 def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any) -> None:
-    asked = {"a": lh.field("string", key=key)}
-    said = set()
+    requested = {"a": lh.field("string", key=key)}
+    output = set()
     for call in (
-        lambda: lh.select(b"", format, asked),
-        lambda: lha.select(cells([b""]), format, asked),
-        lambda: ops.select(b"", format, asked),
+        lambda: lh.select(b"", format, requested),
+        lambda: lha.select(binary_column([b""]), format, requested),
+        lambda: ops.select(b"", format, requested),
     ):
         with pytest.raises(ValueError, match=f": {format} has (text|integer|typed) keys") as caught:
             call()
-        said.add(str(caught.value))
-    assert len(said) == 1
+        output.add(str(caught.value))
+    assert len(output) == 1
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_verbs_for_one_message_say_what_reads_many(format: str) -> None:
+def test_operations_for_one_message_name_the_one_for_many(format: str) -> None:
     calls: list[Callable[[], Any]] = [
         lambda: lh.decode(b"", format),
         lambda: lh.select(b"", format, {"a": "string"}),
-        lambda: lha.decode(cells([b""]), format),
-        lambda: lha.select(cells([b""]), format, {"a": "string"}),
+        lambda: lha.decode(binary_column([b""]), format),
+        lambda: lha.select(binary_column([b""]), format, {"a": "string"}),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=f"^{format} is a batch: read it with messages$"):
@@ -661,19 +665,19 @@ def test_verbs_for_one_message_say_what_reads_many(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_the_verb_for_many_messages_says_what_reads_one(format: str) -> None:
-    said = f"^{format} is not a batch: read it with decode$"
-    for call in (lambda: list(lh.messages(b"", format)), lambda: lha.messages(cells([b""]), format)):
-        with pytest.raises(ValueError, match=said):
+def test_the_operation_for_many_messages_names_the_one_for_one_message(format: str) -> None:
+    output = f"^{format} is not a batch: read it with decode$"
+    for call in (lambda: list(lh.messages(b"", format)), lambda: lha.messages(binary_column([b""]), format)):
+        with pytest.raises(ValueError, match=output):
             call()
 
 
 def test_an_option_that_there_is_not_is_a_type_error() -> None:
-    for verb in VERBS.values():
+    for operation in OPERATIONS.values():
         with pytest.raises(TypeError, match=r"unexpected keyword argument '?strict'?"):
-            verb(strict=True)
+            operation(strict=True)
 
 
 def test_the_columns_of_messages_are_a_list() -> None:
     with pytest.raises(TypeError, match=r"^columns must be a list of column names, not str$"):
-        lha.messages(cells([b""]), "kip82-messages", columns="offset")
+        lha.messages(binary_column([b""]), "kip82-messages", columns="offset")

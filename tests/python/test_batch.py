@@ -18,7 +18,7 @@ CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 
 def whole_batches(vectors: Any) -> list[tuple[dict[str, Any], dict[str, Any], bytes]]:
-    """Give the batches of format 2 with their lines and bytes."""
+    """Return the batches of format 2 with their lines and bytes."""
     found = []
     for line in read_lines(vectors, "record_batches"):
         data, at = bytes.fromhex(line["hex"]), 0
@@ -37,8 +37,8 @@ def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
         assert len(messages) == batch["count"], line["id"]
         if not messages:
             continue
-        made = lh.batch(messages, codec=batch["compression"])
-        assert list(lh.messages(made, "record-batch")) == messages, line["id"]
+        result = lh.batch(messages, codec=batch["compression"])
+        assert list(lh.messages(result, "record-batch")) == messages, line["id"]
         # Some things of a batch are in none of its messages: the leader's epoch, the times that the log replaced by its
         # own, and of a compacted one its first offset and the time until which its tombstones stay. Compressed bytes
         # depend on the compressor.
@@ -48,24 +48,24 @@ def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
         largest = max(message.timestamp for message in messages) == int(batch["max_timestamp"])
         if plain and last and largest:
             epoch = batch["partition_leader_epoch"].to_bytes(4, "big", signed=True)
-            assert made[:12] + epoch + made[16:] == data, line["id"]
+            assert result[:12] + epoch + result[16:] == data, line["id"]
             written += 1
     assert written >= 5
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_is_read_back(codec):
-    given = [
+    source = [
         lh.Message(
             offset=5 + 3 * n, timestamp=1_767_225_600_000 - n, key=None, value=b"v" * n, headers=[("n", None)] * n
         )
         for n in range(40)
     ]
-    data = lh.batch(given, codec=codec)
+    data = lh.batch(source, codec=codec)
     fields = ("offset", "timestamp", "key", "value", "headers")
     read = list(lh.messages(data, "record-batch"))
     assert [[getattr(message, name) for name in fields] for message in read] == [
-        [getattr(message, name) for name in fields] for message in given
+        [getattr(message, name) for name in fields] for message in source
     ]
     assert {(message.timestamp_type, message.producer_id, message.sequence) for message in read} == {(0, None, None)}
 
@@ -146,7 +146,7 @@ def test_headers_of_batches_are_found_in_any_buffer():
 
 
 def outer_and_content(data: bytes, format: str = "kip82-message") -> tuple[dict[str, Any], bytes]:
-    """Give the fields of the message that holds a compressed set, and the decompressed set."""
+    """Return the fields of the message that holds a compressed set, and the decompressed set."""
     outer = lh.decode(data, format)._asdict()
     content = reference_codecs.decompress(outer["attributes"] & 7, outer.pop("value"), legacy=outer["magic"] == 0)
     outer.pop("crc")
@@ -163,12 +163,12 @@ def test_compressed_sets_of_kafka_are_written_again(vectors):
             continue
         codec = line["batches"][0]["compression"]
         messages = list(lh.messages(data, "kip82-messages"))
-        made = lh.batch(messages, "kip82-messages", codec=codec)
+        result = lh.batch(messages, "kip82-messages", codec=codec)
         if codec == "none":
-            assert made == data, line["id"]
+            assert result == data, line["id"]
         else:
-            assert outer_and_content(made) == outer_and_content(data), line["id"]
-        assert list(lh.messages(made, "record-batch")) == list(lh.messages(data, "record-batch")), line["id"]
+            assert outer_and_content(result) == outer_and_content(data), line["id"]
+        assert list(lh.messages(result, "record-batch")) == list(lh.messages(data, "record-batch")), line["id"]
         written.add((magic, codec))
     assert written == {(magic, codec) for magic in (0, 1) for codec in SET_CODECS}
 
@@ -179,14 +179,14 @@ def test_compressed_sets_of_the_vectors_are_written_again(vectors, layout):
     for line in read_lines(vectors, SETS[layout].replace("-", "_")):
         data = bytes.fromhex(line["bytes"])
         if not line.get("messages") or len(data) != 12 + int.from_bytes(data[8:12]):
-            continue  # an error, or several messages and sets in one cell
+            continue  # an error, or several messages and sets in one message
         outer = lh.decode(data, MESSAGES[layout])
         messages = list(lh.messages(data, SETS[layout]))
         # The messages of a set with log append time keep attributes of their own, from which a set is written.
-        given = [message._replace(attributes=message.attributes | outer.attributes & 8) for message in messages]
-        made = lh.batch(given, SETS[layout], codec=SET_CODECS[outer.attributes & 7])
-        assert [message._replace(crc=None) for message in lh.messages(made, SETS[layout])] == [
-            message._replace(crc=None) for message in given
+        source = [message._replace(attributes=message.attributes | outer.attributes & 8) for message in messages]
+        result = lh.batch(source, SETS[layout], codec=SET_CODECS[outer.attributes & 7])
+        assert [message._replace(crc=None) for message in lh.messages(result, SETS[layout])] == [
+            message._replace(crc=None) for message in source
         ], line["id"]
         written += outer.attributes & 7 > 0
     assert written >= 15
@@ -197,23 +197,23 @@ def test_compressed_sets_of_the_vectors_are_written_again(vectors, layout):
 @pytest.mark.parametrize("codec", SET_CODECS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_messages_of_a_set_are_read_back(layout, codec, magic, timed):
-    given = []
+    source = []
     for number, message in enumerate(samples(7, layout)):
         fields = {"offset": 1000 + 3 * number, "magic": magic, "attributes": timed if magic else 0}
         if magic < 2:
             fields |= {"headers": None, "tombstone": None}
         fields |= {} if magic else {"timestamp": None}
         fields |= {"timestamp": 5000} if timed and magic else {}
-        given.append(lh.Message(**{**message._asdict(), **fields}))
-    data = lh.batch(given, SETS[layout], codec=codec)
+        source.append(lh.Message(**{**message._asdict(), **fields}))
+    data = lh.batch(source, SETS[layout], codec=codec)
     # What a single message is read back as: with its checksum, bit 4 and headers that are none.
     assert list(lh.messages(data, SETS[layout])) == [
-        lh.decode(lh.encode(message, MESSAGES[layout]), MESSAGES[layout]) for message in given
+        lh.decode(lh.encode(message, MESSAGES[layout]), MESSAGES[layout]) for message in source
     ]
     if codec != "none":
         outer = lh.decode(data, MESSAGES[layout])
         assert (outer.offset, outer.magic, outer.key) == (1018, magic, None)
-        largest = max(message.timestamp or 0 for message in given)
+        largest = max(message.timestamp or 0 for message in source)
         assert outer.timestamp == (largest if magic else None)
         assert outer.attributes == SET_CODECS.index(codec) | (timed if magic else 0)
         _, content = outer_and_content(data, MESSAGES[layout])
@@ -244,16 +244,16 @@ def test_messages_that_no_compressed_set_can_hold_are_refused(messages, code, ro
 
 
 def test_a_set_of_single_messages_may_mix_magics():
-    given = [{"magic": magic, "value": b"v"} for magic in (2, 0, 1)]
-    read = list(lh.messages(lh.batch(given, "kip82-messages"), "kip82-messages"))
+    source = [{"magic": magic, "value": b"v"} for magic in (2, 0, 1)]
+    read = list(lh.messages(lh.batch(source, "kip82-messages"), "kip82-messages"))
     assert [(message.offset, message.magic) for message in read] == [(0, 2), (1, 0), (2, 1)]
 
 
 def test_headers_that_a_set_cannot_carry_are_a_loss():
-    given = [{"magic": 1, "headers": [("retry", lh.Int32(3))]}]
+    source = [{"magic": 1, "headers": [("retry", lh.Int32(3))]}]
     with pytest.raises(lh.ConversionError, match=r"magic 1 has no headers \(row 0\)"):
-        lh.batch(given, "kip82-messages", codec="gzip")
-    (message,) = lh.messages(lh.batch(given, "kip82-messages", codec="gzip", on_loss="drop"), "kip82-messages")
+        lh.batch(source, "kip82-messages", codec="gzip")
+    (message,) = lh.messages(lh.batch(source, "kip82-messages", codec="gzip", on_loss="drop"), "kip82-messages")
     assert message.headers is None
 
 

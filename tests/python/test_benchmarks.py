@@ -71,7 +71,7 @@ def test_a_fitted_line_reports_its_largest_deviation():
     assert bent.line("headers", "decode").at == 10
 
 
-def test_corpora_contain_what_their_description_says(tmp_path: Path):
+def test_corpora_match_their_description(tmp_path: Path):
     corpora = corpus.write(tmp_path, quick=True)["corpora"]
     assert list(corpora) == ["A", "B", "C"]
     for known in corpora.values():

@@ -32,7 +32,9 @@ STORE = SAMPLES / "store-latest-0.parquet"
 
 GOOD = bytes.fromhex("040c74656e616e740861636d650a726f75746501")
 GOOD_HEADERS = [("tenant", b"acme"), ("route", None)]
-CELL = lh.encode(lh.Message(headers=GOOD_HEADERS, timestamp=1767225600000, payload=b"\x00\xff"), "streams-timestamped")
+MESSAGE = lh.encode(
+    lh.Message(headers=GOOD_HEADERS, timestamp=1767225600000, payload=b"\x00\xff"), "streams-timestamped"
+)
 # The terminal's codes for "clear the screen" and "set the title", as a hostile producer might send them.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x85"
 
@@ -116,24 +118,24 @@ def test_inspect_of_no_bytes_shows_their_end(run):
 
 @pytest.mark.parametrize("source", ["file", "stdin", "dash", "hex", "hex-stdin", "base64", "base64-stdin", "urlsafe"])
 def test_inspect_reads_from_every_source(run, tmp_path, source):
-    file = tmp_path / "cell.bin"
-    file.write_bytes(CELL)
-    pretty = "0x" + " 0x".join(f"{byte:02X}" for byte in CELL[:9]) + "\n" + CELL[9:].hex(":") + "\n"
-    coded = base64.b64encode(CELL)
+    file = tmp_path / "message.bin"
+    file.write_bytes(MESSAGE)
+    pretty = "0x" + " 0x".join(f"{byte:02X}" for byte in MESSAGE[:9]) + "\n" + MESSAGE[9:].hex(":") + "\n"
+    coded = base64.b64encode(MESSAGE)
     args, stdin = {
         "file": ([file], b""),
-        "stdin": ([], CELL),
-        "dash": (["-"], CELL),
+        "stdin": ([], MESSAGE),
+        "dash": (["-"], MESSAGE),
         "hex": (["--hex", pretty], b""),
         "hex-stdin": (["--hex", "-"], pretty.encode()),
         "base64": (["--base64", coded.decode()], b""),
         "base64-stdin": (["--base64", "-"], coded[:10] + b"\n" + coded[10:] + b"\n"),
-        "urlsafe": (["--base64", base64.urlsafe_b64encode(CELL).decode()], b""),
+        "urlsafe": (["--base64", base64.urlsafe_b64encode(MESSAGE).decode()], b""),
     }[source]
     result = run("inspect", *args, "--format", "streams-timestamped", "--json", stdin=stdin)
     document = json.loads(result.out)
-    assert "".join(label["hex"] for label in document["labels"]) == CELL.hex()
-    assert (document["bytes"], document["errors"], result.code) == (len(CELL), [], 0)
+    assert "".join(label["hex"] for label in document["labels"]) == MESSAGE.hex()
+    assert (document["bytes"], document["errors"], result.code) == (len(MESSAGE), [], 0)
 
 
 def test_inspect_json_lists_the_errors(run):
@@ -182,21 +184,21 @@ def test_inspect_shows_an_error_inside_a_folded_field(run):
 
 
 def test_inspect_reads_a_row_of_a_parquet_file(run):
-    cells = pq.read_table(STORE).column("value").to_pylist()
+    messages = pq.read_table(STORE).column("value").to_pylist()
     result = run("inspect", STORE, "--column", "value", "--row", "17", "-f", "streams-timestamped", "--json")
-    assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == cells[17].hex()
+    assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == messages[17].hex()
 
 
 def test_labels_and_errors_of_damaged_messages_agree_with_the_reference(run):
-    cells = pq.read_table(STORE).column("value").to_pylist()[:200]
-    for row, cell in enumerate(cells[::5]):
-        at = row * 7 % len(cell)
-        cell = cell[:at] if row % 2 else cell[:at] + bytes([cell[at] ^ 0xFF]) + cell[at + 1 :]
-        result = run("inspect", "-f", "streams-timestamped", "--json", "--hex", cell.hex())
+    messages = pq.read_table(STORE).column("value").to_pylist()[:200]
+    for row, message in enumerate(messages[::5]):
+        at = row * 7 % len(message)
+        message = message[:at] if row % 2 else message[:at] + bytes([message[at] ^ 0xFF]) + message[at + 1 :]
+        result = run("inspect", "-f", "streams-timestamped", "--json", "--hex", message.hex())
         document = json.loads(result.out)
-        assert "".join(label["hex"] for label in document["labels"]) == cell.hex()
-        faults = [tuple(fault.values()) for fault in document["errors"]]
-        assert faults == [tuple(fault) for fault in ops.validate(cell, "streams-timestamped")]
+        assert "".join(label["hex"] for label in document["labels"]) == message.hex()
+        errors = [tuple(error.values()) for error in document["errors"]]
+        assert errors == [tuple(error) for error in ops.validate(message, "streams-timestamped")]
 
 
 # terminals -----------------------------------------------------------------------------------------------------------
@@ -222,7 +224,7 @@ def test_on_a_terminal_lines_are_cut_to_its_width():
 
 def test_a_pipe_gets_no_colour(run):
     for command in (["inspect"], ["decode"]):
-        assert "\x1b" not in run(*command, "-f", "streams-timestamped", "--hex", CELL.hex()).out
+        assert "\x1b" not in run(*command, "-f", "streams-timestamped", "--hex", MESSAGE.hex()).out
 
 
 @pytest.mark.parametrize(
@@ -276,11 +278,11 @@ def test_a_closed_pipe_prints_no_traceback():
     assert process.wait(timeout=60) == 141
 
 
-# decode, one cell ----------------------------------------------------------------------------------------------------
+# decode, one message ----------------------------------------------------------------------------------------------------
 
 
 def test_decode_shows_a_message_format(run):
-    result = run("decode", "-f", "streams-timestamped", "--hex", CELL.hex())
+    result = run("decode", "-f", "streams-timestamped", "--hex", MESSAGE.hex())
     assert [line.rstrip() for line in result.out.splitlines() if line.strip()] == [
         "streams-timestamped: 31 bytes, 2 headers",
         "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)",
@@ -294,7 +296,7 @@ def test_decode_shows_a_message_format(run):
 
 
 def test_decode_json_spells_values_without_loss(run):
-    result = run("decode", "-f", "streams-timestamped", "--json", "--hex", CELL.hex())
+    result = run("decode", "-f", "streams-timestamped", "--json", "--hex", MESSAGE.hex())
     assert json.loads(result.out) == {
         "headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}, {"key": "route", "value": None}],
         "timestamp": 1767225600000,
@@ -322,14 +324,14 @@ def test_decode_returns_null_for_a_bad_message(run):
 
 
 def test_decode_keeps_the_readable_fields_of_a_bad_message(run):
-    damaged = bytes([CELL[0]]) + b"\x03" + CELL[2:]
+    damaged = bytes([MESSAGE[0]]) + b"\x03" + MESSAGE[2:]
     args = ("decode", "-f", "streams-timestamped", "--hex", damaged.hex(), "--errors", "column")
     result = run(*args, "--json")
     document = json.loads(result.out)
     assert document["headers"] is None
     assert document["timestamp"] == 1767225600000
     assert document["payload"] == {"hex": "00ff"}
-    assert [(fault["code"], fault["byte_offset"]) for fault in document["error"]] == [("negative_count", 1)]
+    assert [(error["code"], error["byte_offset"]) for error in document["error"]] == [("negative_count", 1)]
     assert result.code == 1
     assert "! header count -2 is negative (negative_count, byte 1)" in run(*args).out
 
@@ -347,10 +349,17 @@ def test_decode_lenient_reads_what_java_reads(run):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """Write a small store: two whole cells, a null, and a damaged one in the last row."""
+    """Write a small store: two whole messages, a null, and a damaged one in the last row."""
     path = tmp_path / "store.parquet"
-    cells = [CELL, lh.encode(lh.Message(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"), None, b"\x05"]
-    pq.write_table(pa.table({"key": pa.array([b"a", b"b", b"c", b"d"]), "value": pa.array(cells, pa.binary())}), path)
+    messages = [
+        MESSAGE,
+        lh.encode(lh.Message(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"),
+        None,
+        b"\x05",
+    ]
+    pq.write_table(
+        pa.table({"key": pa.array([b"a", b"b", b"c", b"d"]), "value": pa.array(messages, pa.binary())}), path
+    )
     return path
 
 
@@ -396,13 +405,13 @@ def test_a_column_becomes_parquet(run, parquet, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decoded.parquet", "store.parquet"]
 
 
-def test_the_column_of_errors_has_the_name_that_is_asked_for(run, parquet, tmp_path):
-    out, given = tmp_path / "decoded.parquet", ("--errors", "column", "--error-column", "problem")
-    run(*column(parquet, "--out", out, *given))
+def test_the_error_column_has_the_requested_name(run, parquet, tmp_path):
+    out, source = tmp_path / "decoded.parquet", ("--errors", "column", "--error-column", "problem")
+    run(*column(parquet, "--out", out, *source))
     decoded = pq.read_table(out)
     assert decoded.schema.names == ["key", "headers", "timestamp", "payload", "problem"]
     assert [row is None for row in decoded.column("problem").to_pylist()] == [True, True, True, False]
-    assert "negative_length" in run(*column(parquet, *given)).out
+    assert "negative_length" in run(*column(parquet, *source)).out
     refused = run(*column(parquet, "--error-column", "problem"))
     assert (refused.code, "--error-column needs" in refused.err) == (2, True)
 
@@ -410,10 +419,10 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for(run, parquet, tmp_p
 def test_a_whole_store_becomes_parquet(run, tmp_path):
     out = tmp_path / "decoded.parquet"
     assert run("decode", STORE, "-c", "value", "-f", "streams-timestamped", "-o", out).code == 0
-    cells = pq.read_table(STORE).column("value").to_pylist()
+    messages = pq.read_table(STORE).column("value").to_pylist()
     decoded = pq.read_table(out).to_pylist()
-    for cell, row in zip(cells, decoded, strict=True):
-        whole = lh.decode(cell, "streams-timestamped")
+    for message, row in zip(messages, decoded, strict=True):
+        whole = lh.decode(message, "streams-timestamped")
         assert row["headers"] == [header._asdict() for header in whole.headers]
         assert (row["timestamp"], row["payload"]) == (whole.timestamp, whole.payload)
 
@@ -428,9 +437,9 @@ def test_a_bad_row_stops_a_column_and_is_named(run, parquet, tmp_path):
 
 def test_the_row_of_an_error_is_that_of_the_file(run, tmp_path):
     path = tmp_path / "long.parquet"
-    cells = [CELL] * 25_000
-    cells[24_321] = b""
-    pq.write_table(pa.table({"value": pa.array(cells, pa.binary())}), path)
+    messages = [MESSAGE] * 25_000
+    messages[24_321] = b""
+    pq.write_table(pa.table({"value": pa.array(messages, pa.binary())}), path)
     assert "row 24321)" in run(*column(path, "--out", tmp_path / "out.parquet")).err
 
 
@@ -470,11 +479,13 @@ def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
     blocks = pa.array([lh.encode(dead_letters(), "kafka"), b"", None], pa.binary())
     path = tmp_path / "dead.parquet"
     pq.write_table(
-        pa.table({"n": [7, 8, 9], "cell": blocks if form == "bytes" else lha.decode(blocks, "kafka"), "m": [1, 2, 3]}),
+        pa.table(
+            {"n": [7, 8, 9], "message": blocks if form == "bytes" else lha.decode(blocks, "kafka"), "m": [1, 2, 3]}
+        ),
         path,
     )
-    asked = ["decode", path, "-c", "cell", "-f", "kafka", "--profile", "spring-dlt"]
-    result = run(*asked, "--json")
+    requested = ["decode", path, "-c", "message", "-f", "kafka", "--profile", "spring-dlt"]
+    result = run(*requested, "--json")
     assert (result.code, result.err) == (0, "")
     first, *others = map(json.loads, result.out.splitlines())
     columns = list(lh.profile("spring-dlt"))
@@ -489,26 +500,26 @@ def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
     assert others == [{"n": n, **dict.fromkeys(columns), "m": n - 6} for n in (8, 9)]
 
     out = tmp_path / "out.parquet"
-    assert run(*asked, "--prefix", "dlt_", "--out", out).code == 0
-    made = pq.read_table(out)
-    assert made.column_names == ["n", *(f"dlt_{name}" for name in columns), "m"]
-    assert made["dlt_original_offset"].to_pylist() == [5_000_000_000, None, None]
-    assert made.schema.field("dlt_original_timestamp").type == pa.timestamp("ms", "UTC")
-    assert "original_offset" in run(*asked).out
+    assert run(*requested, "--prefix", "dlt_", "--out", out).code == 0
+    actual = pq.read_table(out)
+    assert actual.column_names == ["n", *(f"dlt_{name}" for name in columns), "m"]
+    assert actual["dlt_original_offset"].to_pylist() == [5_000_000_000, None, None]
+    assert actual.schema.field("dlt_original_timestamp").type == pa.timestamp("ms", "UTC")
+    assert "original_offset" in run(*requested).out
 
 
 def test_a_profile_reports_values_of_other_types(run, tmp_path):
     path = tmp_path / "dead.parquet"
-    cells = [lh.encode(headers, "kafka") for headers in (dead_letters(), [("kafka_dlt-original-offset", b"17")])]
-    pq.write_table(pa.table({"cell": pa.array(cells, pa.binary())}), path)
-    asked = ["decode", path, "-c", "cell", "-f", "kafka", "--profile", "spring-dlt", "--json"]
-    result = run(*asked, "--errors", "column")
+    messages = [lh.encode(headers, "kafka") for headers in (dead_letters(), [("kafka_dlt-original-offset", b"17")])]
+    pq.write_table(pa.table({"message": pa.array(messages, pa.binary())}), path)
+    requested = ["decode", path, "-c", "message", "-f", "kafka", "--profile", "spring-dlt", "--json"]
+    result = run(*requested, "--errors", "column")
     assert (result.code, result.err) == (1, "letterhead: 1 of 2 rows did not decode: wrong_size 1\n")
     whole, bad = (json.loads(line) for line in result.out.splitlines())
     assert (whole["error"], whole["original_offset"]) == (None, 5_000_000_000)
     assert bad["original_offset"] is None
-    assert [(fault["code"], fault["column"]) for fault in bad["error"]] == [("wrong_size", "original_offset")]
-    assert "row 1" in run(*asked).err
+    assert [(error["code"], error["column"]) for error in bad["error"]] == [("wrong_size", "original_offset")]
+    assert "row 1" in run(*requested).err
 
 
 def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_path):
@@ -517,8 +528,8 @@ def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_pa
         lh.encode(lh.Message(offset=n, value=b"v", headers={"traceparent": lh.String(f"00-{n}")}), "kip82-message")
         for n in range(3)
     ]
-    pq.write_table(pa.table({"part": [1, 2], "cell": pa.array([sets[0] + sets[1], sets[2]], pa.binary())}), path)
-    result = run("decode", path, "-c", "cell", "-f", "kip82-messages", "--profile", "otel", "--json")
+    pq.write_table(pa.table({"part": [1, 2], "message": pa.array([sets[0] + sets[1], sets[2]], pa.binary())}), path)
+    result = run("decode", path, "-c", "message", "-f", "kip82-messages", "--profile", "otel", "--json")
     rows = [json.loads(line) for line in result.out.splitlines()]
     assert [(row["part"], row["offset"], row["traceparent"]) for row in rows] == [
         (1, 0, "00-0"),
@@ -610,7 +621,7 @@ def test_a_parquet_file_without_a_column_is_refused(run, tmp_path, command, fits
 
 
 def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
-    path = tmp_path / "cells.arrow"
+    path = tmp_path / "messages.arrow"
     table = pa.table({"value": pa.array([GOOD])})
     with pa.ipc.new_file(path, table.schema) as writer:
         writer.write_table(table)
@@ -627,22 +638,22 @@ def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
 # encode --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("format", "data"), [("kafka", GOOD), ("streams-timestamped", CELL), ("kafka", b"")])
+@pytest.mark.parametrize(("format", "data"), [("kafka", GOOD), ("streams-timestamped", MESSAGE), ("kafka", b"")])
 def test_encode_undoes_decode(run, tmp_path, format, data):
     document = run("decode", "-f", format, "--json", "--hex", data.hex()).raw
     assert run("encode", "-f", format, stdin=document).raw == data
     assert run("encode", "-f", format, "--hex", "-", stdin=document).out == data.hex() + "\n"
-    out = tmp_path / "cell.bin"
+    out = tmp_path / "message.bin"
     assert run("encode", "-f", format, "--out", out, stdin=document).raw == b""
     assert out.read_bytes() == data
 
 
 @pytest.mark.slow
 def test_encode_undoes_decode_for_a_whole_store(run):
-    cells = pq.read_table(STORE).column("value").to_pylist()
-    for cell in cells[:60]:
-        document = run("decode", "-f", "streams-timestamped", "--json", "-", stdin=cell).raw
-        assert run("encode", "-f", "streams-timestamped", stdin=document).raw == cell
+    messages = pq.read_table(STORE).column("value").to_pylist()
+    for message in messages[:60]:
+        document = run("decode", "-f", "streams-timestamped", "--json", "-", stdin=message).raw
+        assert run("encode", "-f", "streams-timestamped", stdin=document).raw == message
 
 
 def test_encode_takes_every_spelling_of_a_value(run):
@@ -814,7 +825,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     text = tmp_path / "text.parquet"
     pq.write_table(pa.table({"value": ["a"], "key": [1]}), text)
     taken = tmp_path / "taken.parquet"
-    pq.write_table(pa.table({"value": pa.array([CELL]), "payload": [1]}), taken)
+    pq.write_table(pa.table({"value": pa.array([MESSAGE]), "payload": [1]}), taken)
     for args, message in [
         (column(nonsense), f"cannot read {nonsense}: not a Parquet file"),
         (column(text), f"column 'value' of {text} is string: bytes (binary) or a list of headers are needed"),

@@ -33,7 +33,7 @@ def run(capfdbinary, monkeypatch):
     return runner(capfdbinary, monkeypatch)
 
 
-# one cell ------------------------------------------------------------------------------------------------------------
+# one message ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_bytes_are_those_of_the_library(run):
@@ -52,7 +52,7 @@ def test_the_bytes_are_those_of_the_library(run):
 
 @pytest.mark.parametrize("source", ["file", "hex", "base64", "stdin"])
 def test_bytes_come_from_every_source_and_go_to_a_file(run, tmp_path, source):
-    file, out = tmp_path / "cell.bin", tmp_path / "out.bin"
+    file, out = tmp_path / "message.bin", tmp_path / "out.bin"
     file.write_bytes(PLAIN)
     args = {
         "file": [file],
@@ -123,13 +123,13 @@ def test_a_conversion_that_drops_every_header_warns(run, on_loss):
 @pytest.mark.parametrize("source", ["bytes", "lists"])
 @pytest.mark.parametrize("errors", [(), ("--errors", "column")])
 def test_rows_of_a_column_that_lose_every_header_are_counted(run, tmp_path, source, errors):
-    cells = [PLAIN, b"", lh.encode([("a", None)], "kafka"), None, PLAIN]
-    column = pa.array(cells, pa.binary())
+    messages = [PLAIN, b"", lh.encode([("a", None)], "kafka"), None, PLAIN]
+    column = pa.array(messages, pa.binary())
     if source == "lists":
         column = pa.array(lha.decode(column, "kafka"))
     elif errors:
-        column = pa.array([*cells, b"\1"], pa.binary())
-    path = tmp_path / "cells.parquet"
+        column = pa.array([*messages, b"\1"], pa.binary())
+    path = tmp_path / "messages.parquet"
     pq.write_table(pa.table({"headers": column}), path)
     args = ("convert", path, "-c", "headers", "-f", "kafka", "-t", "iggy", *errors, "-o", tmp_path / "out.parquet")
     result = run(*args, "--on-loss", "drop")
@@ -192,10 +192,10 @@ def test_a_conversion_without_losses_is_reported(run):
 def test_losses_and_their_types_are_in_the_json(run):
     args = ("convert", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--on-loss", "report", "--json")
     result = run(*args, stdin=TYPED)
-    made = lh.convert(TYPED, "kip82-typed", target="kafka", types="be", on_loss="report")
+    actual = lh.convert(TYPED, "kip82-typed", target="kafka", types="be", on_loss="report")
     document = json.loads(result.out)
-    assert document["data"]["hex"] == made.data.hex()
-    assert document["losses"] == [loss._asdict() for loss in made.losses]
+    assert document["data"]["hex"] == actual.data.hex()
+    assert document["losses"] == [loss._asdict() for loss in actual.losses]
     assert document["types"] == {"tenant": "string", "retry": "int32", "route": ["string", "int8"]}
     assert (result.code, result.err) == (0, "")
 
@@ -247,17 +247,17 @@ def test_no_control_character_of_a_key_reaches_the_screen(run):
 
 
 @pytest.fixture
-def cells(tmp_path):
+def messages(tmp_path):
     """Write a column: two messages, a null, one that is cut, one with a null value."""
-    path = tmp_path / "cells.parquet"
+    path = tmp_path / "messages.parquet"
     values = [lh.encode(HEADERS, "kip82-typed"), b"", None, TYPED[:-2], TYPED]
     pq.write_table(pa.table({"id": range(5), "value": pa.array(values, pa.binary())}), path)
     return path
 
 
-def test_a_column_becomes_parquet_with_losses_and_errors(run, cells, tmp_path):
+def test_a_column_becomes_parquet_with_losses_and_errors(run, messages, tmp_path):
     out = tmp_path / "out.parquet"
-    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out)
+    args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out)
     result = run(*args, "--on-loss", "report", "--errors", "column")
     table = pq.read_table(out)
     assert table.schema.names == ["id", "value", "losses", "error"]
@@ -277,9 +277,9 @@ def test_a_column_becomes_parquet_with_losses_and_errors(run, cells, tmp_path):
     assert result.code == 1
 
 
-def test_bad_rows_of_a_column_become_null(run, cells, tmp_path):
+def test_bad_rows_of_a_column_become_null(run, messages, tmp_path):
     out = tmp_path / "out.parquet"
-    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out, "--on-loss", "drop")
+    args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out, "--on-loss", "drop")
     result = run(*args, "--errors", "null")
     assert [value is None for value in pq.read_table(out)["value"].to_pylist()] == [False, False, True, True, False]
     assert result.err.endswith("letterhead: 1 of 5 rows did not convert: truncated 1\n")
@@ -289,7 +289,7 @@ def test_bad_rows_of_a_column_become_null(run, cells, tmp_path):
 
 
 def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
-    path, out = tmp_path / "cells.parquet", tmp_path / "out.parquet"
+    path, out = tmp_path / "messages.parquet", tmp_path / "out.parquet"
     messages = [lh.encode(lh.Message(headers=[], value=value, timestamp=1), "kip82-message") for value in (b"v", None)]
     pq.write_table(pa.table({"value": messages}), path)
     args = ("convert", path, "-c", "value", "-f", "kip82-message", "--to", "streams", "-o", out, "--on-loss", "drop")
@@ -298,8 +298,8 @@ def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
     assert (result.code, result.err) == (0, f"2 rows written to {out}\n")
 
 
-def test_a_column_becomes_json_lines_or_a_table(run, cells):
-    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--limit", "2")
+def test_a_column_becomes_json_lines_or_a_table(run, messages):
+    args = ("convert", messages, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--limit", "2")
     rows = [json.loads(line) for line in run(*args, "--json").lines]
     assert [list(row) for row in rows] == [["id", "value"]] * 2
     assert rows[0]["value"]["hex"] == lh.encode(HEADERS, "kafka", types="be").hex()
@@ -310,14 +310,14 @@ def test_a_column_becomes_json_lines_or_a_table(run, cells):
 
 
 def test_a_store_is_converted_to_iggy_with_its_losses_reported(run, tmp_path):
-    there, back = tmp_path / "there.parquet", tmp_path / "back.parquet"
+    there, restored = tmp_path / "there.parquet", tmp_path / "back.parquet"
     args = ("--types", "binary", "--on-loss", "report", "-o", there)
     result = run("convert", STORE, "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message", *args)
     before = pq.read_table(STORE)["value"].to_pylist()
-    decoded = [lh.decode(cell, "streams-timestamped") for cell in before]
+    decoded = [lh.decode(message, "streams-timestamped") for message in before]
     lost = {"note": 0, "blob": 0}
-    for cell in decoded:
-        for key, value in cell.headers:
+    for message in decoded:
+        for key, value in message.headers:
             if not value or len(value) > 255:
                 lost[key] += 1
     counts = {"note": 0, "blob": 0}
@@ -326,12 +326,12 @@ def test_a_store_is_converted_to_iggy_with_its_losses_reported(run, tmp_path):
         if found:
             counts[found[2]] += int(found[1].replace(",", ""))
     assert counts == lost
-    args = ("--types", "be", "--on-loss", "drop", "-o", back)
+    args = ("--types", "be", "--on-loss", "drop", "-o", restored)
     assert run("convert", there, "-c", "value", "-f", "iggy-message", "--to", "streams-timestamped", *args).code == 0
-    for cell, after in zip(decoded, pq.read_table(back)["value"].to_pylist(), strict=True):
+    for message, after in zip(decoded, pq.read_table(restored)["value"].to_pylist(), strict=True):
         read = lh.decode(after, "streams-timestamped")
-        kept = [header for header in cell.headers if header.value and len(header.value) <= 255]
-        assert (list(read.headers), read.timestamp, read.payload) == (kept, cell.timestamp, cell.payload)
+        kept = [header for header in message.headers if header.value and len(header.value) <= 255]
+        assert (list(read.headers), read.timestamp, read.payload) == (kept, message.timestamp, message.payload)
 
 
 # wrong usage ---------------------------------------------------------------------------------------------------------

@@ -126,21 +126,21 @@ def test_text_that_is_no_value_is_rejected(text: str) -> None:
 
 
 def whole() -> list[tuple[str, bytes]]:
-    """Give what can be written again to the byte, of every format."""
-    cells = [("iggy", lh.encode(ANY_KEYS, "iggy")), ("kip82-typed", lh.encode(TYPED, "kip82-typed"))]
+    """Return what can be written again to the byte, of every format."""
+    messages = [("iggy", lh.encode(ANY_KEYS, "iggy")), ("kip82-typed", lh.encode(TYPED, "kip82-typed"))]
     for path in sorted(VECTORS.glob("kip82_*.jsonl")):
         for line in map(json.loads, path.open()):
             if line["op"] == "both":
-                cells.append((line["format"], bytes.fromhex(line["bytes"])))
+                messages.append((line["format"], bytes.fromhex(line["bytes"])))
     for name, format in (("iggy_seed_headers", "iggy-2023"), ("iggy_tlv_headers", "iggy")):
-        cells += [(format, bytes.fromhex(json.loads(line)["bytes"])) for line in (VECTORS / f"{name}.jsonl").open()]
+        messages += [(format, bytes.fromhex(json.loads(line)["bytes"])) for line in (VECTORS / f"{name}.jsonl").open()]
     for name, op, format in (
         ("iggy_seed_messages", "message", "iggy-message-2023"),
         ("iggy_tlv_messages", "message64", "iggy-message"),
     ):
         lines = map(json.loads, (VECTORS / f"{name}.jsonl").open())
-        cells += [(format, bytes.fromhex(line["bytes"])) for line in lines if line["op"] == op]
-    return cells
+        messages += [(format, bytes.fromhex(line["bytes"])) for line in lines if line["op"] == op]
+    return messages
 
 
 def test_json_of_a_message_reads_as_the_same_bytes_in_every_format() -> None:
@@ -565,19 +565,19 @@ def test_new_columns_can_have_a_prefix(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("format", "headers", "shown"),
+    ("format", "headers", "displayed"),
     [
         ("iggy", [(lh.Int32(7), lh.UInt8(9)), ("int32:7", lh.String("a"))], ["int32:7=9", 'int32:7="a"']),
         ("kip82-int", [(5, b"x"), (6, None)], ['5="x"', "6=null"]),
         ("kip82-typed", [("ok", lh.Bool(True)), ("raw", lh.Binary(b"\xff"))], ["ok=true", "raw=ff"]),
     ],
 )
-def test_a_column_of_any_headers_becomes_a_table_and_json(run, tmp_path, format, headers, shown):
+def test_a_column_of_any_headers_becomes_a_table_and_json(run, tmp_path, format, headers, displayed):
     path = tmp_path / "blocks.parquet"
     data = lh.encode(headers, format)
     pq.write_table(pa.table({"value": pa.array([data])}), path)
     printed = run("decode", path, "-c", "value", "-f", format).out
-    for text in shown:
+    for text in displayed:
         assert text in printed
     row = json.loads(run("decode", path, "-c", "value", "-f", format, "--json").out)
     assert lh.encode(read_message(row, format), format) == data

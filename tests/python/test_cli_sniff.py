@@ -27,7 +27,7 @@ def run(capfdbinary, monkeypatch):
 
 
 def cases() -> Iterator[tuple[str, str, bytes]]:
-    """Give the vectors of bytes that are whole: an id, their format, the bytes."""
+    """Return the vectors of bytes that are whole: an id, their format, the bytes."""
     for path in sorted(VECTORS.glob("kip82_*.jsonl")):
         for line in map(json.loads, path.open()):
             if line["op"] != "encode" and not {"error", "errors", "lenient"} & set(line):
@@ -62,7 +62,7 @@ def cases() -> Iterator[tuple[str, str, bytes]]:
 
 
 def with_checksum(polled: bytes) -> bytes:
-    """Give a polled message the checksum of its payload; that of the vectors is any number."""
+    """Return a polled message the checksum of its payload; that of the vectors is any number."""
     headers_len = int.from_bytes(polled[37:41], "little")
     payload = polled[41 + headers_len + 4 :]
     return polled[:33] + zlib.crc32(payload).to_bytes(4, "little") + polled[37:]
@@ -123,8 +123,8 @@ def test_layouts_that_differ_in_headers_only_are_all_named_without_headers():
 
 
 def test_a_timestamp_can_always_be_payload():
-    cell = lh.encode(lh.Message(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
-    assert sniff([cell]) == ["streams", "streams-timestamped"]
+    message = lh.encode(lh.Message(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
+    assert sniff([message]) == ["streams", "streams-timestamped"]
 
 
 def test_no_bytes_are_everything():
@@ -136,9 +136,11 @@ def test_bytes_that_are_nothing_fit_no_format():
 
 
 def test_a_damaged_value_does_not_hide_the_format_of_a_column():
-    cells = [lh.encode(lh.Message(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)]
-    cells[2] = cells[2][:-1] + b"w"
-    assert sniff(cells) == ["kip82-message"]
+    messages = [
+        lh.encode(lh.Message(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)
+    ]
+    messages[2] = messages[2][:-1] + b"w"
+    assert sniff(messages) == ["kip82-message"]
 
 
 def test_the_detected_format_is_printed_to_stderr(run):
@@ -159,8 +161,8 @@ def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
 
 @pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--to-hex"]])
 def test_none_is_picked_where_several_fit(run, command):
-    cell = lh.encode(lh.Message(headers=[("a", b"b")], payload=b"0123456789"), "streams")
-    result = run(*command, "-f", "auto", "--hex", cell.hex())
+    message = lh.encode(lh.Message(headers=[("a", b"b")], payload=b"0123456789"), "streams")
+    result = run(*command, "-f", "auto", "--hex", message.hex())
     assert result.err == "letterhead: these bytes fit streams and streams-timestamped: name one of them\n"
     assert (result.code, result.out) == (2, "")
 

@@ -109,7 +109,7 @@ def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
+def message(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
     data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
@@ -178,7 +178,7 @@ def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "tasks"),
+    ("source", "tasks"),
     [
         (".", ["app/0_0"]),
         ("app", ["0_0"]),
@@ -189,10 +189,10 @@ def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
         ("app/0_0/hourly/hourly.1728000000000", ["0_0"]),
     ],
 )
-def test_every_directory_from_the_state_to_a_segment_is_accepted(run, task, given, tasks):
-    listed = document(run("state", "ls", task.parents[1] / given, "--json"))
-    names = {"latest", "hourly", "sessions"} & set(Path(given).parts) or {"hourly", "latest", "sessions"}
-    names = {"latest"} if given.endswith("rocksdb") else names
+def test_every_directory_from_the_state_to_a_segment_is_accepted(run, task, source, tasks):
+    listed = document(run("state", "ls", task.parents[1] / source, "--json"))
+    names = {"latest", "hourly", "sessions"} & set(Path(source).parts) or {"hourly", "latest", "sessions"}
+    names = {"latest"} if source.endswith("rocksdb") else names
     assert {each["store"] for each in listed} == names
     assert sorted({each["task"] for each in listed}) == tasks
 
@@ -293,7 +293,7 @@ def test_get_returns_the_row_that_kafka_streams_wrote(run):
 def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
     store = RocksDBKeyValueStore("store")
     store.open(tmp_path)
-    store.put(b"a7", cell(b"42", headers=[("tenant", b"acme"), ("note", None)]))
+    store.put(b"a7", message(b"42", headers=[("tenant", b"acme"), ("note", None)]))
     store.close()
     result = run("state", "get", tmp_path, spelling)
     assert result.out == (
@@ -392,8 +392,8 @@ def test_scan_returns_every_row_that_kafka_streams_wrote(run):
             for header in row["headers"]
         ]
         payload = bytes.fromhex(row["value"]["hex"])
-        envelope = lh.Message(headers=headers, timestamp=row["timestamp"], payload=payload)
-        assert lh.encode(envelope, "streams-timestamped") == expected["value"]
+        message = lh.Message(headers=headers, timestamp=row["timestamp"], payload=payload)
+        assert lh.encode(message, "streams-timestamped") == expected["value"]
 
 
 @pytest.mark.parametrize("name", ["window-headers", "session-headers"])
@@ -427,30 +427,30 @@ def test_scan_returns_rows_by_segment_with_their_times(run, fixture, name):
         (["--keys-only"], ["a", "ab", "b", "ba", "c"]),
     ],
 )
-@pytest.mark.parametrize("kind", ["key-value", "window", "session", "time-ordered-window", "versioned"])
-def test_scan_returns_the_selected_keys(run, tmp_path, kind, options, keys):
+@pytest.mark.parametrize("store_type", ["key-value", "window", "session", "time-ordered-window", "versioned"])
+def test_scan_returns_the_selected_keys(run, tmp_path, store_type, options, keys):
     store: Any = {
         "key-value": lambda: RocksDBKeyValueStore("store"),
         "window": lambda: RocksDBWindowStore("store", 3_600_000, MINUTE),
         "session": lambda: RocksDBSessionStore("store", 3_600_000),
         "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore("store", 3_600_000, MINUTE),
         "versioned": lambda: RocksDBVersionedStore("store", 3_600_000),
-    }[kind]()
+    }[store_type]()
     store.open(tmp_path)
     for key in (b"c", b"ab", b"ba", b"a", b"b"):
-        if kind == "session":
+        if store_type == "session":
             store.put(SessionKey(key, NEW_YEAR, NEW_YEAR + 5), aggregation(b"v"))
-        elif kind == "versioned":
+        elif store_type == "versioned":
             store.put(key, aggregation(b"v"), NEW_YEAR)
         else:
-            store.put(key, cell(b"v"), *([] if kind == "key-value" else [NEW_YEAR]))
+            store.put(key, message(b"v"), *([] if store_type == "key-value" else [NEW_YEAR]))
     store.close()
     found = rows_of(run("state", "scan", tmp_path, "--json", *options))
     assert [row["key"]["text"] for row in found] == keys
-    if "--keys-only" in options and kind != "versioned":
+    if "--keys-only" in options and store_type != "versioned":
         assert all("value" not in row and "headers" not in row for row in found)
     assert [row.get("start") for row in found] == [
-        NEW_YEAR if kind not in ("key-value", "versioned") else None for _ in found
+        NEW_YEAR if store_type not in ("key-value", "versioned") else None for _ in found
     ]
 
 
@@ -470,7 +470,7 @@ def test_scan_reads_the_stores_of_all_tasks(run, tmp_path):
     for number in range(3):
         store = RocksDBKeyValueStore("store")
         store.open(tmp_path / f"0_{number}")
-        store.put(b"k%d" % number, cell(b"v"))
+        store.put(b"k%d" % number, message(b"v"))
         store.close()
     found = rows_of(run("state", "scan", tmp_path, "--json"))
     assert [(row["task"], row["key"]["text"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
@@ -479,12 +479,12 @@ def test_scan_reads_the_stores_of_all_tasks(run, tmp_path):
     assert document(run("state", "get", tmp_path, "k1", "--json"))["task"] == "0_1"
 
 
-# What kind of store it is ---------------------------------------------------------------------------------------------
+# Types of stores ------------------------------------------------------------------------------------------------------------------
 
 
-def make(task: Path, kind: str, values: Any, name: str = "store") -> None:
-    """Make a store of a kind with fifty rows, one a minute."""
-    stored = {"headers": cell(b"v"), "timestamped": struct.pack(">q", NEW_YEAR) + b"v", "plain": b"v"}[values]
+def make(task: Path, store_type: str, values: Any, name: str = "store") -> None:
+    """Make a store of one type with fifty rows, one a minute."""
+    stored = {"headers": message(b"v"), "timestamped": struct.pack(">q", NEW_YEAR) + b"v", "plain": b"v"}[values]
     store: Any = {
         "key-value": lambda: RocksDBKeyValueStore(name, format=values),
         "window": lambda: RocksDBWindowStore(name, 3_600_000, MINUTE, format=values),
@@ -492,22 +492,22 @@ def make(task: Path, kind: str, values: Any, name: str = "store") -> None:
         "session": lambda: RocksDBSessionStore(name, 3_600_000, format=values),
         "time-ordered-session": lambda: RocksDBTimeOrderedSessionStore(name, 3_600_000, format=values),
         "versioned": lambda: RocksDBVersionedStore(name, 86_400_000, headers=values == "headers"),
-    }[kind]()
+    }[store_type]()
     store.open(task)
     for number in range(50):
         key, time = b"k%02d" % number, NEW_YEAR + number * MINUTE
-        if kind == "key-value":
+        if store_type == "key-value":
             store.put(key, stored)
-        elif kind.endswith("window"):
+        elif store_type.endswith("window"):
             store.put(key, stored, time)
-        elif kind == "versioned":
+        elif store_type == "versioned":
             store.put(key[:2], aggregation(b"v") if values == "headers" else b"v", time)
         else:
             store.put(SessionKey(key, time, time + 500), aggregation(b"v") if values == "headers" else b"v")
     store.close()
 
 
-KINDS = [
+STORE_TYPES = [
     ("key-value", "plain", None),
     ("key-value", "timestamped", None),
     ("key-value", "headers", None),
@@ -525,15 +525,15 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "values", "assumed"), KINDS)
-def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, kind, values, assumed):
-    make(tmp_path, kind, values)
+@pytest.mark.parametrize(("store_type", "values", "assumed"), STORE_TYPES)
+def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, store_type, values, assumed):
+    make(tmp_path, store_type, values)
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
-    assert (listed["store_type"], listed["values"], listed["assumed"]) == (kind, values, assumed)
-    assert listed["rows"] == (50 if kind != "versioned" else listed["rows"])
+    assert (listed["store_type"], listed["values"], listed["assumed"]) == (store_type, values, assumed)
+    assert listed["rows"] == (50 if store_type != "versioned" else listed["rows"])
     assert (assumed is None) == (result.err == "")
-    if kind.startswith("time-ordered"):
+    if store_type.startswith("time-ordered"):
         assert listed["index_entries"] == 50
     verified = run("state", "verify", tmp_path)
     assert (verified.code, "no errors" in verified.out) == (0, True)
@@ -606,21 +606,21 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED), (b"worse", b""))
     write_raw(task / "rocksdb" / "latest", "default", (b"left", b"over"))
     segment = task / "hourly" / "hourly.1728000000000"
-    write_raw(segment, WITH_HEADERS, (b"short", cell(b"v")), (b"k" + struct.pack(">qi", 5, 0), cell(b"v")))
+    write_raw(segment, WITH_HEADERS, (b"short", message(b"v")), (b"k" + struct.pack(">qi", 5, 0), message(b"v")))
     write_raw(segment, "offsets", (b"position", b"\x09"), (b"topic-0", b"\0"))
     result = run("state", "verify", task, "--json")
     assert result.code == 1
-    faults = {each["store"]: each["errors"] for each in document(result)}
-    assert faults["sessions"] == []
+    errors = {each["store"]: each["errors"] for each in document(result)}
+    assert errors["sessions"] == []
     assert [
-        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte_offset"], fault["code"], fault["reason"])
-        for fault in faults["latest"]
+        (error["family"], bytes.fromhex(error["key"]["hex"]), error["byte_offset"], error["code"], error["reason"])
+        for error in errors["latest"]
     ] == [
         # A row in `default` is one that a store with headers has not moved yet: there is nothing wrong with it.
         (WITH_HEADERS, b"bad", 3, "truncated", REASON),
         (WITH_HEADERS, b"worse", 0, "truncated", "the bytes end inside the headers size"),
     ]
-    assert [(fault["segment"], fault["family"], fault["code"], fault["reason"]) for fault in faults["hourly"]] == [
+    assert [(error["segment"], error["family"], error["code"], error["reason"]) for error in errors["hourly"]] == [
         (segment.name, WITH_HEADERS, "out_of_range", f"the time 5 of its key is not in segment {segment.name}"),
         (segment.name, WITH_HEADERS, "truncated", "a stored key of 5 bytes is too short: 12 of it are the time"),
         (segment.name, "offsets", "out_of_range", "Unknown version 9 when deserializing Position"),
@@ -636,12 +636,12 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     [segment, _] = sorted((tmp_path / "store").iterdir())
     orphan = b"\1lost" + struct.pack(">qi", NEW_YEAR, 0)
     unknown = b"\0" + struct.pack(">q", NEW_YEAR) + b"unknown" + bytes(4)
-    write_raw(segment, "windowKeyValueWithHeaders", (orphan, b""), (unknown, cell(b"v")))
+    write_raw(segment, "windowKeyValueWithHeaders", (orphan, b""), (unknown, message(b"v")))
     result = run("state", "verify", tmp_path, "--json")
     [store] = document(result)
-    # Java leaves entries behind whose row is gone: they are counted, and are no faults.
+    # Java leaves entries behind whose row is gone: they are counted, and are no errors.
     assert store["index_entries_without_row"] == 1
-    assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["errors"]] == [
+    assert [(bytes.fromhex(error["key"]["hex"]), error["reason"]) for error in store["errors"]] == [
         (unknown, "the index has no entry for it, so that no search by key finds it")
     ]
 
@@ -664,10 +664,10 @@ def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
     table.write_bytes(data)
     result = run("state", "verify", task, "--json", "--store-type", "session", "-s", "sessions")
     [sessions] = document(result)
-    [fault] = sessions["errors"]
-    assert (result.code, fault["code"], fault["family"]) == (1, None, "sessionKeyValueWithHeaders")
-    assert "block checksum mismatch" in fault["reason"]
-    assert fault["reason"].startswith("Error while iterating over store sessions.1728000000000: Corruption")
+    [error] = sessions["errors"]
+    assert (result.code, error["code"], error["family"]) == (1, None, "sessionKeyValueWithHeaders")
+    assert "block checksum mismatch" in error["reason"]
+    assert error["reason"].startswith("Error while iterating over store sessions.1728000000000: Corruption")
     result = run("state", "ls", task)
     assert result.code == 1
     listed = {each["store"]: each.get("rows") for each in document(run("state", "ls", task, "--json"))}
@@ -712,7 +712,7 @@ def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "options", "family"),
+    ("store_type", "values", "options", "family"),
     [
         ("window", "plain", [], WITH_HEADERS),
         ("window", "timestamped", [], WITH_HEADERS),
@@ -727,17 +727,17 @@ def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
         ("versioned", "plain", ["--store-type", "versioned"], "versionedKeyValueWithHeaders"),
     ],
 )
-def test_every_type_of_store_is_upgraded(run, tmp_path, kind, values, options, family):
-    make(tmp_path, kind, values)
-    said = options or []
-    before = rows_of(run("state", "scan", tmp_path, "--json", *said))
+def test_every_type_of_store_is_upgraded(run, tmp_path, store_type, values, options, family):
+    make(tmp_path, store_type, values)
+    output = options or []
+    before = rows_of(run("state", "scan", tmp_path, "--json", *output))
     result = run("state", "upgrade", tmp_path, "--yes", "--json", *options)
     [plan] = document(result)
     assert plan["to"] == family
     assert plan["moved"] == plan["older_rows"] > 0
     after = rows_of(run("state", "scan", tmp_path, "--json"))
     assert [row.pop("headers") for row in after] == [[]] * len(after)
-    if (kind, values) == ("window", "plain"):
+    if (store_type, values) == ("window", "plain"):
         assert {row.pop("timestamp") for row in after} == {-1}
     assert after == before
     assert run("state", "verify", tmp_path).code == 0
@@ -769,7 +769,7 @@ def test_plain_rows_can_get_timestamps_only(run, fixture):
     assert families_of(task / "rocksdb" / "store")["keyValueWithTimestamp"] == expected
 
 
-def test_an_upgrade_is_asked_for(run, fixture):
+def test_an_upgrade_needs_a_confirmation(run, fixture):
     task = fixture("kv-plain")
     result = run("state", "upgrade", task)
     assert (result.code, result.out) == (2, "")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from implementations import cells
+from implementations import binary_column
 from letterhead import _native
 from letterhead import arrow as lha
 from reference.formats import FORMATS
@@ -25,7 +25,7 @@ ROWS = 2_500
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """Give what a call returned, or the attributes of its error."""
+    """Return what a call returned, or the attributes of its error."""
     try:
         return call()
     except lh.HeaderError as error:
@@ -61,10 +61,10 @@ def tiled(rows: list[Any], drawn: list[Any], seed: int) -> list[Any]:
 @settings(max_examples=4)
 @given(data=st.data(), seed=st.integers(0, 1000), errors=st.sampled_from(["raise", "null", "column"]))
 def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObject, seed: int, errors: Any) -> None:
-    good = data.draw(st.lists(strategies.good_cells(format), min_size=1, max_size=3))
-    rows = tiled(good, data.draw(st.lists(strategies.cells(format), max_size=2)), seed)
+    good = data.draw(st.lists(strategies.valid_bytes(format), min_size=1, max_size=3))
+    rows = tiled(good, data.draw(st.lists(strategies.any_bytes(format), max_size=2)), seed)
     types = st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()])
-    column = cells(rows).cast(data.draw(types))[data.draw(st.integers(0, 9)) :]
+    column = binary_column(rows).cast(data.draw(types))[data.draw(st.integers(0, 9)) :]
     columns = data.draw(strategies.columns(format))
     views = data.draw(st.booleans())
     each = data.draw(st.sampled_from([column, pa.chunked_array([column[:10], column[10:]])]))
@@ -79,8 +79,8 @@ def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObje
     data=st.data(), on_loss=st.sampled_from(["raise", "drop", "report"]), errors=st.sampled_from(["raise", "column"])
 )
 def test_writing_by_threads_equals_writing_by_one(format: str, data: st.DataObject, on_loss: Any, errors: Any) -> None:
-    rows = data.draw(st.lists(strategies.good_cells(format), min_size=1, max_size=3))
-    column = cells(tiled(rows, data.draw(st.lists(strategies.cells(format), max_size=1)), 1))
+    rows = data.draw(st.lists(strategies.valid_bytes(format), min_size=1, max_size=3))
+    column = binary_column(tiled(rows, data.draw(st.lists(strategies.any_bytes(format), max_size=1)), 1))
     read = lha.decode(column, format, errors="null")[data.draw(st.integers(0, 9)) :]
     assert_same(lambda **threads: lha.encode(read, format, on_loss=on_loss, **threads))
     target = data.draw(st.sampled_from(WRITTEN))
@@ -94,7 +94,7 @@ def test_writing_by_threads_equals_writing_by_one(format: str, data: st.DataObje
 
 @pytest.mark.parametrize("format", BATCHES)
 def test_batches_are_validated_by_threads(format: str) -> None:
-    assert_same(lambda **threads: lha.validate(cells([b"\1", None, b""] * 2_000), format, **threads))
+    assert_same(lambda **threads: lha.validate(binary_column([b"\1", None, b""] * 2_000), format, **threads))
 
 
 def test_lists_are_selected_and_validated_by_threads() -> None:
@@ -111,7 +111,7 @@ def test_the_first_bad_row_is_the_one_raised(bad: int) -> None:
     rows: list[bytes | None] = [lh.encode([("a", b"x")], "kafka")] * ROWS
     rows[bad] = b"\1"
     rows[-1] = b"\x02"
-    for column in (cells(rows), pa.chunked_array([cells(rows[:7]), cells(rows[7:])])):
+    for column in (binary_column(rows), pa.chunked_array([binary_column(rows[:7]), binary_column(rows[7:])])):
         with pytest.raises(lh.DecodeError) as caught:
             lha.decode(column, "kafka", threads=2)
         assert caught.value.row == bad
@@ -120,7 +120,7 @@ def test_the_first_bad_row_is_the_one_raised(bad: int) -> None:
 def chunks_of(rows: list[Any], lengths: list[int]) -> list[pa.Array]:
     """Divide rows into arrays of these lengths."""
     ends = itertools.accumulate(lengths)
-    return [cells(rows[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+    return [binary_column(rows[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
 
 def parts_until(parts: Iterator[Any], error: type[Exception]) -> list[int]:
@@ -179,7 +179,7 @@ def test_messages_of_chunks_are_read_by_threads(errors: Any) -> None:
 
 def reader_of(batches: Callable[[pa.RecordBatch], Iterator[pa.RecordBatch]]) -> pa.RecordBatchReader:
     """Return a stream whose batches are made when they are requested, from one batch of messages."""
-    messages = lha.decode(cells([lh.encode(lh.Message(value=b"x"), "kip82-message")] * 1_200), "kip82-message")
+    messages = lha.decode(binary_column([lh.encode(lh.Message(value=b"x"), "kip82-message")] * 1_200), "kip82-message")
     batch = pa.RecordBatch.from_struct_array(messages)
     return pa.RecordBatchReader.from_batches(batch.schema, batches(batch))
 
@@ -210,10 +210,10 @@ def test_no_more_chunks_than_threads_are_read_ahead() -> None:
 
 @pytest.mark.parametrize("limit", [10_000, 40_000, 200_000])
 def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
-    column = cells([lh.encode([("a", b"x" * (row % 50))], "kafka") for row in range(ROWS)] + [b"\1"])
+    column = binary_column([lh.encode([("a", b"x" * (row % 50))], "kafka") for row in range(ROWS)] + [b"\1"])
     chunked = pa.chunked_array([column, column, column[:-1]])
     for operation in ("decode", "validate"):
-        made = [
+        result = [
             [
                 pa.array(part)
                 for part in _native.apply(
@@ -227,7 +227,7 @@ def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
             ]
             for threads in (1, 2)
         ]
-        assert made[0] == made[1]
+        assert result[0] == result[1]
     assert_same(lambda **threads: lha.decode(column, "kafka", errors="null", **threads))
 
 
@@ -244,11 +244,11 @@ def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
 )
 def test_threads_are_a_positive_integer(threads: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        lha.decode(cells([b""]), "kafka", threads=threads)
+        lha.decode(binary_column([b""]), "kafka", threads=threads)
 
 
 def test_more_threads_than_rows_or_processors_are_allowed() -> None:
-    column = cells([b""] * 3)
+    column = binary_column([b""] * 3)
     assert lha.decode(column, "kafka", threads=2**40).to_pylist() == [[], [], []]
-    many = cells([b""] * ROWS)
+    many = binary_column([b""] * ROWS)
     assert lha.decode(many, "kafka", threads=64).equals(lha.decode(many, "kafka"))

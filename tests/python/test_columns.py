@@ -17,8 +17,8 @@ def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:
     assert normalise({"tenant": "string"}) == [("tenant", "tenant", "string", "last", False)]
 
 
-def test_columns_come_in_the_order_asked_for() -> None:
-    asked = normalise(
+def test_columns_come_in_the_requested_order() -> None:
+    requested = normalise(
         {
             "b": "int32:le",
             "a": lh.field("uuid:text", key="id", repeat="error", required=True),
@@ -26,7 +26,7 @@ def test_columns_come_in_the_order_asked_for() -> None:
             "stop": lh.field("array<int8>", key="stops", required=True),
         }
     )
-    assert asked == [
+    assert requested == [
         ("b", "b", "int32:le", "last", False),
         ("a", "id", "uuid:text", "error", True),
         ("route", "route", "string", "all", False),
@@ -84,14 +84,14 @@ def test_every_type_takes_its_suffixes_and_no_other(name: str) -> None:
         lh.field(f"{name}:")
 
 
-def test_the_twin_knows_the_same_types() -> None:
+def test_the_reference_has_the_same_types() -> None:
     assert set(types.TYPES) == set(SELECT_TYPES)
     assert types.SUFFIXES == ORDERS
     assert len(REPEATS) == 4
 
 
 @pytest.mark.parametrize(
-    ("type", "said"),
+    ("type", "message"),
     [
         ("itn64", "did you mean 'int64'"),
         ("int46", "did you mean 'int64'"),
@@ -102,8 +102,8 @@ def test_the_twin_knows_the_same_types() -> None:
         ("", "unknown type ''"),
     ],
 )
-def test_a_misspelt_type_gets_a_suggestion_and_names_its_column(type: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said) as caught:
+def test_a_misspelt_type_gets_a_suggestion_and_names_its_column(type: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
         normalise({"amount": type})
     assert str(caught.value).startswith("column 'amount': ")
 
@@ -115,7 +115,7 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "message"),
     [
         ("tenant", "columns must be a mapping"),
         ([("tenant", "string")], "columns must be a mapping"),
@@ -130,8 +130,8 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
         ({"a": lh.Field("string", repeat=None)}, "column 'a': repeat must be str"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_of_the_wrong_type_is_a_type_error(columns: Any, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_what_is_of_the_wrong_type_is_a_type_error(columns: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
         normalise(columns)
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from implementations import cells, plain
+from implementations import binary_column, plain
 from letterhead import arrow as lha
 from reference import ops
 from reference.formats import FORMATS
-from strategies import BATCHES, ENVELOPES, ONE, WRITTEN, few
+from strategies import BATCHES, MESSAGES, ONE, WRITTEN, few
 
 SPELLINGS = ["be", "le", "text"]
 
@@ -29,17 +29,17 @@ class Way(NamedTuple):
     losses: lh.Losses
 
     def of(self, header: int) -> list[lh.Loss]:
-        """Give the losses of a header."""
+        """Return the losses of a header."""
         return [loss for loss in self.losses if loss.header == header]
 
 
 def convert(data: bytes, format: str, target: str, types: Any) -> Way | None:
-    """Convert a message; none where the target has no cell for it."""
-    made = lh.convert(data, format, target=target, types=types, on_loss="report")
-    if made.data is None:
+    """Convert a message; none where the target has no message for it."""
+    result = lh.convert(data, format, target=target, types=types, on_loss="report")
+    if result.data is None:
         return None
-    assert lh.validate(made.data, target) == []
-    return Way(made.data, made.losses)
+    assert lh.validate(result.data, target) == []
+    return Way(result.data, result.losses)
 
 
 def has_types(format: str) -> bool:
@@ -52,7 +52,7 @@ def headers_of(data: bytes, format: str) -> list[Any]:
 
 
 def is_written(losses: list[lh.Loss]) -> bool:
-    """Say whether a header with these losses was written all the same."""
+    """Return whether a header with these losses was written all the same."""
     return all(loss.written is not None for loss in losses)
 
 
@@ -63,12 +63,12 @@ def is_written(losses: list[lh.Loss]) -> bool:
 @few
 @given(st.data())
 def test_headers_come_back_or_the_losses_name_them(format: str, data: st.DataObject) -> None:
-    cell = data.draw(strategies.good_cells(format))
-    before = headers_of(cell, format)
+    message = data.draw(strategies.valid_bytes(format))
+    before = headers_of(message, format)
     source = data.draw(st.sampled_from(FORMATS[format].traits.instead or (format,)))
     for target in WRITTEN:
         for types in [None, "binary"] if has_types(target) else [None, *SPELLINGS]:
-            there = convert(cell, format, target, types)
+            there = convert(message, format, target, types)
             if there is not None and not are_without_headers(there) and not any(map(is_lost_nan, there.losses)):
                 check_way_back(before, there, target, source)
 
@@ -77,11 +77,11 @@ def check_way_back(before: list[Any], there: Way, target: str, source: str) -> N
     stayed = [place for place in range(len(before)) if is_written(there.of(place))]
     between = headers_of(there.data, target)
     assert len(between) == len(stayed)
-    back = convert(there.data, target, source, types_back(there, target, source))
-    assert back is not None
-    after = iter(headers_of(back.data, source))
+    restored = convert(there.data, target, source, types_back(there, target, source))
+    assert restored is not None
+    after = iter(headers_of(restored.data, source))
     for index, place in enumerate(stayed):
-        losses = back.of(index)
+        losses = restored.of(index)
         if is_written(losses) and next(after) != before[place]:
             harmless = all(map(is_undone, there.of(place))) and all(map(is_harmless, losses))
             assert not harmless, (before[place], between[index])
@@ -89,27 +89,27 @@ def check_way_back(before: list[Any], there: Way, target: str, source: str) -> N
 
 
 def is_undone(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a type, and says what gives it again."""
+    """Return whether a loss concerns a type and its text names the remedy."""
     return loss.code == "type_not_carried" and loss.type is not None
 
 
 def is_harmless(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a type that the bytes say nothing of."""
+    """Return whether a loss concerns a type that the bytes do not carry."""
     return loss.code == "type_not_carried" and loss.written == "as it is"
 
 
 def is_lost_nan(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a NaN that does not come back; what becomes of those beside it is told below."""
+    """Return whether a loss concerns a NaN that is not restored; other tests cover the headers beside it."""
     return loss.code == "type_not_carried" and loss.written == "text" and loss.type is None
 
 
 def are_without_headers(way: Way) -> bool:
-    """Say whether all headers were lost together: a message that cannot have any."""
+    """Return whether all headers were lost together, as in a message that cannot have any."""
     return any(loss.header is None and "headers" in loss.message for loss in way.losses)
 
 
 def types_back(there: Way, target: str, source: str) -> Any:
-    """Give what is said of types on the way back: what the report of the way there says."""
+    """Return what is said of types on the way back: what the report of the way there says."""
     if has_types(source):
         return there.losses.types or ("binary" if has_types(target) else None)
     return "be"
@@ -119,21 +119,21 @@ def types_back(there: Way, target: str, source: str) -> Any:
 @few
 @given(st.data())
 def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, data: st.DataObject) -> None:
-    cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format))
+    message = data.draw(strategies.valid_bytes(format) | strategies.loosely_written_bytes(format))
     for target in WRITTEN:
         types = data.draw(st.sampled_from([None, "binary"] if has_types(target) else [None, *SPELLINGS]))
         options: dict[str, Any] = {"target": target, "types": types}
         try:
-            made = lh.convert(cell, format, on_loss="report", **options)
+            result = lh.convert(message, format, on_loss="report", **options)
         except lh.EncodeError as error:
             with pytest.raises(lh.EncodeError) as caught:
-                lh.convert(cell, format, on_loss="drop", **options)
+                lh.convert(message, format, on_loss="drop", **options)
             assert vars(caught.value) == vars(error)
             continue
-        assert lh.convert(cell, format, on_loss="drop", **options) == made.data
-        raised = [loss for loss in made.losses if types not in SPELLINGS or not is_agreed(loss)]
+        assert lh.convert(message, format, on_loss="drop", **options) == result.data
+        raised = [loss for loss in result.losses if types not in SPELLINGS or not is_agreed(loss)]
         try:
-            assert lh.convert(cell, format, **options) == made.data
+            assert lh.convert(message, format, **options) == result.data
         except lh.ConversionError as error:
             assert (error.format, error.code, error.message) == (target, *raised[0][:2])
             assert (error.header, error.key, error.row) == (*raised[0][2:4], None)
@@ -142,24 +142,24 @@ def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, dat
 
 
 def is_agreed(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a type, where it was said how to write values without one."""
+    """Return whether a loss concerns a type, when the call specified how to write values without one."""
     return loss.code == "type_not_carried" and loss.written is not None
 
 
-def test_a_nan_spelled_out_is_any_nan_and_says_so() -> None:
+def test_a_nan_spelled_out_is_any_nan_and_is_reported_as_a_loss() -> None:
     for bits, type in ((b"\x7f\xc0\0\0", "float32:text"), (b"\x7f\xc0\0\1", None)):
-        cell = ops.encode([("a", "float32", bits)], "kip82-typed") or b""
-        made = lh.convert(cell, "kip82-typed", target="kafka", types="text", on_loss="report")
-        assert [(loss.type, loss.written) for loss in made.losses] == [(type, "text")]
-        assert headers_of(made.data, "kafka") == [("a", None, b"NaN")]
+        message = ops.encode([("a", "float32", bits)], "kip82-typed") or b""
+        result = lh.convert(message, "kip82-typed", target="kafka", types="text", on_loss="report")
+        assert [(loss.type, loss.written) for loss in result.losses] == [(type, "text")]
+        assert headers_of(result.data, "kafka") == [("a", None, b"NaN")]
 
 
 def test_a_nan_that_does_not_come_back_leaves_the_types_of_its_key_in_step() -> None:
     headers = [("a", "float32", b"\x7f\xc0\0\1"), ("a", "int8", b"\1"), ("a", "string", b"x")]
-    cell = ops.encode(headers, "kip82-typed") or b""
-    made = lh.convert(cell, "kip82-typed", target="kafka", types="text", on_loss="report")
-    back = lh.convert(made.data, "kafka", target="kip82-typed", types=made.losses.types)
-    assert headers_of(back, "kip82-typed")[1:] == headers[1:]
+    message = ops.encode(headers, "kip82-typed") or b""
+    result = lh.convert(message, "kip82-typed", target="kafka", types="text", on_loss="report")
+    restored = lh.convert(result.data, "kafka", target="kip82-typed", types=result.losses.types)
+    assert headers_of(restored, "kip82-typed")[1:] == headers[1:]
 
 
 # --- fields ----------------------------------------------------------------------------------------------------------
@@ -168,20 +168,20 @@ DERIVED = ("crc", "checksum", "magic", "attributes", "tombstone")
 TIMES = ("timestamp", "origin_timestamp")
 
 
-@pytest.mark.parametrize("format", ENVELOPES)
+@pytest.mark.parametrize("format", MESSAGES)
 @few
 @given(st.data())
 def test_fields_are_carried_or_named(format: str, data: st.DataObject) -> None:
-    cell = data.draw(strategies.good_cells(format))
-    before = plain(lh.decode(cell, format))
+    message = data.draw(strategies.valid_bytes(format))
+    before = plain(lh.decode(message, format))
     for target in WRITTEN:
         types = None if has_types(target) else "be"
-        made = lh.convert(cell, format, target=target, types=types, on_loss="report")
-        named = {loss.message.split()[0] for loss in made.losses if loss.header is None}
-        after = {} if made.data is None else plain(lh.decode(made.data, target))
+        result = lh.convert(message, format, target=target, types=types, on_loss="report")
+        named = {loss.message.split()[0] for loss in result.losses if loss.header is None}
+        after = {} if result.data is None else plain(lh.decode(result.data, target))
         fields = {meaning(name): value for name, value in after.items()} if isinstance(after, dict) else {}
         for name, value in before.items():
-            if name in (*DERIVED, "headers") or value is None or name in named or made.data is None:
+            if name in (*DERIVED, "headers") or value is None or name in named or result.data is None:
                 continue
             micros = FORMATS[format].micros, FORMATS[target].micros
             if name in TIMES:
@@ -208,7 +208,7 @@ def scaled(time: int, from_micros: bool, to_micros: bool) -> int:
 def test_messages_of_a_batch_are_converted_one_by_one(format: str) -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", format, target="kafka"),
-        lambda: lha.convert(cells([b""]), format, target="kafka"),
+        lambda: lha.convert(binary_column([b""]), format, target="kafka"),
         lambda: ops.convert(b"", format, target="kafka"),
     ]
     for call in calls:
@@ -220,7 +220,7 @@ def test_messages_of_a_batch_are_converted_one_by_one(format: str) -> None:
 def test_a_batch_is_no_target(format: str) -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", "kafka", target=format),
-        lambda: lha.convert(cells([b""]), "kafka", target=format),
+        lambda: lha.convert(binary_column([b""]), "kafka", target=format),
         lambda: ops.convert(b"", "kafka", target=format),
     ]
     for call in calls:
@@ -231,7 +231,7 @@ def test_a_batch_is_no_target(format: str) -> None:
 def test_a_reader_of_two_layouts_is_no_target() -> None:
     calls: list[Any] = [
         lambda: lh.convert(b"", "kafka", target="iggy-auto"),
-        lambda: lha.convert(cells([b""]), "kafka", target="iggy-auto"),
+        lambda: lha.convert(binary_column([b""]), "kafka", target="iggy-auto"),
         lambda: ops.convert(b"", "kafka", target="iggy-auto"),
         lambda: lh.encode([], "iggy-auto"),
         lambda: ops.encode([], "iggy-auto"),

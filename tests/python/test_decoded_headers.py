@@ -66,7 +66,7 @@ def test_a_key_that_is_not_there_is_named(key: str) -> None:
     assert (decoded().get(key, b"d"), decoded().get_all(key), key in decoded()) == (b"d", [], False)
 
 
-def test_keys_of_other_types_are_asked_for_as_ever() -> None:
+def test_keys_of_other_types_are_read_in_the_same_way() -> None:
     class Text(str):
         pass
 
@@ -137,7 +137,7 @@ def test_headers_that_are_changed_by_many_threads_lose_nothing() -> None:
         assert sorted(headers.keys()[-4:]) == [f"thread-{number}" for number in range(4)]
 
 
-def test_what_is_wrong_is_said_at_once() -> None:
+def test_invalid_arguments_are_rejected_at_once() -> None:
     with pytest.raises(lh.DecodeError) as raised:
         lh.decode(b"\x04\x02a\x02b\x02\xff\x00", "kafka")
     assert str(raised.value) == "kafka: header 1: the key is not UTF-8 (byte 6)"
@@ -174,7 +174,7 @@ def test_few_keys_and_headers_are_kept_however_many_there_are() -> None:
     assert same_objects([("k" * 65, b"")], key) == same_objects([("k", b"v" * 64)], header) == 0
 
 
-def test_headers_that_differ_in_one_part_are_told_apart() -> None:
+def test_headers_that_differ_in_one_part_are_not_equal() -> None:
     pairs = [("a", b"b"), ("ab", b""), ("", b"ab"), ("a", None), ("a", b""), ("ab", None), ("", None), ("", b"")]
     for _ in range(4):
         for pair in pairs:
@@ -205,11 +205,11 @@ def test_threads_that_decode_together_get_their_own_values() -> None:
 
 def test_every_thread_keeps_headers_of_its_own() -> None:
     def of_a_thread() -> list[lh.Header]:
-        made: list[lh.Header] = []
-        thread = threading.Thread(target=lambda: made.extend(decoded([("tenant", b"acme")])[0] for _ in range(4)))
+        result: list[lh.Header] = []
+        thread = threading.Thread(target=lambda: result.extend(decoded([("tenant", b"acme")])[0] for _ in range(4)))
         thread.start()
         thread.join()
-        return made
+        return result
 
     one, other = of_a_thread(), of_a_thread()
     assert one[-1] is one[-2]

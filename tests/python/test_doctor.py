@@ -49,7 +49,7 @@ def package(directory: Path) -> Path:
     return found
 
 
-def test_here_it_says_what_there_is(run) -> None:
+def test_the_report_lists_installed_components(run) -> None:
     result: Result = run("doctor")
     assert result.code == 0
     rows = {line.split(maxsplit=1)[0]: line.split()[1:] for line in result.lines if line.strip()}
@@ -95,9 +95,9 @@ def test_a_package_that_does_not_import_is_not_an_absent_one(tmp_path: Path) -> 
     link.mkdir()
     (link / "__init__.py").write_text("raise ImportError('libarrow.so.2600: cannot open shared object file')")
     code, report = asked(directory)
-    said = "ImportError: libarrow.so.2600: cannot open shared object file"
+    output = "ImportError: libarrow.so.2600: cannot open shared object file"
     assert code == 1
-    assert wrong(report) == [f"pyarrow cannot be imported: {said}"]
+    assert wrong(report) == [f"pyarrow cannot be imported: {output}"]
 
 
 def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:

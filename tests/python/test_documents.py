@@ -43,8 +43,8 @@ def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     run(page, names, there={"tests/samples/orders-0": str(ROOT / "tests" / "samples" / "orders-0")})
-    shown = [code for mark, code in fences(text_of(ROOT / page)) if mark == "text"]
-    assert capsys.readouterr().out == "".join(shown)
+    printed = [code for mark, code in fences(text_of(ROOT / page)) if mark == "text"]
+    assert capsys.readouterr().out == "".join(printed)
     with names["orders"]() as reader:
         read = reader.read_all()
     for table in (names["iceberg"].scan().to_arrow(), deltalake.DeltaTable("warehouse/delta").to_pyarrow_table()):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from batch_cells import message, reseal
+from batch_bytes import message, reseal
 from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
@@ -39,7 +39,7 @@ def test_the_list_of_codes_is_the_one_of_the_core() -> None:
         (WHOLE, "kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)"),
     ],
 )
-def test_the_text_says_what_then_where(place: dict[str, Any], text: str) -> None:
+def test_the_text_names_the_problem_and_then_the_place(place: dict[str, Any], text: str) -> None:
     error = DecodeError("4 bytes where int64 takes 8", format="kafka", code="wrong_size", **place)
     assert str(error) == text
     assert error.args == (text,)
@@ -92,9 +92,9 @@ def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_
                 assert getattr(errors, name) is exported
 
 
-def test_a_fault_makes_the_exception_that_shows_it() -> None:
-    fault = ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents")
-    error = fault.as_error(EncodeError, "kafka", row=7)
+def test_an_error_makes_the_exception_that_shows_it() -> None:
+    detail = ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents")
+    error = detail.as_error(EncodeError, "kafka", row=7)
     assert type(error) is EncodeError
     assert vars(error) == {"message": "too short", "format": "kafka", "code": "truncated", **WHOLE}
 
@@ -183,7 +183,7 @@ ONLY_LISTS = ("null_key", "wrong_type", "unknown_type")
 """A list column can hold what neither bytes nor `Headers` can."""
 
 LIMITED = ("limit_exceeded",)
-"""What a verb gives that is told to read less."""
+"""What an operation gives that is told to read less."""
 
 CLASSES_ONLY = ("not_in_order",)
 """Codes that only KIP-82's classes raise: their own tests have these."""
@@ -200,8 +200,8 @@ every_way = pytest.mark.parametrize("way", [REFERENCE, *NATIVE], ids=lambda way:
 @every_way
 @pytest.mark.parametrize("code", READING)
 def test_bad_bytes_are_a_decode_error(code: str, way: Implementation) -> None:
-    format, given = READING[code]
-    data = bytes.fromhex(given) if isinstance(given, str) else given
+    format, source = READING[code]
+    data = bytes.fromhex(source) if isinstance(source, str) else source
     raises(DecodeError, code, lambda: way.read(data, format))
     assert way.validate(data, format)[0].code == code
 
@@ -210,7 +210,7 @@ def test_bad_bytes_are_a_decode_error(code: str, way: Implementation) -> None:
 @pytest.mark.parametrize("code", SETS)
 def test_a_bad_message_set_is_a_decode_error(code: str, way: Implementation) -> None:
     raises(DecodeError, code, lambda: way.messages(SETS[code], "kip82-messages"))
-    assert [fault.code for fault in way.validate(SETS[code], "kip82-messages")] == [code]
+    assert [detail.code for detail in way.validate(SETS[code], "kip82-messages")] == [code]
 
 
 @every_way
@@ -228,15 +228,15 @@ def test_a_bad_value_is_a_decode_error(code: str, way: Implementation) -> None:
 def test_what_cannot_be_written_is_an_encode_error_and_what_is_lost_a_conversion_error(
     code: str, way: Implementation
 ) -> None:
-    cls, format, given = WRITING[code]
-    raises(cls, code, lambda: way.write(given, format))
+    cls, format, source = WRITING[code]
+    raises(cls, code, lambda: way.write(source, format))
 
 
 @every_way
 @pytest.mark.parametrize("code", CONVERTING)
 def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementation) -> None:
-    format, given, target, types = CONVERTING[code]
-    data = way.write(given, format)
+    format, source, target, types = CONVERTING[code]
+    data = way.write(source, format)
     assert data is not None
     raises(ConversionError, code, lambda: way.convert(data, format, target=target, types=types))
 

@@ -109,7 +109,7 @@ NEEDS_JVM = {"spark_quarantine"}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.jvm) if name in NEEDS_JVM else name for name in PRINTED]
 )
-def test_an_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
+def test_an_example_prints_the_documented_output(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],
         env={**os.environ, "TMPDIR": str(tmp_path), "PYSPARK_PYTHON": sys.executable, "PYTHONIOENCODING": "utf-8"},
@@ -129,8 +129,8 @@ def test_every_example_is_run_here() -> None:
 
 def test_the_totals_of_the_state_are_those_of_the_reference(samples: Path) -> None:
     totals: Counter[str] = Counter()
-    for cell in pq.read_table(samples / "store-latest-0.parquet", columns=["value"])["value"].to_pylist():
-        row = ops.select(cell, "streams-timestamped", {"tenant": "string", "amount_cents": "int64"})
+    for message in pq.read_table(samples / "store-latest-0.parquet", columns=["value"])["value"].to_pylist():
+        row = ops.select(message, "streams-timestamped", {"tenant": "string", "amount_cents": "int64"})
         if row["tenant"] is not None:
             totals[row["tenant"]] += row["amount_cents"]
     [(tenant, most)] = totals.most_common(1)

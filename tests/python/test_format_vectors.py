@@ -13,7 +13,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail, HeaderError
 from reference import ops
-from vector_checks import DRAFTS, IGGY_CELLS, Line, in_our_words, listed_lines, read_lines
+from vector_checks import DRAFTS, IGGY_BYTES, Line, in_our_words, listed_lines, read_lines
 
 BYTES = {"key", "value", "payload", "id"}
 
@@ -40,7 +40,7 @@ def check(implementation: Implementation, line: Line) -> None:
         message = plain(line["message"])
         if implementation.name == "columns" and has_types(message) and not carries_types(format):
             return  # A column of this format has no place for a type.
-        # A column of integer keys refuses text before any verb sees it.
+        # A column of integer keys refuses text before any operation sees it.
         arrow = (pa.ArrowInvalid, pa.ArrowTypeError) if implementation.name == "columns" else ()
         refused = (HeaderError, *arrow)
         with pytest.raises(refused) as raised:
@@ -53,8 +53,8 @@ def check(implementation: Implementation, line: Line) -> None:
         return
     data, lenient = bytes.fromhex(line["bytes"]), bool(line.get("lenient"))
     expected = line.get("errors") or ([line["error"]] if line.get("error") else [])
-    faults = implementation.validate(data, format, lenient=lenient)
-    assert [place(fault) for fault in faults] == [placed(in_our_words(fault)) for fault in expected]
+    details = implementation.validate(data, format, lenient=lenient)
+    assert [place(detail) for detail in details] == [placed(in_our_words(detail)) for detail in expected]
     if expected:
         return
     if op == "messages":
@@ -75,8 +75,8 @@ def carries_types(format: str) -> bool:
     return next(row["types"] for row in _native.formats() if row["name"] == format)
 
 
-def place(fault: ErrorDetail) -> tuple[Any, ...]:
-    return fault.code, fault.message, fault.byte_offset, fault.header
+def place(detail: ErrorDetail) -> tuple[Any, ...]:
+    return detail.code, detail.message, detail.byte_offset, detail.header
 
 
 def placed(error: dict[str, Any]) -> tuple[Any, ...]:
@@ -100,21 +100,21 @@ def plain(message: dict[str, Any]) -> Any:
     return fields if len(fields) > 1 else fields["headers"]
 
 
-@pytest.mark.parametrize(("name", "formats"), IGGY_CELLS.items())
-def test_cells_of_iggy_are_read_alike_by_columns_and_by_the_twin(
+@pytest.mark.parametrize(("name", "formats"), IGGY_BYTES.items())
+def test_iggy_vectors_are_read_alike_by_columns_and_by_the_reference(
     vectors: Path, name: str, formats: tuple[str, ...]
 ) -> None:
-    cells = [bytes.fromhex(line["bytes"]) for line in read_lines(vectors, name)]
-    column = pa.array(cells, pa.binary())
+    messages = [bytes.fromhex(line["bytes"]) for line in read_lines(vectors, name)]
+    column = pa.array(messages, pa.binary())
     for format in formats:
         validated = [
-            None if faults is None else [ErrorDetail(**fault) for fault in faults]
-            for faults in lha.validate(column, format).to_pylist()
+            None if details is None else [ErrorDetail(**detail) for detail in details]
+            for details in lha.validate(column, format).to_pylist()
         ]
-        assert validated == ops.validate_rows(cells, format)
-        assert any(faults is None for faults in validated)
+        assert validated == ops.validate_rows(messages, format)
+        assert any(details is None for details in validated)
         read = [from_row(row["headers"]) for row in lha.decode(column, format, errors="column").to_pylist()]
-        assert read == [row["headers"] for row in ops.decode_rows(cells, format, errors="column")]
+        assert read == [row["headers"] for row in ops.decode_rows(messages, format, errors="column")]
 
 
 @pytest.mark.parametrize("implementation", NATIVE, ids=lambda way: way.name)

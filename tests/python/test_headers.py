@@ -30,7 +30,7 @@ def headers() -> lh.Headers:
     return lh.Headers(PAIRS)
 
 
-def test_positions_give_headers_and_keys_give_the_last_value(headers: lh.Headers) -> None:
+def test_positions_return_headers_and_keys_return_the_last_value(headers: lh.Headers) -> None:
     assert headers[0] == lh.Header("tenant", b"acme") == ("tenant", b"acme")
     assert headers[-1] == ("retry", lh.Int32(3))
     assert headers[1:3] == lh.Headers(PAIRS[1:3])
@@ -46,7 +46,7 @@ def test_a_key_that_is_not_there_is_a_key_error(headers: lh.Headers) -> None:
         headers[5]
 
 
-def test_headers_are_asked_by_key_or_position_only(headers: lh.Headers) -> None:
+def test_headers_are_indexed_by_key_or_position_only(headers: lh.Headers) -> None:
     ask: Any = headers
     for what in (1.0, None):
         with pytest.raises(TypeError, match="by key or position"):
@@ -105,9 +105,9 @@ def test_add_keeps_what_is_there_and_remove_counts(headers: lh.Headers) -> None:
 
 @pytest.mark.parametrize("value", ["é", bytearray(b"\xc3\xa9"), memoryview(b"\xc3\xa9"), b"\xc3\xa9"])
 def test_text_is_its_utf8_bytes_and_bytes_like_is_bytes(value: Any) -> None:
-    made = lh.Headers([("k", value)])["k"]
-    assert made == b"\xc3\xa9"
-    assert type(made) is bytes
+    result = lh.Headers([("k", value)])["k"]
+    assert result == b"\xc3\xa9"
+    assert type(result) is bytes
 
 
 @pytest.mark.parametrize("value", [1, 1.5, True, ["a"], object()])
@@ -128,7 +128,7 @@ def test_a_key_of_no_format_is_a_type_error(key: Any) -> None:
         lh.Headers([(key, b"")])
 
 
-def test_integer_keys_are_asked_for_by_name_and_positions_in_brackets() -> None:
+def test_integer_keys_are_read_by_name_and_positions_in_brackets() -> None:
     headers = lh.Headers([(7, b"a"), (0, b"b"), (7, None)])
     assert headers[0] == lh.Header(7, b"a")
     assert (headers.get(7), headers.get(0), headers.get_all(7)) == (None, b"b", [b"a", None])
@@ -224,29 +224,29 @@ def test_headers_that_can_change_have_no_hash(headers: lh.Headers) -> None:
 
 
 def test_a_message_format_is_a_bag_of_fields() -> None:
-    envelope = lh.Message(headers=[("a", "1")], timestamp=5, payload=b"x")
-    assert envelope.headers == lh.Headers([("a", b"1")])
-    assert envelope._fields == ("headers", "timestamp", "payload")
-    assert envelope._asdict() == {"headers": lh.Headers([("a", b"1")]), "timestamp": 5, "payload": b"x"}
-    assert envelope == lh.Message(headers={"a": b"1"}, timestamp=5, payload=b"x")
-    assert envelope != lh.Message(headers={"a": b"1"}, timestamp=6, payload=b"x")
-    assert envelope._replace(timestamp=6).timestamp == 6
-    assert pickle.loads(pickle.dumps(envelope)) == copy.deepcopy(envelope) == envelope
-    assert repr(envelope) == "Message(headers=Headers([('a', b'1')]), timestamp=5, payload=b'x')"
-    envelope.headers = {"b": b"2"}
-    assert envelope.headers == lh.Headers({"b": b"2"})
+    message = lh.Message(headers=[("a", "1")], timestamp=5, payload=b"x")
+    assert message.headers == lh.Headers([("a", b"1")])
+    assert message._fields == ("headers", "timestamp", "payload")
+    assert message._asdict() == {"headers": lh.Headers([("a", b"1")]), "timestamp": 5, "payload": b"x"}
+    assert message == lh.Message(headers={"a": b"1"}, timestamp=5, payload=b"x")
+    assert message != lh.Message(headers={"a": b"1"}, timestamp=6, payload=b"x")
+    assert message._replace(timestamp=6).timestamp == 6
+    assert pickle.loads(pickle.dumps(message)) == copy.deepcopy(message) == message
+    assert repr(message) == "Message(headers=Headers([('a', b'1')]), timestamp=5, payload=b'x')"
+    message.headers = {"b": b"2"}
+    assert message.headers == lh.Headers({"b": b"2"})
     with pytest.raises(TypeError, match="unhashable"):
-        hash(envelope)
+        hash(message)
 
 
 def test_a_misspelt_field_of_a_message_format_is_not_set() -> None:
-    envelope = lh.Message(headers=[], payload=b"")
+    message = lh.Message(headers=[], payload=b"")
     with pytest.raises(AttributeError, match="did you mean 'payload'"):
-        envelope.paylaod = b"x"
+        message.paylaod = b"x"
     with pytest.raises(AttributeError, match="did you mean 'headers'"):
-        _ = envelope.header
+        _ = message.header
     with pytest.raises(ValueError, match="unknown field"):
-        envelope._replace(paylaod=b"x")
+        message._replace(paylaod=b"x")
 
 
 @pytest.fixture(params=["made", "decoded"])
@@ -288,9 +288,9 @@ def test_a_header_has_what_named_tuples_have(header: lh.Header) -> None:
 
 def test_a_copy_of_a_header_is_a_header(header: lh.Header) -> None:
     copies = [pickle.loads(pickle.dumps(header, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
-    for made in (*copies, copy.copy(header), copy.deepcopy(header)):
-        assert type(made) is lh.Header
-        assert made == header
+    for result in (*copies, copy.copy(header), copy.deepcopy(header)):
+        assert type(result) is lh.Header
+        assert result == header
 
 
 def test_a_header_has_just_a_key_and_a_value() -> None:

@@ -96,18 +96,18 @@ def test_a_kind_without_a_name_is_its_code() -> None:
 
 
 @given(fields)
-def test_what_a_field_is_made_of_comes_out_of_it(field: tuple[HeaderKind, Any]) -> None:
+def test_a_field_returns_the_values_it_was_built_from(field: tuple[HeaderKind, Any]) -> None:
     kind, given_value = field
     for cls in (HeaderKey, HeaderValue):
-        made: Any = getattr(cls, f"from_{name_of(kind)}")(given_value)
-        assert made.kind is kind
-        got = getattr(made, f"as_{name_of(kind)}")()
+        result: Any = getattr(cls, f"from_{name_of(kind)}")(given_value)
+        assert result.kind is kind
+        got = getattr(result, f"as_{name_of(kind)}")()
         assert got == given_value or math.isnan(got)
-        assert cls.from_kind_bytes(kind, made.value) == made == cls.from_value(made.to_value())
-        assert pickle.loads(pickle.dumps(made)) == copy.copy(made) == made
-        assert len({made, copy.deepcopy(made)}) == 1
+        assert cls.from_kind_bytes(kind, result.value) == result == cls.from_value(result.to_value())
+        assert pickle.loads(pickle.dumps(result)) == copy.copy(result) == result
+        assert len({result, copy.deepcopy(result)}) == 1
         if got == got and abs(got if isinstance(got, float) else 0) != math.inf:
-            assert eval(repr(made), vars(iggy)) == made
+            assert eval(repr(result), vars(iggy)) == result
 
 
 @pytest.mark.parametrize("kind", INTEGERS, ids=str)
@@ -127,12 +127,12 @@ def test_numbers_are_little_endian_and_have_bounds(kind: HeaderKind) -> None:
 
 
 @given(fields, st.sampled_from(list(HeaderKind)))
-def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], asked: HeaderKind) -> None:
-    made: Any = getattr(HeaderValue, f"from_{name_of(field[0])}")(field[1])
-    if asked is field[0]:
+def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], requested: HeaderKind) -> None:
+    result: Any = getattr(HeaderValue, f"from_{name_of(field[0])}")(field[1])
+    if requested is field[0]:
         return
-    with pytest.raises(DecodeError, match=f"the value is {field[0]} and {asked} was requested") as raised:
-        getattr(made, f"as_{name_of(asked)}")()
+    with pytest.raises(DecodeError, match=f"the value is {field[0]} and {requested} was requested") as raised:
+        getattr(result, f"as_{name_of(requested)}")()
     assert (raised.value.code, iggy_code(raised.value)) == ("wrong_type", 4019)
 
 
@@ -181,11 +181,11 @@ def test_a_size_that_the_kind_does_not_have_is_refused_unless_it_is_only_held() 
     with pytest.raises(EncodeError, match=r"^key of 3 bytes where int32 takes 4$") as raised:
         HeaderKey.from_kind_bytes("int32", b"abc")
     assert (iggy_code(raised.value, "iggy"), raised.value.code) == (4018, "wrong_size")
-    held = HeaderValue.from_kind_bytes("int32", b"abc", validate=False)
-    assert (held.value, str(held)) == (b"abc", "<malformed int32>")
-    assert eval(repr(held), vars(iggy)) == held
+    kept = HeaderValue.from_kind_bytes("int32", b"abc", validate=False)
+    assert (kept.value, str(kept)) == (b"abc", "<malformed int32>")
+    assert eval(repr(kept), vars(iggy)) == kept
     with pytest.raises(DecodeError, match="3 bytes where int32 takes 4"):
-        held.as_int32()
+        kept.as_int32()
 
 
 def test_values_that_are_none_of_their_kind_show_when_they_are_read() -> None:
@@ -377,7 +377,7 @@ def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
         assert raised.value.code == code
 
 
-def test_json_in_the_other_form_is_refused_when_one_is_asked_for() -> None:
+def test_json_in_another_form_than_the_requested_one_is_rejected() -> None:
     older, newer = '{"a":{"kind":"string","value":"Yg=="}}', HeaderMap({"a": "b"}).to_json("iggy")
     assert HeaderMap.from_json(older) == HeaderMap.from_json(newer) == {HeaderKey("a"): HeaderValue.from_str("b")}
     for text, format in (
@@ -423,7 +423,7 @@ def test_half_of_a_surrogate_pair_in_json_is_no_key() -> None:
     assert (raised.value.code, raised.value.header) == ("key_not_utf8", 0)
 
 
-def test_an_error_in_json_says_where() -> None:
+def test_an_error_in_json_names_the_place() -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"é": x}')
     assert raised.value.byte_offset == 7

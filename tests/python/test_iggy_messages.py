@@ -44,14 +44,14 @@ def request(*messages: Message, stream: int | str = 1, topic: int | str = "sampl
 
 
 def polled(**changes: Any) -> PolledMessage:
-    given: dict[str, Any] = {
+    source: dict[str, Any] = {
         "offset": 5,
         "timestamp": 1767225600000000,
         "id": 7,
         "payload": b"hello",
         "headers": HEADERS,
     }
-    return PolledMessage(**{**given, **changes})
+    return PolledMessage(**{**source, **changes})
 
 
 def test_the_identity_of_a_message_is_a_number_of_128_bits() -> None:
@@ -59,10 +59,10 @@ def test_the_identity_of_a_message_is_a_number_of_128_bits() -> None:
     for wrong in (-1, 1 << 128):
         with pytest.raises(EncodeError, match="the id does not fit uint128"):
             Message(wrong)
-    given: Any
-    for given in ("7", 7.0, True):
+    source: Any
+    for source in ("7", 7.0, True):
         with pytest.raises(TypeError):
-            Message(given)
+            Message(source)
 
 
 def test_an_identity_in_json_is_a_number_digits_or_a_uuid() -> None:
@@ -144,7 +144,7 @@ def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
     with pytest.raises(DecodeError, match="message 0: "):
         SendMessages.from_bytes(body, "iggy")
     read = SendMessages.from_bytes(body, "iggy", validate=False)
-    assert [given.headers for given in read.messages] == [ENCRYPTED, TYPED]
+    assert [source.headers for source in read.messages] == [ENCRYPTED, TYPED]
     assert read.to_bytes("iggy") == body
     # A text that does read as headers is headers, as it is to a server.
     assert Message.from_json('{"payload":"eA==","user_headers":"AgEAAABhAgEAAABi"}').headers == HeaderMap({"a": "b"})
@@ -163,13 +163,13 @@ def test_messages_take_what_maps_take() -> None:
 
 
 def test_requests_survive_bytes_and_json() -> None:
-    given = request(Message(1, b"x", HEADERS, origin_timestamp=5), Message(KEY, b"y", origin_timestamp=3))
+    source = request(Message(1, b"x", HEADERS, origin_timestamp=5), Message(KEY, b"y", origin_timestamp=3))
     plain = request(Message(1, b"x", HEADERS), Message(KEY, b"y"))
-    assert SendMessages.from_bytes(given.to_bytes()) == plain
-    assert SendMessages.from_bytes(given.to_bytes("iggy"), "iggy") == given
-    where = {"stream_id": given.stream_id, "topic_id": "sample"}
+    assert SendMessages.from_bytes(source.to_bytes()) == plain
+    assert SendMessages.from_bytes(source.to_bytes("iggy"), "iggy") == source
+    where = {"stream_id": source.stream_id, "topic_id": "sample"}
     for format in ("iggy-2023", "iggy"):
-        text = given.to_json(format)
+        text = source.to_json(format)
         assert SendMessages.from_json(text, **where) == plain
     typed = request(Message(1, b"x", TYPED, origin_timestamp=0))
     assert SendMessages.from_bytes(typed.to_bytes("iggy"), "iggy") == typed
@@ -198,7 +198,7 @@ def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
                 SendMessages.from_bytes(newer[:end], "iggy", validate=validate)
 
 
-def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
+def test_an_error_in_a_message_names_the_message_and_the_byte_of_the_request() -> None:
     body = bytearray(request(Message(1, b"first"), Message(2, b"second", {"k": "v"})).to_bytes())
     kind = body.index(b"k\2") + 1
     body[kind] = 99
@@ -221,7 +221,7 @@ def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> No
     assert SendMessages.from_bytes(bytes(body), "iggy", validate=False).messages[0].payload == b"firsu"
 
 
-def test_what_a_request_says_about_itself_has_to_be_so() -> None:
+def test_the_lengths_in_a_request_must_match_its_content() -> None:
     body = request(Message(1, b"x", origin_timestamp=0)).to_bytes("iggy")
     metadata = int.from_bytes(body[:4], "little")
     longer = (metadata + 1).to_bytes(4, "little") + body[4:]
@@ -401,7 +401,7 @@ def test_a_message_that_could_have_a_state_has_one_only_if_its_checksum_is_right
 
 @settings(max_examples=20)
 @given(strategies.polls(), st.sampled_from(["<I", "<IQI"]))
-def test_replies_are_read_alike_with_and_without_validation(data: bytes, prefix: str) -> None:
+def test_replies_are_read_equally_with_and_without_validation(data: bytes, prefix: str) -> None:
     count = sum(1 for _ in lh.messages(data, "iggy-polled-2023"))
     body = struct.pack(prefix, *[count] * (len(prefix) - 1)) + data
     reply = PolledMessages.from_bytes(body)
@@ -423,7 +423,7 @@ def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
     assert raised.value.message == "message 0: value type code 99 is unknown"
 
 
-def test_a_checksum_that_is_not_given_is_made() -> None:
+def test_a_missing_checksum_is_computed() -> None:
     message = polled(state=MessageState.AVAILABLE)
     assert PolledMessage.from_bytes(message.to_bytes()).checksum == zlib.crc32(b"hello")
     assert f'"checksum":{zlib.crc32(b"hello")}' in message.to_json()

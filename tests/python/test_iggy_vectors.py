@@ -81,8 +81,8 @@ def format_of(line: Line) -> Format:
     return "iggy-2023" if line["id"].startswith("seed_") else "iggy"
 
 
-def field_of(cls: Any, given: Line) -> Any:
-    return cls.from_kind_bytes(given["kind"], bytes.fromhex(given["hex"]), validate=False)
+def field_of(cls: Any, source: Line) -> Any:
+    return cls.from_kind_bytes(source["kind"], bytes.fromhex(source["hex"]), validate=False)
 
 
 def map_of(entries: list[Line] | None) -> HeaderMap | None:
@@ -106,13 +106,13 @@ def check_made(line: Line, make: Callable[[], Any]) -> None:
     if "error" in expect:
         refused(line, make, expect["error"])
         return
-    made = make()
-    assert (str(made.kind), made.value.hex()) == (expect["ok"]["kind"], expect["ok"]["hex"])
+    result = make()
+    assert (str(result.kind), result.value.hex()) == (expect["ok"]["kind"], expect["ok"]["hex"])
     if "utf8" in expect["ok"]:
-        assert made.as_str() == expect["ok"]["utf8"]
+        assert result.as_str() == expect["ok"]["utf8"]
     if "display" in expect:
-        assert made.to_string_value() == expect["display"]
-    assert type(made).from_value(made.to_value()) == made
+        assert result.to_string_value() == expect["display"]
+    assert type(result).from_value(result.to_value()) == result
 
 
 def check_key(line: Line) -> str | None:
@@ -346,7 +346,7 @@ def check_send_messages_batch(line: Line) -> None:
     request = request_of(line)
     assert request.to_bytes("iggy") == data
     assert [(m.headers or HeaderMap()).to_bytes("iggy").hex() for m in request.messages] == [
-        given["headers_bytes"] for given in line["messages"]
+        source["headers_bytes"] for source in line["messages"]
     ]
     read = SendMessages.from_bytes(data, "iggy")
     assert read.to_bytes("iggy") == data
@@ -364,18 +364,18 @@ def request_of(line: Line) -> SendMessages:
     }[how]()
     messages = [
         Message(
-            int(given["message_id"]),
-            bytes.fromhex(given["payload"]),
-            map_of(given["headers"]),
-            origin_timestamp=given.get("origin_timestamp"),
+            int(source["message_id"]),
+            bytes.fromhex(source["payload"]),
+            map_of(source["headers"]),
+            origin_timestamp=source.get("origin_timestamp"),
         )
-        for given in line["messages"]
+        for source in line["messages"]
     ]
     return SendMessages(identifier_of(line["stream"]), identifier_of(line["topic"]), partitioning, messages)
 
 
-def identifier_of(given: Line) -> Identifier:
-    return Identifier.numeric(given["numeric"]) if "numeric" in given else Identifier.named(given["named"])
+def identifier_of(source: Line) -> Identifier:
+    return Identifier.numeric(source["numeric"]) if "numeric" in source else Identifier.named(source["named"])
 
 
 def recipe(lengths: list[int]) -> HeaderMap:
@@ -470,7 +470,7 @@ def check_poll_messages_tcp(line: Line) -> None:
 
 
 def body_of(line: Line, which: str) -> tuple[Format, bytes]:
-    """Take the frame of the protocol away: 8 bytes in the old one, 256 in the new one."""
+    """Strip the frame of the protocol: 8 bytes in the old one, 256 in the new one."""
     data = bytes.fromhex(line[which])
     return ("iggy-2023", data[8:]) if line["layout"] == "seed" else ("iggy", data[256:])
 

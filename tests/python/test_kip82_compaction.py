@@ -107,7 +107,7 @@ def test_latest_offsets_do_not_depend_on_order(pairs):
 
 def history(layout: str, seed: int, count: int) -> list[dict]:
     chance = random.Random(seed)
-    given = []
+    source = []
     for number in range(count):
         message = {
             "key": chance.choice([None, b"", *(b"k%d" % key for key in range(8))]),
@@ -117,8 +117,8 @@ def history(layout: str, seed: int, count: int) -> list[dict]:
         }
         if layout == "wrapper":
             message["tombstone"] = chance.random() < 0.3
-        given.append(message)
-    return given
+        source.append(message)
+    return source
 
 
 def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Message]:

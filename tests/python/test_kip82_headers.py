@@ -295,4 +295,4 @@ def test_headers_round_trip(pairs: list[tuple[str, Typed | None]]) -> None:
     assert read == headers
     assert read.keys() == list(dict.fromkeys(key for key, _ in pairs))
     for key, _ in pairs:
-        assert read.get_typed(key) == [value for held, value in pairs if held == key]
+        assert read.get_typed(key) == [value for kept, value in pairs if kept == key]

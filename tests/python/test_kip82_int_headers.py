@@ -166,8 +166,8 @@ def test_null_header_with_the_lowest_key_is_kept(rest: list[tuple[int, bytes | N
     assert (read.in_order, read.items(), read.get_all(LEAST)[0]) == (False, pairs, None)
     assert read.up_to(5).items() == [pair for pair in pairs if pair[0] <= 5]
     for source in (pairs, lh.Headers(pairs), read):
-        made = IntHeaders(source)
-        assert (made.in_order, made.items(), made.as_bytes()) == (False, pairs, wire(*pairs))
+        result = IntHeaders(source)
+        assert (result.in_order, result.items(), result.as_bytes()) == (False, pairs, wire(*pairs))
     put = IntHeaders(wire(*rest))
     put.put(LEAST, None)
     assert put.as_bytes() == wire(*rest, (LEAST, None))
@@ -307,5 +307,5 @@ def test_wrapper_is_read_if_the_core_reads_all_but_its_headers(data: bytes) -> N
         else:
             assert MessageWrapper.from_bytes(data).headers.error is not None
     else:
-        made = MessageWrapper.from_bytes(data)
-        assert (made.headers.to_headers(), made.value) == (read.headers, read.value)
+        result = MessageWrapper.from_bytes(data)
+        assert (result.headers.to_headers(), result.value) == (read.headers, read.value)

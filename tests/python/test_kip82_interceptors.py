@@ -458,13 +458,13 @@ def test_consumer_returns_the_records_before_a_damaged_message() -> None:
 def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) -> None:
     step = Step(KEY[layout], b"1")
     log = MessageLog(tmp_path / "orders-0", layout, interceptors=[Broken(), step])
-    given = [
+    source = [
         ProducerRecord("orders", b"a", b"1", timestamp=7, layout=layout),
         {"key": b"b", "value": None, "headers": {KEY[layout]: b"0" if layout != "typed" else lh.Binary(b"0")}},
         lh.Message(key=b"c", value=b"3", timestamp=9, magic=1),
         {"key": b"d", "value": b"4", "magic": 0},
     ]
-    assert log.append(given) == range(4)
+    assert log.append(source) == range(4)
     messages = list(log.scan())
     assert [message.key for message in messages] == [b"a", b"b", b"c", b"d"]
     headers = [IntHeaders(m.headers) if layout != "typed" else Headers(m.headers) for m in messages]
@@ -478,7 +478,7 @@ def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) ->
     log.close()
     assert step.calls[4:] == ["closed"]
     with pytest.raises(LogClosedError):
-        log.append(given)
+        log.append(source)
 
 
 @every_layout
@@ -488,12 +488,12 @@ def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) ->
 def test_interceptors_that_change_nothing_do_not_change_the_bytes_of_a_log(
     layout: Layout, version: Any, codec: Codec, tmp_path: Path
 ) -> None:
-    given = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
-    given = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in given]
+    source = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
+    source = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in source]
     options = {"message_format_version": version, "codec": codec, "on_loss": "drop"}
     for name, interceptors in (("plain-0", []), ("seen-0", [Seen()])):
         with MessageLog(tmp_path / name, layout, interceptors=interceptors, **options) as log:
-            log.append(given)
+            log.append(source)
     [plain], [seen] = ([*(tmp_path / name).glob("*.log")] for name in ("plain-0", "seen-0"))
     assert plain.read_bytes() == seen.read_bytes()
 

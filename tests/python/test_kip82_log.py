@@ -34,15 +34,15 @@ def on_disk(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_messages_round_trip(path, layout):
-    given = samples(30, layout)
+    source = samples(30, layout)
     with MessageLog(path, layout) as log:
-        assert log.append(given[:10]) == range(10)
-        assert log.append(given[10:]) == range(10, 30)
+        assert log.append(source[:10]) == range(10)
+        assert log.append(source[10:]) == range(10, 30)
         assert log.append([]) == range(30, 30)
         assert log.next_offset == 30
         read = list(log.scan())
     assert [message.offset for message in read] == list(range(30))
-    for message, before in zip(read, given, strict=True):
+    for message, before in zip(read, source, strict=True):
         assert message.key == before.key
         assert message.value == before.value
         assert message.timestamp == before.timestamp
@@ -53,12 +53,12 @@ def test_messages_round_trip(path, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_segment_is_a_batch_of_its_messages(path, layout):
     """So that other readers of the format can read the file."""
-    given = samples(12, layout)
+    source = samples(12, layout)
     with MessageLog(path, layout) as log:
-        log.append(given)
+        log.append(source)
         read = list(log.scan())
-    assert on_disk(path) == {"00000000000000000000.log": b"".join(encoded(given, layout))}
-    assert list(lh.messages(b"".join(encoded(given, layout)), SETS[layout])) == read
+    assert on_disk(path) == {"00000000000000000000.log": b"".join(encoded(source, layout))}
+    assert list(lh.messages(b"".join(encoded(source, layout)), SETS[layout])) == read
 
 
 def test_messages_persist_after_reopening(path):
@@ -230,7 +230,7 @@ def test_sync_option_determines_when_the_log_is_flushed(path, monkeypatch):
 
 
 def test_new_segment_begins_before_segment_bytes_are_exceeded(path):
-    lengths = [len(cell) for cell in encoded(samples(9))]
+    lengths = [len(value) for value in encoded(samples(9))]
     with MessageLog(path, segment_bytes=sum(lengths[:3])) as log:
         for message in samples(9):
             log.append([message])
@@ -315,8 +315,10 @@ def test_second_writer_is_rejected(path):
             LogLockedError, match="another object of this process: close it there, or open it here with"
         ):
             MessageLog(path)
-        asked = "import sys; from letterhead.kip82 import MessageLog; MessageLog(sys.argv[1])"
-        other = subprocess.run([sys.executable, "-c", asked, str(path)], capture_output=True, text=True, check=False)
+        requested = "import sys; from letterhead.kip82 import MessageLog; MessageLog(sys.argv[1])"
+        other = subprocess.run(
+            [sys.executable, "-c", requested, str(path)], capture_output=True, text=True, check=False
+        )
         assert f"LogLockedError: {path} is being written by process {os.getpid()}" in other.stderr
         with MessageLog(path, readonly=True) as reader:
             assert [message.offset for message in reader.scan()] == [0]

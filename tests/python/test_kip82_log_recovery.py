@@ -55,7 +55,7 @@ def offsets(path: Path) -> list[int]:
 # Torn tails --------------------------------------------------------------------------------------------------------
 
 
-def test_torn_tail_is_cut_at_every_byte(path, layout):
+def test_truncated_tail_is_cut_at_every_byte(path, layout):
     file = written(path, samples(COUNT, layout), layout)
     parts = encoded(samples(COUNT, layout), layout)
     data = b"".join(parts)
@@ -63,7 +63,7 @@ def test_torn_tail_is_cut_at_every_byte(path, layout):
     for cut in range(ends[COUNT - 2], ends[COUNT] + 1):
         file.write_bytes(data[:cut])
         whole = max(count for count in range(COUNT + 1) if ends[count] <= cut)
-        torn = cut - ends[whole]
+        truncated = cut - ends[whole]
         assert offsets(path) == list(range(whole))
         assert file.read_bytes() == data[:cut]  # who only reads cuts nothing
         with warnings.catch_warnings(record=True) as caught:
@@ -71,7 +71,7 @@ def test_torn_tail_is_cut_at_every_byte(path, layout):
             with MessageLog(path) as log:
                 assert [message.offset for message in log.scan()] == list(range(whole))
                 assert log.next_offset == whole
-                if torn:
+                if truncated:
                     assert log.torn_tail == Damage(
                         str(file), ends[whole], cut, whole, log.torn_tail.reason, "truncated"
                     )
@@ -86,7 +86,7 @@ def test_torn_tail_is_cut_at_every_byte(path, layout):
 
 
 @pytest.mark.parametrize("zeros", [1, 11, 12, 13, 500, 5000])
-def test_zeros_at_the_end_are_a_torn_tail(path, zeros):
+def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
     """After a power failure, some file systems have the new length and none of the bytes."""
     file = written(path, samples(COUNT))
     data = file.read_bytes()
@@ -154,12 +154,14 @@ def unreadable(request) -> bytes:
     return UNREADABLE[request.param]()
 
 
-@pytest.mark.parametrize("torn", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"])
-def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, torn):
+@pytest.mark.parametrize(
+    "truncated", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"]
+)
+def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated):
     """It cannot be decoded here (another codec, another layout, above the limits), but is not damaged."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
-    file.write_bytes(frame(0, 1) + unreadable + torn)
+    file.write_bytes(frame(0, 1) + unreadable + truncated)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TornTailWarning)
         log = MessageLog(path, damaged_tail="cut")
@@ -256,13 +258,13 @@ def killed(path: Path, sync: str, seed: int) -> int:
 
 
 def check_after_kills(path: Path, sync: str, kills: int) -> int:
-    torn = acknowledged = 0
+    truncated = acknowledged = 0
     for seed in range(kills):
         acknowledged = max(acknowledged, killed(path, sync, seed))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TornTailWarning)
             with MessageLog(path) as log:
-                torn += log.torn_tail is not None
+                truncated += log.torn_tail is not None
                 assert log.next_offset >= acknowledged
                 assert log.verify() == []
                 there = 0
@@ -276,7 +278,7 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
             for file in path.iterdir():
                 file.unlink()
             acknowledged = 0
-    return torn
+    return truncated
 
 
 @pytest.mark.parametrize("sync", ["append", "flush"])
@@ -287,8 +289,8 @@ def test_kill_during_append_loses_no_acknowledged_message(path, sync):
 @pytest.mark.full
 @pytest.mark.parametrize("sync", ["append", "flush"])
 def test_a_hundred_kills_during_append_lose_no_acknowledged_message(path, sync):
-    torn = check_after_kills(path, sync, 100)
-    print(f"{torn} of 100 kills left a torn tail")
+    truncated = check_after_kills(path, sync, 100)
+    print(f"{truncated} of 100 kills left a torn tail")
 
 
 # Bytes that changed ------------------------------------------------------------------------------------------------
@@ -373,9 +375,9 @@ def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
 
 def test_reading_continues_after_damage(path):
     """A damaged range that is larger than a message, in a file of several chunks."""
-    given = [{"key": b"%d" % number, "value": bytes(1000), "timestamp": 0} for number in range(4000)]
+    source = [{"key": b"%d" % number, "value": bytes(1000), "timestamp": 0} for number in range(4000)]
     with MessageLog(path) as log:
-        log.append(given)
+        log.append(source)
     file = path / "00000000000000000000.log"
     data = bytearray(file.read_bytes())
     hole = slice(100_001, 100_001 + (3 << 20))
@@ -403,7 +405,7 @@ def test_message_inside_a_damaged_value_is_not_read(path):
             directory = path.with_name(f"{path.name}{at}{len(value)}-0")
             file = written(directory, [sample(0), *[sample(0, value=value) for _ in range(2)]])
             data = bytearray(file.read_bytes())
-            sizes = [len(cell) for cell in encoded([sample(0), *[sample(0, value=value) for _ in range(2)]])]
+            sizes = [len(written) for written in encoded([sample(0), *[sample(0, value=value) for _ in range(2)]])]
             data[sum(sizes[:at]) + 30] ^= 1  # in the key
             file.write_bytes(data)
             with MessageLog(directory, readonly=True) as log:
@@ -469,8 +471,8 @@ def test_random_changes_are_reported_as_damage(path):
             found = []
             read = list(log.scan(on_damage=found.append))
             for message in read:
-                cell = lh.encode(message._replace(crc=None), MESSAGES["typed"])
-                assert cell in bytes(changed), "messages are read only where they are"
+                rewritten = lh.encode(message._replace(crc=None), MESSAGES["typed"])
+                assert rewritten in bytes(changed), "messages are read only where they are"
             assert [message.offset for message in read] == sorted({message.offset for message in read})
             spans = [(each.position, each.end) for each in found]
             assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
@@ -482,7 +484,7 @@ def test_random_changes_are_reported_as_damage(path):
             ) == len(changed), "every byte is a message or reported"
 
 
-def test_only_an_incomplete_message_counts_as_torn(path):
+def test_only_an_incomplete_message_counts_as_truncated(path):
     """The same bytes as a part of an append, and with a changed size."""
     file = written(path, [sample(0), sample(1, value=os.urandom(50))])
     data = file.read_bytes()

@@ -91,11 +91,11 @@ def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
         assert log.verify() == []
 
 
-def test_torn_tail_of_a_log_of_kafka_is_cut(path):
+def test_truncated_tail_of_a_log_of_kafka_is_cut(path):
     whole = frame(0, 3, magic=1, codec="gzip") + frame(3, 2, magic=0)
-    for torn in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
-        for cut in (1, 11, 13, 17, 19, len(torn) - 1):
-            directory = written_by_kafka(path.with_name(f"{len(torn)}-{cut}"), {0: whole + torn[:cut]})
+    for truncated in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
+        for cut in (1, 11, 13, 17, 19, len(truncated) - 1):
+            directory = written_by_kafka(path.with_name(f"{len(truncated)}-{cut}"), {0: whole + truncated[:cut]})
             with pytest.warns(TornTailWarning), MessageLog(directory, damaged_tail="cut") as log:
                 assert log.next_offset == 5
             assert set(on_disk(directory)) == {FIRST, "log.json"}
@@ -148,14 +148,14 @@ def test_index_files_are_deleted_when_their_segment_changes(path):
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_log_writes_its_message_format_version(path, layout, version, codec):
-    given = samples(9, layout)
+    source = samples(9, layout)
     with MessageLog(path, layout, message_format_version=version, codec=codec, on_loss="drop") as log:
-        assert log.append(given[:4]) == range(4)
-        assert log.append(given[4:]) == range(4, 9)
+        assert log.append(source[:4]) == range(4)
+        assert log.append(source[4:]) == range(4, 9)
         read = list(log.scan())
         assert [next(log.scan(start)).offset for start in range(9)] == list(range(9))
     assert {message.magic for message in read} == {version}
-    for offset, (message, before) in enumerate(zip(read, given, strict=True)):
+    for offset, (message, before) in enumerate(zip(read, source, strict=True)):
         deleted = version < 2 and (before.value is None or before.tombstone)
         assert (message.offset, message.key) == (offset, before.key)
         assert message.value == (None if deleted else before.value)
@@ -174,9 +174,9 @@ def test_log_writes_its_message_format_version(path, layout, version, codec):
 @pytest.mark.parametrize("version", [0, 1])
 def test_kafka_python_reads_an_older_log(path, version, codec):
     """kafka-python has readers of its own for magic 0 and 1."""
-    given = [{"key": b"k%d" % n, "value": b"v" * n, "timestamp": 1000 + n} for n in range(5)]
+    source = [{"key": b"k%d" % n, "value": b"v" * n, "timestamp": 1000 + n} for n in range(5)]
     with MessageLog(path, message_format_version=version, codec=codec) as log:
-        log.append(given)
+        log.append(source)
         served = message_set(log, 2)
     assert served == on_disk(path)[FIRST]
     records = MemoryRecords(served)
@@ -185,7 +185,7 @@ def test_kafka_python_reads_an_older_log(path, version, codec):
         assert batch.validate_crc()
         read += batch
     assert [(record.offset, record.key, record.value) for record in read] == [
-        (n, fields["key"], fields["value"]) for n, fields in enumerate(given)
+        (n, fields["key"], fields["value"]) for n, fields in enumerate(source)
     ]
     assert [record.timestamp for record in read] == [1000 + n if version else None for n in range(5)]
 
@@ -231,9 +231,9 @@ def test_headers_are_not_dropped_silently_by_an_older_version(path):
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_produced_messages_get_the_magic_of_the_log(path, version, magic):
     """As in KIP-32: a message converted up has the timestamp -1, and one converted down to magic 0 loses it."""
-    given = [{"key": b"k", "value": b"v", "timestamp": 7 if magic else None}, {"key": b"k", "value": None}]
+    source = [{"key": b"k", "value": b"v", "timestamp": 7 if magic else None}, {"key": b"k", "value": None}]
     with MessageLog(path, message_format_version=version) as log:
-        log.produce(ProduceRequest.of("orders", 0, given, version=2 if magic else 1)).raise_for_error()
+        log.produce(ProduceRequest.of("orders", 0, source, version=2 if magic else 1)).raise_for_error()
         first, second = log.scan()
     assert (first.magic, second.magic, first.value, second.value) == (version, version, b"v", None)
     assert first.timestamp == {0: None, 1: 7 if magic else -1, 2: 7 if magic else -1}[version]
@@ -297,11 +297,11 @@ def test_fetch_from_inside_a_set_returns_the_whole_set(path):
 
 def test_requests_carry_compressed_sets(path):
     for version, layout in ((0, "typed"), (1, "int"), (2, "wrapper"), (3, "int"), (4, "typed"), (4, "wrapper")):
-        given = [
+        source = [
             message if version > 2 else {"key": message.key, "value": message.value} for message in samples(6, layout)
         ]
         for codec in CODECS[1:]:
-            request = ProduceRequest.of("orders", 0, given, version=version, layout=layout, codec=codec)
+            request = ProduceRequest.of("orders", 0, source, version=version, layout=layout, codec=codec)
             ((_, sent),) = request.partitions()
             assert sent.message_set[17] & 7 == CODECS.index(codec)
             assert len(sent.message_set) == 12 + int.from_bytes(sent.message_set[8:12])
@@ -311,7 +311,7 @@ def test_requests_carry_compressed_sets(path):
                 assert [message.key for message in log.scan()] == [message.key for message in samples(6, layout)]
                 read = list(fetched(log, version).messages(layout))
             assert [message.value for message in read] == [
-                dict(each)["value"] if isinstance(each, dict) else each.value for each in given
+                dict(each)["value"] if isinstance(each, dict) else each.value for each in source
             ]
 
 

@@ -90,31 +90,33 @@ def topics_of(type) -> st.SearchStrategy:
     return st.lists(st.builds(Topic, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
 
 
-def theirs(made) -> bytes:
+def theirs(result) -> bytes:
     """Encode the same with kafka-python, which has versions 0 to 2; versions of the drafts have the fields of 2."""
-    version = min(made.version, 2)
+    version = min(result.version, 2)
     module = (
-        kafka.protocol.old.produce if isinstance(made, ProduceRequest | ProduceResponse) else kafka.protocol.old.fetch
+        kafka.protocol.old.produce if isinstance(result, ProduceRequest | ProduceResponse) else kafka.protocol.old.fetch
     )
     fields = {
         ProduceRequest: {"required_acks": -1, "timeout": 1500},
         FetchRequest: {"replica_id": -1, "max_wait_time": 0, "min_bytes": 0},
-    }.get(type(made), {"throttle_time_ms": 0} if version else {})
-    width = len(PARTS[type(made)][1]) - (isinstance(made, ProduceResponse) and version < 2)
-    topics = [(topic.topic, [tuple(vars(part).values())[:width] for part in topic.partitions]) for topic in made.topics]
-    # Held by a name: its `encode` has a weak reference to it.
-    oracle = getattr(module, f"{type(made).__name__}_v{version}")(topics=topics, **fields)
+    }.get(type(result), {"throttle_time_ms": 0} if version else {})
+    width = len(PARTS[type(result)][1]) - (isinstance(result, ProduceResponse) and version < 2)
+    topics = [
+        (topic.topic, [tuple(vars(part).values())[:width] for part in topic.partitions]) for topic in result.topics
+    ]
+    # Kept in a variable: its `encode` has a weak reference to it.
+    oracle = getattr(module, f"{type(result).__name__}_v{version}")(topics=topics, **fields)
     return oracle.encode()
 
 
 @given(data=st.data(), version=st.sampled_from(VERSIONS))
 @pytest.mark.parametrize("type", VALUE_TYPES)
 def test_bodies_agree_with_kafka_python(type, version, data):
-    made = type(version=version, topics=data.draw(topics_of(type)))
-    written = made.encode()
-    assert written == theirs(made)
+    result = type(version=version, topics=data.draw(topics_of(type)))
+    written = result.encode()
+    assert written == theirs(result)
     read = type.decode(written, version)
-    assert read == (without_lost(made) if type is ProduceResponse else made)
+    assert read == (without_lost(result) if type is ProduceResponse else result)
     assert read.encode() == written
 
 
@@ -206,25 +208,25 @@ def test_values_that_do_not_fit_are_rejected_when_encoded():
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, layout):
     version = 3 if layout == "int" else 4
-    given = samples(12, layout)
+    source = samples(12, layout)
     with log_of(tmp_path, layout) as log:
-        request = ProduceRequest.of("orders", 0, given, version=version, layout=layout)
+        request = ProduceRequest.of("orders", 0, source, version=version, layout=layout)
         assert produced(log, request).topics == (Topic("orders", (ProducedPartition(0, 0, 0, -1),)),)
         response = fetched(log, version)
         ((_, part),) = response.partitions()
-        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(given, layout)))
+        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(source, layout)))
         assert list(response.messages(layout)) == list(log.scan())
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_older_consumer_reads_everything_without_headers(tmp_path, layout, version):
-    given = samples(30, layout)
+    source = samples(30, layout)
     with log_of(tmp_path, layout) as log:
-        log.append(given)
+        log.append(source)
         read = list(fetched(log, version).messages(layout))
     assert len(read) == 30
-    for offset, (message, before) in enumerate(zip(read, given, strict=True)):
+    for offset, (message, before) in enumerate(zip(read, source, strict=True)):
         delete = before.value is None or bool(before.tombstone)
         assert (message.offset, message.magic, message.headers) == (offset, MAGIC[version], None)
         assert (message.key, message.value) == (before.key, None if delete else before.value)
@@ -234,15 +236,15 @@ def test_older_consumer_reads_everything_without_headers(tmp_path, layout, versi
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, layout, version):
-    given = [{"key": b"k%d" % n, "value": None if n % 3 == 2 else b"v%d" % n, "timestamp": n} for n in range(9)]
+    source = [{"key": b"k%d" % n, "value": None if n % 3 == 2 else b"v%d" % n, "timestamp": n} for n in range(9)]
     if version < 2:
-        given = [{**fields, "timestamp": None} for fields in given]
+        source = [{**fields, "timestamp": None} for fields in source]
     with log_of(tmp_path, layout) as log:
-        response = produced(log, ProduceRequest.of("orders", 0, given, version=version)).raise_for_error()
+        response = produced(log, ProduceRequest.of("orders", 0, source, version=version)).raise_for_error()
         assert [part.offset for _, part in response.partitions()] == [0]
         read = list(fetched(log, 3 if layout == "int" else 4).messages(layout))
     assert len(read) == 9
-    for message, before in zip(read, given, strict=True):
+    for message, before in zip(read, source, strict=True):
         assert (message.magic, message.key, message.value) == (2, before["key"], before["value"])
         assert not message.headers
         assert message.headers == (None if layout == "wrapper" and before["value"] is None else lh.Headers())
@@ -251,8 +253,8 @@ def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, layout, 
 
 
 def test_message_of_an_older_producer_is_returned_unchanged_to_an_older_consumer(log):
-    given = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
-    request = ProduceRequest.of("orders", 0, given, version=2)
+    source = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
+    request = ProduceRequest.of("orders", 0, source, version=2)
     produced(log, request)
     ((_, sent),) = request.partitions()
     ((_, got),) = fetched(log, 2).partitions()
@@ -313,17 +315,17 @@ def test_unsuitable_types_are_rejected_on_opening(tmp_path):
 
 def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
     """Both layouts have the same headers format; a delete is a bit in one, and a null value in the other."""
-    given = [
+    source = [
         {"key": b"a", "value": b"v", "headers": [(5, b"x")], "timestamp": 1},
         {"key": b"b", "value": None, "headers": [(5, b"x")], "timestamp": 1},
         {"key": b"c", "value": None, "timestamp": 1},
     ]
     with log_of(tmp_path, "wrapper") as log:
-        produced(log, ProduceRequest.of("orders", 0, given, version=3)).raise_for_error()
+        produced(log, ProduceRequest.of("orders", 0, source, version=3)).raise_for_error()
         log.append([{"key": b"d", "value": b"why", "headers": [(5, b"x")], "tombstone": True, "timestamp": 1}])
         assert [message.tombstone for message in log.scan()] == [False, True, True, True]
         read = list(fetched(log, 3).messages())
-        wanted = [*given, {"key": b"d", "value": None, "headers": [(5, b"x")]}]
+        wanted = [*source, {"key": b"d", "value": None, "headers": [(5, b"x")]}]
         for message, before in zip(read, wanted, strict=True):
             assert (message.key, message.value) == (before["key"], before["value"])
             assert message.headers == lh.Headers(before.get("headers", ()))
@@ -384,10 +386,10 @@ def test_fetch_respects_offset_and_max_bytes(log):
         for max_bytes in (0, 1, len(parts[0]), 200, 1 << 20):
             ((_, part),) = fetched(log, 4, offset, max_bytes=max_bytes).partitions()
             wanted = []
-            for cell in parts[offset:]:
-                if wanted and sum(map(len, wanted)) + len(cell) > max_bytes:
+            for message in parts[offset:]:
+                if wanted and sum(map(len, wanted)) + len(message) > max_bytes:
                     break
-                wanted.append(cell)
+                wanted.append(message)
             assert part == FetchedPartition(0, 0, 10, b"".join(wanted)), (offset, max_bytes)
     for offset in (-1, 11):
         ((_, part),) = log.fetch(FetchRequest.of("orders", 0, offset, version=4)).partitions()

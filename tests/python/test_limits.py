@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from alike import decoded, outcome, same, selected
-from batch_cells import MESSAGE_OF, batch, frame, message, polled, squeeze
+from batch_bytes import MESSAGE_OF, batch, frame, message, polled, squeeze
 from command import runner
-from implementations import fault_of
+from implementations import detail_of
 from letterhead import arrow as lha
 from letterhead import limits as own
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail
 from letterhead.limits import Limits
+from outcomes import decoded, outcome, same, selected
 from reference import ops, varint
 from reference.crc32c import crc32c
 from reference.cursor import Cursor
@@ -38,7 +38,7 @@ HEADERS = 3
 """Headers of every message of these tests."""
 
 LARGEST = 10
-"""Bytes of the largest cell of these tests that may be read."""
+"""Bytes of the largest message of these tests that may be read."""
 
 every_format = pytest.mark.parametrize("format", FORMATS)
 every_one = pytest.mark.parametrize("format", ONE)
@@ -53,8 +53,8 @@ def headers_of(format: str, count: int = HEADERS) -> list[tuple[Any, str | None,
     ]
 
 
-def cell_of(format: str, count: int = HEADERS) -> bytes:
-    """Make a cell of a message with so many headers; of two such messages where it holds many."""
+def message_of(format: str, count: int = HEADERS) -> bytes:
+    """Write a message with so many headers; for batch formats, a batch of two such messages."""
     headers = headers_of(format, count)
     if format in MESSAGE_OF:
         return 2 * message(MESSAGE_OF[format], headers=headers, value=b"x")
@@ -73,8 +73,8 @@ def cell_of(format: str, count: int = HEADERS) -> bytes:
     if format == "record-batch":
         return lh.batch([{"value": b"x", "headers": [(key, value) for key, _, value in headers]} for _ in range(2)])
     if format == "iggy-auto":
-        return cell_of("iggy", count)
-    if FORMATS[format].envelope is None:
+        return message_of("iggy", count)
+    if FORMATS[format].message is None:
         return ops.encode(headers, format) or b""
     fields = dict.fromkeys(name for name, _ in FORMATS[format].fields)
     known = {"timestamp": 5, "payload": b"p", "value": b"x", "headers": headers}
@@ -86,35 +86,35 @@ def wanted(format: str) -> Any:
     return {"first": lh.field("binary", key=0 if FORMATS[format].traits.keys == "int" else "k0")}
 
 
-def read(cell: bytes, format: str, limits: Limits | None) -> list[Callable[[], Any]]:
-    """Give every way to read a cell, the reference first."""
-    column = pa.array([cell], pa.binary())
+def read(value: bytes, format: str, limits: Limits | None) -> list[Callable[[], Any]]:
+    """Return every way to read a message, the reference first."""
+    column = pa.array([value], pa.binary())
     if format in BATCHES:
         return [
-            lambda: ops.messages(cell, format, limits=limits),
-            lambda: list(lh.messages(cell, format, limits=limits)),
+            lambda: ops.messages(value, format, limits=limits),
+            lambda: list(lh.messages(value, format, limits=limits)),
             lambda: lha.messages(column, format, limits=limits),
         ]
     return [
-        lambda: ops.decode(cell, format, limits=limits),
-        lambda: lh.decode(cell, format, limits=limits),
-        lambda: lh.convert(cell, format, target="kafka", types="be", on_loss="drop", limits=limits),
-        lambda: ops.convert(cell, format, target="kafka", types="be", on_loss="drop", limits=limits),
-        lambda: ops.select(cell, format, wanted(format), limits=limits),
-        lambda: lh.select(cell, format, wanted(format), limits=limits),
+        lambda: ops.decode(value, format, limits=limits),
+        lambda: lh.decode(value, format, limits=limits),
+        lambda: lh.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
+        lambda: ops.convert(value, format, target="kafka", types="be", on_loss="drop", limits=limits),
+        lambda: ops.select(value, format, wanted(format), limits=limits),
+        lambda: lh.select(value, format, wanted(format), limits=limits),
         lambda: lha.decode(column, format, limits=limits),
         lambda: lha.select(column, format, wanted(format), limits=limits),
         lambda: lha.convert(column, format, target="kafka", types="be", on_loss="drop", limits=limits),
     ]
 
 
-def faults(cell: bytes, format: str, limits: Limits | None) -> list[ErrorDetail]:
-    """Give what is wrong with a cell, about which all have to agree."""
-    found = ops.validate(cell, format, limits=limits)
-    assert [fault_of(error) for error in lh.validate(cell, format, limits=limits)] == found
-    assert [ErrorDetail(*fault) for fault in lh.inspect(cell, format, limits=limits)["errors"]] == found
-    [row] = lha.validate(pa.array([cell], pa.binary()), format, limits=limits).to_pylist()
-    assert [ErrorDetail(**fault) for fault in row or ()] == found
+def details(value: bytes, format: str, limits: Limits | None) -> list[ErrorDetail]:
+    """Return the errors of a message, and check that all readers agree on them."""
+    found = ops.validate(value, format, limits=limits)
+    assert [detail_of(error) for error in lh.validate(value, format, limits=limits)] == found
+    assert [ErrorDetail(*detail) for detail in lh.inspect(value, format, limits=limits)["errors"]] == found
+    [row] = lha.validate(pa.array([value], pa.binary()), format, limits=limits).to_pylist()
+    assert [ErrorDetail(**detail) for detail in row or ()] == found
     return found
 
 
@@ -123,41 +123,41 @@ def faults(cell: bytes, format: str, limits: Limits | None) -> list[ErrorDetail]
 
 @every_format
 def test_a_message_with_as_many_headers_as_the_limit_is_read(format: str) -> None:
-    cell = cell_of(format)
-    assert faults(cell, format, Limits(headers=HEADERS)) == []
-    for call in read(cell, format, Limits(headers=HEADERS)):
+    value = message_of(format)
+    assert details(value, format, Limits(headers=HEADERS)) == []
+    for call in read(value, format, Limits(headers=HEADERS)):
         assert call() is not None
 
 
 @every_format
-def test_a_message_with_one_header_more_is_refused_by_every_verb(format: str) -> None:
-    cell = cell_of(format)
-    found = faults(cell, format, Limits(headers=HEADERS - 1))
-    assert [fault.code for fault in found] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
+def test_a_message_with_one_header_more_is_refused_by_every_operation(format: str) -> None:
+    value = message_of(format)
+    found = details(value, format, Limits(headers=HEADERS - 1))
+    assert [detail.code for detail in found] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
     first = found[0]
     assert "limit of 2: raise headers in limits= or LETTERHEAD_MAX_HEADERS" in first.message
-    for call in read(cell, format, Limits(headers=HEADERS - 1)):
+    for call in read(value, format, Limits(headers=HEADERS - 1)):
         with pytest.raises(DecodeError) as caught:
             call()
         assert caught.value.format == format
-        assert fault_of(caught.value) == first
+        assert detail_of(caught.value) == first
 
 
 @every_format
-def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(format: str) -> None:
-    cell = cell_of(format)
-    at, under = Limits(message_bytes=len(cell)), Limits(message_bytes=len(cell) - 1)
-    assert faults(cell, format, at) == []
-    for call in read(cell, format, at):
+def test_a_message_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(format: str) -> None:
+    value = message_of(format)
+    at, under = Limits(message_bytes=len(value)), Limits(message_bytes=len(value) - 1)
+    assert details(value, format, at) == []
+    for call in read(value, format, at):
         assert call() is not None
-    said = f"the input has {len(cell)} bytes, over the limit of {len(cell) - 1}: raise message_bytes in limits= or "
-    said = ("message 0: " if format in BATCHES else "") + said + "LETTERHEAD_MAX_MESSAGE_BYTES"
-    expected = ErrorDetail("limit_exceeded", said, len(cell) - 1)
-    assert faults(cell, format, under) == [expected]
-    for call in read(cell, format, under):
+    output = f"the input has {len(value)} bytes, over the limit of {len(value) - 1}: raise message_bytes in limits= or "
+    output = ("message 0: " if format in BATCHES else "") + output + "LETTERHEAD_MAX_MESSAGE_BYTES"
+    expected = ErrorDetail("limit_exceeded", output, len(value) - 1)
+    assert details(value, format, under) == [expected]
+    for call in read(value, format, under):
         with pytest.raises(DecodeError) as caught:
             call()
-        assert fault_of(caught.value) == expected
+        assert detail_of(caught.value) == expected
         assert caught.value.format == format
 
 
@@ -172,24 +172,24 @@ def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(f
         ("iggy", 2 * 13, 2),
     ],
 )
-def test_the_fault_is_where_the_limit_is_passed(format: str, byte: int, header: int | None) -> None:
-    [fault] = faults(cell_of(format), format, Limits(headers=2))
-    assert (fault.byte_offset, fault.header) == (byte, header)
+def test_the_error_is_at_the_byte_where_the_limit_is_exceeded(format: str, byte: int, header: int | None) -> None:
+    [detail] = details(message_of(format), format, Limits(headers=2))
+    assert (detail.byte_offset, detail.header) == (byte, header)
 
 
 def test_a_count_that_the_bytes_could_not_hold_is_that_first() -> None:
-    [fault] = faults(bytes.fromhex("c801"), "kafka", Limits(headers=2))
-    assert fault.code == "count_too_large"
+    [detail] = details(bytes.fromhex("c801"), "kafka", Limits(headers=2))
+    assert detail.code == "count_too_large"
 
 
-def test_a_lenient_reader_is_held_to_limits_too() -> None:
+def test_limits_apply_to_lenient_readers_too() -> None:
     with pytest.raises(DecodeError) as caught:
-        lh.decode(cell_of("kafka"), "kafka", lenient=True, limits=Limits(headers=2))
+        lh.decode(message_of("kafka"), "kafka", lenient=True, limits=Limits(headers=2))
     assert caught.value.code == "limit_exceeded"
 
 
 def test_headers_that_are_a_list_already_are_not_limited() -> None:
-    lists = lha.decode(pa.array([cell_of("kafka")]), "kafka")
+    lists = lha.decode(pa.array([message_of("kafka")]), "kafka")
     assert lha.select(lists, "kafka", {"k2": "string"}, limits=Limits(headers=0, message_bytes=0)).to_pylist() == [
         {"k2": "v"}
     ]
@@ -197,8 +197,8 @@ def test_headers_that_are_a_list_already_are_not_limited() -> None:
 
 def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> None:
     small, big = ({"value": b"x", "headers": [("a", b"1")] * count} for count in (1, 3))
-    cell = lh.batch([small, big, small])
-    column = pa.array([cell], pa.binary())
+    value = lh.batch([small, big, small])
+    column = pa.array([value], pa.binary())
     rows = lha.messages(
         column, "record-batch", columns=["offset"], headers={"a": "string"}, errors="column", limits=Limits(headers=2)
     ).to_pylist()
@@ -207,25 +207,25 @@ def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> Non
         (1, None, "limit_exceeded"),
         (2, "1", None),
     ]
-    iterator = lh.messages(cell, "record-batch", limits=Limits(headers=2))
+    iterator = lh.messages(value, "record-batch", limits=Limits(headers=2))
     assert next(iterator).offset == 0
     with pytest.raises(DecodeError, match="message 1: 3 headers declared, over the limit of 2"):
         next(iterator)
 
 
-# --- policies of columns, as the twin has them -----------------------------------------------------------------------
+# --- policies of columns, compared with the reference implementation -----------------------------------------------------------------------
 
 ROWS: list[tuple[str, Limits]] = [
     (format, limits)
     for format in ("kafka", "kip82-int", "kip82-typed", "iggy", "iggy-2023", "streams-timestamped", "kip82-wrapper")
-    for limits in (Limits(headers=2), Limits(message_bytes=len(cell_of(format, 2))))
+    for limits in (Limits(headers=2), Limits(message_bytes=len(message_of(format, 2))))
 ]
 
 
 @every_policy
 @pytest.mark.parametrize(("format", "limits"), ROWS)
 def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, errors: Any) -> None:
-    rows = [cell_of(format, 2), cell_of(format, 3), None, cell_of(format, 1)]
+    rows = [message_of(format, 2), message_of(format, 3), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
     calls = [
         (
@@ -245,31 +245,31 @@ def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, error
             ),
         ),
     ]
-    for native, twin in calls:
-        assert outcome(native) == outcome(twin)
+    for native, expected in calls:
+        assert outcome(native) == outcome(expected)
     if errors == "raise":
         with pytest.raises(DecodeError) as caught:
             calls[0][0]()
         assert (caught.value.code, caught.value.row) == ("limit_exceeded", 1)
     if errors == "null":
-        made = calls[0][0]()
-        assert made[1] is None
-        assert [row is not None for row in made] == [True, False, False, True]
+        result = calls[0][0]()
+        assert result[1] is None
+        assert [row is not None for row in result] == [True, False, False, True]
     if errors == "column":
-        made = lha.decode(column, format, errors=errors, limits=limits).field("error").to_pylist()
-        assert [row and row[0]["code"] for row in made] == [None, "limit_exceeded", None, None]
+        result = lha.decode(column, format, errors=errors, limits=limits).field("error").to_pylist()
+        assert [row and row[0]["code"] for row in result] == [None, "limit_exceeded", None, None]
 
 
 @pytest.mark.parametrize("format", ["kafka", "streams", "streams-timestamped", "iggy"])
 @pytest.mark.parametrize("limited", ["headers", "message_bytes"])
 def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> None:
     # In the middle of many rows nearly all of a column is read by the fastest way there is.
-    small, big = cell_of(format, 2), cell_of(format, 3)
+    small, big = message_of(format, 2), message_of(format, 3)
     rows = [small] * 300
     limits = Limits(headers=2) if limited == "headers" else Limits(message_bytes=len(small))
     for place in (0, 129, 200, 299):
         column = pa.array([*rows[:place], big, *rows[place:]], pa.binary())
-        for made in (
+        for result in (
             lha.decode(column, format, errors="column", limits=limits).field("error"),
             lha.select(column, format, wanted(format), errors="column", limits=limits).field("error"),
             lha.convert(
@@ -277,40 +277,42 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
             ).field("error"),
             lha.validate(column, format, limits=limits),
         ):
-            found = [(row, faults[0]["code"]) for row, faults in enumerate(made.to_pylist()) if faults]
+            found = [(row, details[0]["code"]) for row, details in enumerate(result.to_pylist()) if details]
             assert found == [(place, "limit_exceeded")]
 
 
 @every_policy
 @pytest.mark.parametrize("format", BATCHES)
 def test_a_batch_over_a_limit_is_as_any_bad_batch(format: str, errors: Any) -> None:
-    rows = [cell_of(format, 1), cell_of(format, 2), None, cell_of(format, 1)]
+    rows = [message_of(format, 1), message_of(format, 2), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
     for limits in (Limits(headers=1), Limits(message_bytes=len(rows[0] or b""))):
 
         def native(limits: Limits = limits) -> Any:
-            made = lha.messages(column, format, errors=errors, limits=limits)
-            return [{name: part[row] for name, part in selected_plain(made).items()} for row in range(len(made))]
+            result = lha.messages(column, format, errors=errors, limits=limits)
+            return [{name: part[row] for name, part in selected_plain(result).items()} for row in range(len(result))]
 
         assert outcome(native) == outcome(
             lambda limits=limits: ops.messages_rows(rows, format, errors=errors, limits=limits)
         )
 
 
-def selected_plain(made: Any) -> dict[str, list[Any]]:
-    """Give the columns of messages, headers as the reference has them."""
-    rows = decoded(made)
-    return {name: [row[name] for row in rows] for name in made.type.names}
+def selected_plain(result: Any) -> dict[str, list[Any]]:
+    """Return the columns of messages, headers as the reference has them."""
+    rows = decoded(result)
+    return {name: [row[name] for row in rows] for name in result.type.names}
 
 
 @every_one
 @few
 @given(st.data(), st.integers(0, 3), st.integers(0, 120))
-def test_native_and_twin_find_the_same_over_limits(format: str, data: st.DataObject, headers: int, cell: int) -> None:
-    given_cell = data.draw(strategies.cells(format)) or b""
-    limits = Limits(headers=headers, message_bytes=cell)
-    found = [fault_of(error) for error in lh.validate(given_cell, format, limits=limits)]
-    assert same(found) == same(ops.validate(given_cell, format, limits=limits))
+def test_native_and_reference_find_the_same_errors_over_limits(
+    format: str, data: st.DataObject, headers: int, length: int
+) -> None:
+    drawn = data.draw(strategies.any_bytes(format)) or b""
+    limits = Limits(headers=headers, message_bytes=length)
+    found = [detail_of(error) for error in lh.validate(drawn, format, limits=limits)]
+    assert same(found) == same(ops.validate(drawn, format, limits=limits))
 
 
 # --- what is compressed ----------------------------------------------------------------------------------------------
@@ -322,16 +324,16 @@ CONTENT_LEN = 100_000
 def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
     given_messages = [{"value": bytes(CONTENT_LEN), "headers": [("a", b"1")]}]
     become = len(lh.batch(given_messages)) - 61
-    cell = lh.batch(given_messages, codec=codec)
-    assert len(cell) < become / 10
+    value = lh.batch(given_messages, codec=codec)
+    assert len(value) < become / 10
     at, under = Limits(decompressed_bytes=become), Limits(decompressed_bytes=become - 1)
-    [read_message] = lh.messages(cell, "record-batch", limits=at)
+    [read_message] = lh.messages(value, "record-batch", limits=at)
     assert read_message.value == bytes(CONTENT_LEN)
-    assert faults(cell, "record-batch", at) == []
-    said = f"message 0: decompressed data would pass {become - 1} bytes"
-    assert faults(cell, "record-batch", under) == [ErrorDetail("decompressed_too_large", said, 61)]
-    for call in read(cell, "record-batch", under):
-        with pytest.raises(DecodeError, match=said):
+    assert details(value, "record-batch", at) == []
+    output = f"message 0: decompressed data would pass {become - 1} bytes"
+    assert details(value, "record-batch", under) == [ErrorDetail("decompressed_too_large", output, 61)]
+    for call in read(value, "record-batch", under):
+        with pytest.raises(DecodeError, match=output):
             call()
 
 
@@ -339,103 +341,105 @@ def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_set_may_become_as_many_bytes_as_the_limit(codec: int, magic: int) -> None:
     inside = message("kip82-message", magic=magic, value=bytes(CONTENT_LEN))
-    value = squeeze(codec, inside, legacy=magic == 0)
-    cell = message("kip82-message", magic=magic, attributes=codec, value=value)
+    compressed = squeeze(codec, inside, legacy=magic == 0)
+    value = message("kip82-message", magic=magic, attributes=codec, value=compressed)
     for format in ("kip82-messages", "record-batch"):
-        assert faults(cell, format, Limits(decompressed_bytes=len(inside))) == []
-        [fault] = faults(cell, format, Limits(decompressed_bytes=len(inside) - 1))
-        assert fault.code == "decompressed_too_large"
+        assert details(value, format, Limits(decompressed_bytes=len(inside))) == []
+        [detail] = details(value, format, Limits(decompressed_bytes=len(inside) - 1))
+        assert detail.code == "decompressed_too_large"
 
 
-def test_the_limit_is_of_each_batch_and_not_of_all_in_a_cell() -> None:
+def test_the_limit_applies_to_each_batch_of_a_value() -> None:
     given_messages = [{"value": bytes(CONTENT_LEN)}]
-    cell = lh.batch(given_messages, codec="zstd") * 5
+    value = lh.batch(given_messages, codec="zstd") * 5
     limits = Limits(decompressed_bytes=len(lh.batch(given_messages)) - 61)
-    assert len(list(lh.messages(cell, "record-batch", limits=limits))) == 5
+    assert len(list(lh.messages(value, "record-batch", limits=limits))) == 5
 
 
 # --- what one value becomes ------------------------------------------------------------------------------------------
 
 
 def more_records(most: int) -> ErrorDetail:
-    """Give the error of a value with more records than a limit."""
-    said = f"the value has more records than the limit of {most}: raise records in limits= or LETTERHEAD_MAX_RECORDS"
-    return ErrorDetail("limit_exceeded", f"message {most}: {said}")
+    """Return the error of a value with more records than a limit."""
+    output = f"the value has more records than the limit of {most}: raise records in limits= or LETTERHEAD_MAX_RECORDS"
+    return ErrorDetail("limit_exceeded", f"message {most}: {output}")
 
 
 def more_bytes(most: int, number: int) -> ErrorDetail:
-    """Give the error of a value whose records take more bytes than a limit."""
-    said = f"the records of the value take more bytes than the limit of {most}: raise output_bytes in limits= or "
-    return ErrorDetail("limit_exceeded", f"message {number}: {said}LETTERHEAD_MAX_OUTPUT_BYTES")
+    """Return the error of a value whose records take more bytes than a limit."""
+    output = f"the records of the value take more bytes than the limit of {most}: raise output_bytes in limits= or "
+    return ErrorDetail("limit_exceeded", f"message {number}: {output}LETTERHEAD_MAX_OUTPUT_BYTES")
 
 
 @pytest.mark.parametrize("format", BATCHES)
 def test_a_value_has_as_many_records_as_the_limit_and_no_more(format: str) -> None:
-    cell = cell_of(format)
-    assert faults(cell, format, Limits(records=2)) == []
-    for call in read(cell, format, Limits(records=2)):
+    value = message_of(format)
+    assert details(value, format, Limits(records=2)) == []
+    for call in read(value, format, Limits(records=2)):
         assert len(call()) == 2
     for most in (0, 1):
-        assert faults(cell, format, Limits(records=most)) == [more_records(most)]
-        for call in read(cell, format, Limits(records=most)):
+        assert details(value, format, Limits(records=most)) == [more_records(most)]
+        for call in read(value, format, Limits(records=most)):
             with pytest.raises(DecodeError) as caught:
                 call()
-            assert (caught.value.format, fault_of(caught.value)) == (format, more_records(most))
+            assert (caught.value.format, detail_of(caught.value)) == (format, more_records(most))
 
 
 @pytest.mark.parametrize("format", BATCHES)
 def test_the_records_of_a_value_take_as_many_bytes_as_the_limit_and_no_more(format: str) -> None:
-    cell = cell_of(format)
-    most = sum(_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(cell)))
-    assert len(b"x") * 2 < most < len(cell)
-    assert faults(cell, format, Limits(output_bytes=most)) == []
-    for call in read(cell, format, Limits(output_bytes=most)):
+    value = message_of(format)
+    most = sum(_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(value)))
+    assert len(b"x") * 2 < most < len(value)
+    assert details(value, format, Limits(output_bytes=most)) == []
+    for call in read(value, format, Limits(output_bytes=most)):
         assert len(call()) == 2
-    assert faults(cell, format, Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
-    for call in read(cell, format, Limits(output_bytes=0)):
+    assert details(value, format, Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
+    for call in read(value, format, Limits(output_bytes=0)):
         with pytest.raises(DecodeError) as caught:
             call()
-        assert fault_of(caught.value) == more_bytes(0, 0)
+        assert detail_of(caught.value) == more_bytes(0, 0)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_output_bytes_are_keys_values_and_headers(codec: Any) -> None:
-    cell = lh.batch([{"key": b"12", "value": b"345", "headers": [("a", b"b")]}] * 2, codec=codec)
+    value = lh.batch([{"key": b"12", "value": b"345", "headers": [("a", b"b")]}] * 2, codec=codec)
     most = 2 * (2 + 3 + len(lh.encode([("a", b"b")], "kafka")))
-    assert faults(cell, "record-batch", Limits(output_bytes=most)) == []
-    assert faults(cell, "record-batch", Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
+    assert details(value, "record-batch", Limits(output_bytes=most)) == []
+    assert details(value, "record-batch", Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
 
 
 def test_the_records_of_all_batches_and_sets_of_a_value_count() -> None:
     batches = lh.batch([{"value": b"x"}] * 3) + lh.batch([{"value": b"x"}] * 3, codec="zstd")
     inside = 3 * message("kip82-message", magic=1, value=b"x")
     one_set = message("kip82-message", magic=1, attributes=1, value=squeeze(1, inside))
-    for format, cell in (
+    for format, value in (
         ("record-batch", batches),
         ("record-batch", one_set * 2),
         ("record-batch", batches[: len(lh.batch([{"value": b"x"}] * 3))] + one_set),
         ("kip82-messages", one_set * 2),
     ):
-        sizes = [_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(cell))]
+        sizes = [_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(value))]
         for most in (0, 2, 3, 4, 5):
-            assert faults(cell, format, Limits(records=most)) == [more_records(most)]
-            assert faults(cell, format, Limits(output_bytes=sum(sizes[:most]))) == [more_bytes(sum(sizes[:most]), most)]
-        assert faults(cell, format, Limits(records=6, output_bytes=sum(sizes))) == []
+            assert details(value, format, Limits(records=most)) == [more_records(most)]
+            assert details(value, format, Limits(output_bytes=sum(sizes[:most]))) == [
+                more_bytes(sum(sizes[:most]), most)
+            ]
+        assert details(value, format, Limits(records=6, output_bytes=sum(sizes))) == []
 
 
 def test_records_that_cannot_be_read_count_too() -> None:
     bad = bytearray(lh.batch([{"value": b"x"}]))
     bad[-1] ^= 1
-    cell = bytes(bad) * 3
-    assert [fault.code for fault in faults(cell, "record-batch", Limits(records=3))] == ["bad_crc"] * 3
-    found = faults(cell, "record-batch", Limits(records=2))
-    assert [fault.code for fault in found] == ["bad_crc"] * 3 + ["limit_exceeded"]
+    value = bytes(bad) * 3
+    assert [detail.code for detail in details(value, "record-batch", Limits(records=3))] == ["bad_crc"] * 3
+    found = details(value, "record-batch", Limits(records=2))
+    assert [detail.code for detail in found] == ["bad_crc"] * 3 + ["limit_exceeded"]
     assert found[-1] == more_records(2)
 
 
 def test_a_batch_without_records_is_not_a_record() -> None:
     empty = batch_of()
-    assert faults(lh.batch([{"value": b"x"}]) + empty, "record-batch", Limits(records=1)) == []
+    assert details(lh.batch([{"value": b"x"}]) + empty, "record-batch", Limits(records=1)) == []
 
 
 def batch_of() -> bytes:
@@ -448,12 +452,12 @@ def batch_of() -> bytes:
 @pytest.mark.parametrize("limits", [Limits(records=1), Limits(output_bytes=9)], ids=["records", "output_bytes"])
 @pytest.mark.parametrize("format", BATCHES)
 def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits: Limits, errors: Any) -> None:
-    rows = [cell_of(format, 1), None, cell_of(format, 1)]
+    rows = [message_of(format, 1), None, message_of(format, 1)]
     column = pa.array(rows, pa.binary())
 
     def native() -> Any:
-        made = lha.messages(column, format, errors=errors, limits=limits)
-        return [{name: part[row] for name, part in selected_plain(made).items()} for row in range(len(made))]
+        result = lha.messages(column, format, errors=errors, limits=limits)
+        return [{name: part[row] for name, part in selected_plain(result).items()} for row in range(len(result))]
 
     assert outcome(native) == outcome(lambda: ops.messages_rows(rows, format, errors=errors, limits=limits))
     if errors == "column":
@@ -468,14 +472,14 @@ def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits
 def test_native_and_reference_agree_over_limits_of_a_value(
     format: str, data: st.DataObject, records: int, output: int
 ) -> None:
-    cell = data.draw(strategies.cells(format)) or b""
+    value = data.draw(strategies.any_bytes(format)) or b""
     for limits in (Limits(records=records), Limits(output_bytes=output), Limits(records=records, output_bytes=output)):
-        found = [fault_of(error) for error in lh.validate(cell, format, limits=limits)]
-        assert same(found) == same(ops.validate(cell, format, limits=limits))
-        column = pa.array([cell], pa.binary())
+        found = [detail_of(error) for error in lh.validate(value, format, limits=limits)]
+        assert same(found) == same(ops.validate(value, format, limits=limits))
+        column = pa.array([value], pa.binary())
         assert outcome(
             lambda limits=limits, column=column: len(lha.messages(column, format, errors="null", limits=limits))
-        ) == outcome(lambda limits=limits: len(ops.messages_rows([cell], format, errors="null", limits=limits)))
+        ) == outcome(lambda limits=limits: len(ops.messages_rows([value], format, errors="null", limits=limits)))
 
 
 MEASURED = """
@@ -569,9 +573,9 @@ print(lh.Limits(headers=2).filled()[:3])
     ]
 
 
-def test_what_is_compressed_is_held_to_its_variable() -> None:
-    cell = lh.batch([{"value": bytes(2000)}], codec="gzip").hex()
-    code = f"print([error.code for error in lh.validate(bytes.fromhex({cell!r}), 'record-batch')])"
+def test_compressed_data_obeys_its_environment_variable() -> None:
+    value = lh.batch([{"value": bytes(2000)}], codec="gzip").hex()
+    code = f"print([error.code for error in lh.validate(bytes.fromhex({value!r}), 'record-batch')])"
     assert in_process({"LETTERHEAD_MAX_DECOMPRESSED_BYTES": "2000"}, code) == "['decompressed_too_large']"
     assert in_process({"LETTERHEAD_MAX_DECOMPRESSED_BYTES": "3000"}, code) == "[]"
 
@@ -595,8 +599,8 @@ for call in (lambda: lh.decode(b"", "kafka"), lambda: lh.Limits(headers=1).fille
     except ValueError as error:
         print(error)
 """
-    said = f"{variable} is '{value}', not a whole number of {counts}"
-    assert in_process({variable: value}, code).splitlines() == [said, said]
+    output = f"{variable} is '{value}', not a whole number of {counts}"
+    assert in_process({variable: value}, code).splitlines() == [output, output]
 
 
 def in_process(variables: dict[str, str], code: str) -> str:
@@ -647,12 +651,12 @@ def test_something_else_than_limits_is_refused() -> None:
 
 
 def test_a_scan_counts_what_is_over_a_limit() -> None:
-    column = pa.array([cell_of("kafka", count) for count in (1, 2, 3)])
+    column = pa.array([message_of("kafka", count) for count in (1, 2, 3)])
     found = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
     assert (found.rows, found.bad_rows, found.errors) == (3, 1, {"limit_exceeded": 1})
 
 
-def test_segments_are_held_to_limits(samples: Path) -> None:
+def test_limits_apply_to_segments(samples: Path) -> None:
     def reader(errors: Any, **limits: int) -> Any:
         columns = ["offset", "headers"]
         return lh.read.segments(samples / "orders-0", columns=columns, errors=errors, limits=Limits(**limits))
@@ -662,29 +666,29 @@ def test_segments_are_held_to_limits(samples: Path) -> None:
     counts = [len(row["headers"]) for row in free]
     most = max(counts) - 1
     with reader("column", headers=most) as rows:
-        held = rows.read_all().to_pylist()
-    assert [row["offset"] for row in held] == [row["offset"] for row in free]
-    for row, count in zip(held, counts, strict=True):
-        assert [fault["code"] for fault in row["error"] or ()] == ["limit_exceeded"] * (count > most)
+        kept = rows.read_all().to_pylist()
+    assert [row["offset"] for row in kept] == [row["offset"] for row in free]
+    for row, count in zip(kept, counts, strict=True):
+        assert [detail["code"] for detail in row["error"] or ()] == ["limit_exceeded"] * (count > most)
     for limits, code in (({"headers": most}, "limit_exceeded"), ({"message_bytes": 100}, "limit_exceeded")):
         with reader("raise", **limits) as rows, pytest.raises(DecodeError) as caught:
             rows.read_all()
         assert caught.value.code == code
 
 
-def test_a_state_directory_is_held_to_limits(samples: Path) -> None:
+def test_limits_apply_to_state_directories(samples: Path) -> None:
     def rows(errors: Any, **limits: int) -> list[Any]:
         path = samples / "streams-state-0_0"
         with lh.read.state(path, store="latest", errors=errors, limits=Limits(**limits)) as reader:
-            made: list[Any] = reader.read_all().to_pylist()
-        return made
+            result: list[Any] = reader.read_all().to_pylist()
+        return result
 
     free = rows("raise")
     counts = [len(row["headers"]) for row in free]
     most = max(counts) - 1
-    held = rows("column", headers=most)
-    assert [row["error"] is None for row in held] == [count <= most for count in counts]
-    assert {row["error"][0]["code"] for row in held if row["error"]} == {"limit_exceeded"}
+    kept = rows("column", headers=most)
+    assert [row["error"] is None for row in kept] == [count <= most for count in counts]
+    assert {row["error"][0]["code"] for row in kept if row["error"]} == {"limit_exceeded"}
     with pytest.raises(DamagedRowError, match="over the limit of 20"):
         rows("raise", message_bytes=20)
 
@@ -706,20 +710,20 @@ def run(capfdbinary: Any, monkeypatch: Any) -> Any:
     ],
 )
 def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -> None:
-    cell = cell_of("kafka")
-    assert run(*command, "--hex", cell.hex(), "--max-headers", "3").code == 0
-    for option, most, said in (
+    value = message_of("kafka")
+    assert run(*command, "--hex", value.hex(), "--max-headers", "3").code == 0
+    for option, most, output in (
         ("--max-headers", 2, "3 headers declared, over the limit of 2"),
-        ("--max-message-bytes", LARGEST, f"the input has {len(cell)} bytes, over the limit of {LARGEST}"),
+        ("--max-message-bytes", LARGEST, f"the input has {len(value)} bytes, over the limit of {LARGEST}"),
     ):
-        done = run(*command, "--hex", cell.hex(), option, str(most))
+        done = run(*command, "--hex", value.hex(), option, str(most))
         assert done.code == 1
-        assert said in " ".join((done.out + done.err).replace("│", " ").split())
+        assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
 def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "cell").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
-    command = ["decode", tmp_path / "cell", "-f", "record-batch", "--max-decompressed-bytes"]
+    (tmp_path / "value").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
+    command = ["decode", tmp_path / "value", "-f", "record-batch", "--max-decompressed-bytes"]
     assert run(*command, "6000").code == 0
     done = run(*command, "5000")
     assert done.code == 1
@@ -727,24 +731,26 @@ def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
 
 
 def test_a_value_with_too_many_records_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
-    (tmp_path / "cell").write_bytes(cell_of("record-batch"))
+    (tmp_path / "value").write_bytes(message_of("record-batch"))
     for command in ("decode", "inspect"):
-        given = [command, tmp_path / "cell", "-f", "record-batch"]
-        assert run(*given, "--max-records", "2", "--max-output-bytes", "100").code == 0
-        for option, most, said in (
+        source = [command, tmp_path / "value", "-f", "record-batch"]
+        assert run(*source, "--max-records", "2", "--max-output-bytes", "100").code == 0
+        for option, most, output in (
             ("--max-records", 1, "the value has more records than the limit of 1"),
             ("--max-output-bytes", 20, "the records of the value take more bytes than the limit of 20"),
         ):
-            done = run(*given, option, most)
+            done = run(*source, option, most)
             assert done.code == 1
-            assert said in " ".join((done.out + done.err).replace("│", " ").split())
+            assert output in " ".join((done.out + done.err).replace("│", " ").split())
 
 
-def test_columns_and_segments_are_held_to_limits_by_the_command(run: Any, tmp_path: Path, samples: Path) -> None:
-    pq.write_table(pa.table({"headers": [cell_of("kafka", 1), cell_of("kafka", 3)]}), tmp_path / "cells.parquet")
+def test_the_command_applies_limits_to_columns_and_segments(run: Any, tmp_path: Path, samples: Path) -> None:
+    pq.write_table(
+        pa.table({"headers": [message_of("kafka", 1), message_of("kafka", 3)]}), tmp_path / "messages.parquet"
+    )
     decode = [
         "decode",
-        tmp_path / "cells.parquet",
+        tmp_path / "messages.parquet",
         "--column",
         "headers",
         "-f",
@@ -756,7 +762,7 @@ def test_columns_and_segments_are_held_to_limits_by_the_command(run: Any, tmp_pa
     done = run(*decode, "--max-headers", "2")
     assert done.code == 1
     assert done.out.count("limit_exceeded") == 1
-    scan = ["scan", tmp_path / "cells.parquet", "--json"]
+    scan = ["scan", tmp_path / "messages.parquet", "--json"]
     assert run(*scan, "--max-headers", "3").code == 0
     done = run(*scan, "--max-headers", "2")
     assert done.code == 1
@@ -772,7 +778,7 @@ STATE = [["get", "order-03", "--json"], ["scan", "--json"], ["verify"]]
 
 
 @pytest.mark.parametrize("command", STATE, ids=lambda command: command[0])
-def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], run: Any, tmp_path: Path) -> None:
+def test_the_command_applies_limits_to_rows_of_a_store(command: list[str], run: Any, tmp_path: Path) -> None:
     from letterhead.state.rocksdb import RocksDBKeyValueStore
 
     value = lh.encode(lh.Message(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
@@ -783,7 +789,7 @@ def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], r
     name, *rest = command
     state = ["state", name, tmp_path, *rest]
     assert run(*state, "--max-headers", HEADERS, "--max-message-bytes", len(value)).code == 0
-    for option, most, said in (
+    for option, most, output in (
         ("--max-headers", HEADERS - 1, f"{HEADERS} headers declared, over the limit of {HEADERS - 1}"),
         (
             "--max-message-bytes",
@@ -793,7 +799,7 @@ def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], r
     ):
         done = run(*state, option, most)
         assert done.code == 1
-        assert said in done.out + done.err
+        assert output in done.out + done.err
     assert run(*state, "--max-headers", "-1").code == 2
 
 

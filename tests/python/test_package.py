@@ -35,12 +35,12 @@ def test_the_classes_of_kip82_need_no_extra() -> None:
 
 
 def test_an_import_takes_less_than_50_milliseconds() -> None:
-    # Time of the processor: what else the machine does is not the package's fault.
+    # Time of the processor: what else the machine does does not count.
     timed = "import time; t = time.process_time(); import letterhead; print((time.process_time() - t) * 1e3)"
     assert statistics.median(float(run(timed)) for _ in range(7)) < 50
 
 
-def test_submodules_are_loaded_when_they_are_asked_for() -> None:
+def test_submodules_are_loaded_on_first_use() -> None:
     assert run("import letterhead as lh; print(lh.arrow.__name__, lh.errors.__name__)") == (
         "letterhead.arrow letterhead.errors"
     )
@@ -56,7 +56,7 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
 
 
 @pytest.mark.parametrize(
-    ("missing", "asked", "message"),
+    ("missing", "requested", "message"),
     [
         ("pyspark", "lh.spark", "letterhead.spark needs pyspark: pip install 'letterhead[pyspark]'"),
         ("pyarrow", "lh.spark", "letterhead.spark needs pyarrow: pip install 'letterhead[pyspark]'"),
@@ -66,10 +66,10 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
     ],
 )
-def test_what_is_missing_is_said_with_how_to_get_it(missing: str, asked: str, message: str) -> None:
+def test_a_missing_package_is_named_with_its_extra(missing: str, requested: str, message: str) -> None:
     program = (
         f"import importlib, sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
-        f"try:\n    {asked}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
+        f"try:\n    {requested}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
     )
     assert run(program).startswith(f"{missing} {message}")
 

@@ -39,7 +39,7 @@ from letterhead.storage.database import StoredFamilies
 from letterhead.values import VALUE_TYPES, of_message
 from log_samples import samples as messages
 
-ENVELOPE = "streams-timestamped"
+FORMAT = "streams-timestamped"
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 METHODS = [name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()]
 
@@ -49,37 +49,37 @@ forking = pytest.mark.skipif("fork" not in METHODS, reason="this system does not
 # --- a child works as its parent does --------------------------------------------------------------------------------
 
 
-def work(envelopes: Any) -> list[Any]:
+def work(stored: Any) -> list[Any]:
     """Do some of everything: what comes out is the same in any process."""
-    cells = envelopes.to_pylist()
-    decoded = lha.decode(envelopes, ENVELOPE)
+    values = stored.to_pylist()
+    decoded = lha.decode(stored, FORMAT)
     lists = decoded.field("headers")
-    read = [lh.decode(cell, ENVELOPE) for cell in cells[:20]]
-    assert [lh.encode(message, ENVELOPE) for message in read] == cells[:20]
+    read = [lh.decode(value, FORMAT) for value in values[:20]]
+    assert [lh.encode(message, FORMAT) for message in read] == values[:20]
     results: list[Any] = [
         decoded,
-        lha.select(envelopes, ENVELOPE, COLUMNS),
-        lha.validate(envelopes.slice(1), "streams"),
+        lha.select(stored, FORMAT, COLUMNS),
+        lha.validate(stored.slice(1), "streams"),
         lha.encode(lists, "kafka"),
-        lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop"),
+        lha.convert(stored, FORMAT, target="streams", on_loss="drop"),
         read,
-        [fault_of(cells[0][:-9])],
+        [error_of(values[0][:-9])],
     ]
     threads: list[Any] = [None] * 4
 
     def again(place: int) -> None:
-        threads[place] = lha.select(envelopes, ENVELOPE, COLUMNS)
+        threads[place] = lha.select(stored, FORMAT, COLUMNS)
 
     for thread in [threading.Thread(target=again, args=(place,)) for place in range(len(threads))]:
         thread.start()
         thread.join()
-    assert all(made.equals(results[1]) for made in threads)
+    assert all(result.equals(results[1]) for result in threads)
     return results
 
 
-def fault_of(cell: bytes) -> lh.DecodeError | None:
+def error_of(value: bytes) -> lh.DecodeError | None:
     try:
-        lh.decode(cell[:20], "kafka")
+        lh.decode(value[:20], "kafka")
     except lh.DecodeError as error:
         return error
     return None
@@ -94,7 +94,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.fixture(scope="module")
-def envelopes(samples: Path) -> pa.Array:
+def stored(samples: Path) -> pa.Array:
     return pq.read_table(samples / "store-latest-0.parquet").column("value").combine_chunks()
 
 
@@ -109,9 +109,9 @@ class Open(NamedTuple):
 
 
 @pytest.fixture
-def parent(samples: Path, envelopes: pa.Array, tmp_path: Path) -> Iterator[Open]:
-    """Have everything in use: the allocator in several threads, readers in the middle, stores open."""
-    expected = work(envelopes)
+def parent(samples: Path, stored: pa.Array, tmp_path: Path) -> Iterator[Open]:
+    """Put everything in use: the allocator in several threads, readers in the middle, stores open."""
+    expected = work(stored)
     store = RocksDBKeyValueStore("latest")
     store.open(tmp_path / "store")
     store.put_all([(b"%05d" % n, b"v") for n in range(1000)])
@@ -127,15 +127,15 @@ def parent(samples: Path, envelopes: pa.Array, tmp_path: Path) -> Iterator[Open]
         # Whatever the children did, the parent has all of it still.
         assert store.get(b"00999") == b"v"
         assert [message.offset for message in log.scan()] == list(range(10))
-        assert same(work(envelopes), expected)
+        assert same(work(stored), expected)
     store.close()
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("parent")
-def test_a_child_works_as_its_parent_does(method: str, parent: Open, envelopes: pa.Array) -> None:
+def test_a_child_works_as_its_parent_does(method: str, parent: Open, stored: pa.Array) -> None:
     with multiprocessing.get_context(method).Pool(2) as pool:
-        for results in pool.map_async(work, [envelopes] * 4, chunksize=1).get(timeout=120):
+        for results in pool.map_async(work, [stored] * 4, chunksize=1).get(timeout=120):
             assert same(results, parent.expected)
 
 
@@ -160,27 +160,27 @@ def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
         own.put(b"k", b"v")
         own.close()
 
-    said = in_child(write, seconds=60)
-    assert said == ("gave", "None") or said[:2] == ("raised", InvalidStateStoreError.__name__)
+    output = in_child(write, seconds=60)
+    assert output == ("gave", "None") or output[:2] == ("raised", InvalidStateStoreError.__name__)
 
 
 @pytest.mark.slow
 @forking
-def test_a_fork_at_any_moment_leaves_a_child_that_works(envelopes: pa.Array) -> None:
-    expected = work(envelopes[:500])
+def test_a_fork_at_any_moment_leaves_a_child_that_works(stored: pa.Array) -> None:
+    expected = work(stored[:500])
     ended = threading.Event()
 
     def busy() -> None:
         while not ended.is_set():
-            lha.decode(envelopes, ENVELOPE)
-            lha.encode(lha.decode(envelopes[:2000], ENVELOPE).field("headers"), "kafka")
+            lha.decode(stored, FORMAT)
+            lha.encode(lha.decode(stored[:2000], FORMAT).field("headers"), "kafka")
 
     threads = [threading.Thread(target=busy) for _ in range(3)]
     for thread in threads:
         thread.start()
     try:
         for _ in range(25):
-            assert in_child(lambda: same(work(envelopes[:500]), expected), seconds=60) == ("gave", "True")
+            assert in_child(lambda: same(work(stored[:500]), expected), seconds=60) == ("gave", "True")
     finally:
         ended.set()
         for thread in threads:
@@ -198,20 +198,20 @@ def in_child(call: Callable[[], Any], seconds: int = 30) -> tuple[str, ...]:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(seconds)
         try:
-            said: tuple[str, ...] = ("gave", repr(call()))
+            output: tuple[str, ...] = ("gave", repr(call()))
         except Exception as error:
-            said = ("raised", type(error).__name__, str(error))
+            output = ("raised", type(error).__name__, str(error))
         except BaseException as error:
-            said = ("ended", repr(error))
-        os.write(writer, pickle.dumps(said))
+            output = ("ended", repr(error))
+        os.write(writer, pickle.dumps(output))
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        told = pipe.read()
+        reported = pipe.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return ("killed", signal.Signals(os.WTERMSIG(status)).name)
-    answer: tuple[str, ...] = pickle.loads(told)
+    answer: tuple[str, ...] = pickle.loads(reported)
     return answer
 
 
@@ -344,9 +344,9 @@ def test_a_segment_is_not_opened_after_a_fork(opened: Any, tmp_path: Path) -> No
 def test_an_iterator_of_a_store_is_not_read_after_a_fork(parent: Open) -> None:
     rows = parent.store.all()
     next(rows)
-    said = in_child(lambda: next(rows))
+    output = in_child(lambda: next(rows))
     assert len(list(rows)) == 999
-    assert said == of_store("latest")
+    assert output == of_store("latest")
 
 
 @forking
@@ -357,17 +357,17 @@ def test_a_cached_store_is_not_written_after_a_fork(tmp_path: Path) -> None:
     store: Any = builder.with_caching_enabled().build()
     store.open(tmp_path, StoreContext("app", changelog=ChangelogList(), cache=RecordCache(1 << 20)))
     value = ValueTimestampHeaders.make(b"v", 5, lh.Headers())
-    said = in_child(lambda: store.put(b"k", value))
+    output = in_child(lambda: store.put(b"k", value))
     store.close()
-    assert said == of_store("s")
+    assert output == of_store("s")
 
 
 @forking
 def test_a_database_is_not_looked_at_after_a_fork(samples: Path) -> None:
     with StoredFamilies(samples / "streams-state-0_0/rocksdb/latest") as families:
-        said = in_child(lambda: len(list(families.rows(families.names[1]))))
+        output = in_child(lambda: len(list(families.rows(families.names[1]))))
         assert len(list(families.rows(families.names[1]))) == 6643
-    assert said[:2] == ("raised", InvalidStateStoreError.__name__)
+    assert output[:2] == ("raised", InvalidStateStoreError.__name__)
 
 
 @forking
@@ -384,12 +384,12 @@ def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path:
 
 
 @forking
-@pytest.mark.parametrize("verb", ["topics", "close"])
-def test_connections_are_not_used_after_a_fork(verb: str) -> None:
+@pytest.mark.parametrize("operation", ["topics", "close"])
+def test_connections_are_not_used_after_a_fork(operation: str) -> None:
     # Nothing has to answer: who asks hangs before it gets that far.
     with Client(python_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
-        said = in_child(getattr(client, verb), seconds=60)
-    assert said == ("gave", "None") if verb == "close" else said[0] == "raised"
+        output = in_child(getattr(client, operation), seconds=60)
+    assert output == ("gave", "None") if operation == "close" else output[0] == "raised"
 
 
 # --- what is sent arrives --------------------------------------------------------------------------------------------
@@ -404,7 +404,7 @@ def sent() -> dict[str, Any]:
     typed = lh.encode([("retry", lh.Int32(3)), ("note", lh.String("x"))], "kip82-typed")
     many = lh.Headers([("n", lh.Int8(1)), (lh.Value("int16", 5), b"\x00"), (7, None)])
     converted = lh.convert(typed, "kip82-typed", target="kafka", types="le", on_loss="report")
-    made: dict[str, Any] = {
+    result: dict[str, Any] = {
         "decoded headers": lh.decode(block, "kafka"),
         "asked headers": asked(lh.decode(block, "kafka")),
         "headers of all types of keys": many,
@@ -412,27 +412,29 @@ def sent() -> dict[str, Any]:
         "frozen headers": many.frozen(),
         "header": many[1],
         "message": lh.Message(headers=many, timestamp=5, payload=None),
-        "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
+        "decoded stored message": lh.decode(
+            lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, FORMAT), FORMAT
+        ),
         "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
         "all": lh.field("array<string>", key="route"),
         "columns": dict(COLUMNS),
         "losses": converted.losses,
         "converted": converted,
-        "fault": ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents"),
+        "error": ErrorDetail("truncated", "too short", 57, 9, "amount", "amount_cents"),
         "a nan": of_message("float64", NAN),
         "a value of a code without a name": lh.Value("type-200", b"raw"),
         "no value of its type": of_message("int32", b"\x00"),
     }
     for type in VALUE_TYPES:
-        made[f"a value of {type}"] = a_value(type)
+        result[f"a value of {type}"] = a_value(type)
     for cls in (lh.HeaderError, lh.DecodeError, lh.EncodeError, lh.ConversionError):
-        made[cls.__name__] = cls("too short", format="kafka", code="truncated", **PLACE)
-        made[f"{cls.__name__} without a place"] = cls("too short", format=None, code="truncated")
-    return made
+        result[cls.__name__] = cls("too short", format="kafka", code="truncated", **PLACE)
+        result[f"{cls.__name__} without a place"] = cls("too short", format=None, code="truncated")
+    return result
 
 
 def asked(headers: Any) -> Any:
-    """Have headers as objects, and not in their bytes any more."""
+    """Turn headers into objects, so that their bytes are no longer kept."""
     assert list(headers)
     return headers
 
@@ -483,23 +485,23 @@ def test_a_nan_keeps_its_bits_and_is_no_number() -> None:
 
 
 def echo(things: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Give things back from another process, with what they look like there."""
+    """Return things back from another process, with what they look like there."""
     return things, [repr(thing) for thing in things.values()]
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_sent_to_a_process_and_back_is_equal(method: str) -> None:
+def test_objects_sent_to_a_process_and_back_are_equal(method: str) -> None:
     things = sent()
     with multiprocessing.get_context(method).Pool(1) as pool:
-        back, seen = pool.apply_async(echo, (things,)).get(timeout=120)
+        restored, seen = pool.apply_async(echo, (things,)).get(timeout=120)
     assert seen == [repr(thing) for thing in things.values()]
-    assert list(back) == list(things)
+    assert list(restored) == list(things)
     for name in things:
-        check_arrived(things[name], back[name])
+        check_arrived(things[name], restored[name])
 
 
-def refuse(cell: bytes) -> Any:
-    return lh.decode(cell, "kafka")
+def refuse(value: bytes) -> Any:
+    return lh.decode(value, "kafka")
 
 
 def test_an_error_of_a_process_arrives_whole() -> None:
@@ -518,8 +520,8 @@ def test_an_error_of_a_process_arrives_whole() -> None:
 
 def test_copies_are_independent() -> None:
     headers: Any = lh.decode(lh.encode([("a", b"1")], "kafka"), "kafka")
-    envelope = lh.Message(headers=headers, payload=b"p")
-    for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(envelope).headers):
+    stored = lh.Message(headers=headers, payload=b"p")
+    for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(stored).headers):
         other.add("b", b"2")
         assert headers.items() == [("a", b"1")]
 
@@ -531,10 +533,10 @@ def transforms() -> dict[str, Any]:
     from letterhead import spark as lhs
 
     return {
-        "decode": lhs.decode_headers("value", ENVELOPE, keep=["key"], errors="column"),
-        "select": lhs.select_headers("value", ENVELOPE, COLUMNS, keep=[]),
+        "decode": lhs.decode_headers("value", FORMAT, keep=["key"], errors="column"),
+        "select": lhs.select_headers("value", FORMAT, COLUMNS, keep=[]),
         "encode": lhs.encode_headers("headers", "iggy", types={"retry": "int32"}, on_loss="report"),
-        "convert": lhs.convert_headers("value", ENVELOPE, target="streams", on_loss="drop"),
+        "convert": lhs.convert_headers("value", FORMAT, target="streams", on_loss="drop"),
         "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),
     }
 
@@ -554,28 +556,28 @@ def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBa
     return list(runner(iter([batch]))), runner.operation
 
 
-def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> None:
+def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
     from letterhead.spark.runner import Runner
     from letterhead.spark.schemas import declared
 
     options = {"columns": COLUMNS, "errors": "column", "_dialect": "spark"}
-    made = declared("select", ENVELOPE, **options)
+    made = declared("select", FORMAT, **options)
     runner = Runner(
         operation="select",
-        format=ENVELOPE,
+        format=FORMAT,
         options=options,
         kept=("key",),
         inputs=1,
         made=made.arrow,
         names=tuple(field.name for field in made.spark),
     )
-    batch = pa.RecordBatch.from_arrays([pa.array(range(len(envelopes))), envelopes], ["key", "value"])
+    batch = pa.RecordBatch.from_arrays([pa.array(range(len(stored))), stored], ["key", "value"])
     expected = list(runner(iter([batch])))
-    assert sum(part.num_rows for part in expected) == len(envelopes)
+    assert sum(part.num_rows for part in expected) == len(stored)
     for method in METHODS:
         with multiprocessing.get_context(method).Pool(1) as pool:
-            back, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
+            restored, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
         assert operation == "select"
-        assert len(back) == len(expected)
-        assert all(one.equals(other) for one, other in zip(back, expected, strict=True))
+        assert len(restored) == len(expected)
+        assert all(one.equals(other) for one, other in zip(restored, expected, strict=True))

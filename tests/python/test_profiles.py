@@ -128,7 +128,7 @@ def test_traceparent_agrees_with_opentelemetry(text, wrong):
     assert not known.is_valid or text.endswith(("more", "\n"))
     byte, message = wrong
     assert row["value"] is None
-    assert [(fault["code"], fault["byte_offset"], fault["message"]) for fault in row["error"]] == [
+    assert [(error["code"], error["byte_offset"], error["message"]) for error in row["error"]] == [
         ("bad_text", byte, message)
     ]
     with pytest.raises(lh.DecodeError, match="row 1"):
@@ -136,9 +136,9 @@ def test_traceparent_agrees_with_opentelemetry(text, wrong):
 
 
 def test_traceparent_that_is_not_utf8_is_rejected():
-    cells = pa.array([b"\xff", f"01-{TRACE}-{SPAN}-01-".encode() + b"\xff", None])
-    assert lha.traceparent(cells, errors="null").to_pylist()[0] is None
-    assert lha.traceparent(cells[2:]).to_pylist() == [None]
+    rows = pa.array([b"\xff", f"01-{TRACE}-{SPAN}-01-".encode() + b"\xff", None])
+    assert lha.traceparent(rows, errors="null").to_pylist()[0] is None
+    assert lha.traceparent(rows[2:]).to_pylist() == [None]
 
 
 def test_profile_reads_headers_of_cloudevents():
@@ -222,11 +222,11 @@ SCHEMA_IDS = [
 ]
 
 
-@pytest.mark.parametrize(("cell", "code", "byte", "message"), SCHEMA_IDS)
-def test_errors_of_schema_ids_name_code_byte_and_reason(cell, code, byte, message):
+@pytest.mark.parametrize(("data", "code", "byte", "message"), SCHEMA_IDS)
+def test_errors_of_schema_ids_name_code_byte_and_reason(data, code, byte, message):
     good = bytes.fromhex("000000000704020a")
-    cells = pa.array([good[:5], bytes.fromhex(cell), None, good], pa.binary())
-    row = lha.schema_id(cells, errors="column")
+    rows = pa.array([good[:5], bytes.fromhex(data), None, good], pa.binary())
+    row = lha.schema_id(rows, errors="column")
     values = row.field("value").to_pylist()
     assert [value and value["id"] for value in values] == [7, None, None, 7]
     [error] = row.field("error")[1].as_py()
@@ -243,13 +243,13 @@ def test_conventions_of_a_whole_topic_are_parsed():
     ids = lha.schema_id(selected.field("value_schema_id"))
     assert [len(ids) - ids.field(part).null_count for part in ("id", "guid", "message_indexes")] == [4_934, 4_766, 0]
     spelt = lha.select(headers, "kafka", {"id": lh.field("binary", key="__value_schema_id")}).field("id").to_pylist()
-    for row, cell in zip(ids.to_pylist(), spelt, strict=True):
-        if cell is None:
+    for row, data in zip(ids.to_pylist(), spelt, strict=True):
+        if data is None:
             assert row is None
-        elif cell[0] == 0:
-            assert row["id"] == int.from_bytes(cell[1:], "big")
+        elif data[0] == 0:
+            assert row["id"] == int.from_bytes(data[1:], "big")
         else:
-            assert row["guid"].replace("-", "") == cell[1:].hex()
+            assert row["guid"].replace("-", "") == data[1:].hex()
 
 
 SEEDS = {
@@ -273,12 +273,12 @@ def nearly_right(draw, name):
                          ids=lambda reader: reader.name)  # fmt: skip
 @given(data=st.data())
 def test_column_reader_marks_the_rows_that_find_error_rejects(reader, data):
-    cells = data.draw(st.lists(st.none() | nearly_right(reader.name.replace("-", "_")), max_size=8))
-    invalid = [cell is not None and reader.find_error(cell) is not None for cell in cells]
-    values, bad = reader.read(pa.array(cells, pa.binary()))
+    rows = data.draw(st.lists(st.none() | nearly_right(reader.name.replace("-", "_")), max_size=8))
+    invalid = [data is not None and reader.find_error(data) is not None for data in rows]
+    values, bad = reader.read(pa.array(rows, pa.binary()))
     values.validate(full=True)
     assert bad.tolist() == invalid
-    nulls = [cell is None or wrong for cell, wrong in zip(cells, invalid, strict=True)]
+    nulls = [data is None or wrong for data, wrong in zip(rows, invalid, strict=True)]
     assert values.is_null().to_pylist() == nulls
 
 

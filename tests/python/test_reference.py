@@ -1,4 +1,4 @@
-"""The rules of the twin, one test a rule."""
+"""The rules of the reference implementation, one test for each rule."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDe
 from reference import ops, types
 from reference.cursor import Cursor
 from reference.formats import FORMATS, Format
-from reference.walk import Entry
+from reference.protocols import Entry
 
 
 def block(*headers: str, count: int | None = None) -> bytes:
     return bytes([2 * (len(headers) if count is None else count)]) + bytes.fromhex("".join(headers))
 
 
-def places(faults: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
-    return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
+def places(details: list[ErrorDetail]) -> list[tuple[str, int | None, int | None, str | None]]:
+    return [(detail.code, detail.byte_offset, detail.header, detail.key) for detail in details]
 
 
-# --- the walk of a block ---------------------------------------------------------------------------------------------
+# --- headers of a block ------------------------------------------------------------------------------------------
 
 
 def test_no_bytes_and_a_count_of_zero_are_no_headers() -> None:
@@ -49,7 +49,7 @@ def test_a_varint_longer_than_it_need_be_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "fault"),
+    ("data", "detail"),
     [
         ("80", ("truncated", 0, None, None)),
         ("8080808080", ("varint_too_long", 0, None, None)),
@@ -71,17 +71,17 @@ def test_a_varint_longer_than_it_need_be_is_read() -> None:
         ("040000026104", ("truncated", 6, 1, "a")),
     ],
 )
-def test_the_byte_of_a_hard_fault_is_where_its_field_begins(data: str, fault: tuple[Any, ...]) -> None:
-    assert places(ops.validate(bytes.fromhex(data), "kafka")) == [fault]
+def test_the_byte_of_a_hard_error_is_where_its_field_begins(data: str, detail: tuple[Any, ...]) -> None:
+    assert places(ops.validate(bytes.fromhex(data), "kafka")) == [detail]
 
 
-def test_a_key_that_is_not_utf8_is_left_out_and_the_walk_goes_on() -> None:
+def test_a_key_that_is_not_utf8_is_left_out_and_reading_continues() -> None:
     data = block("0661ff62" + "0278", "026100", "02fe01")
     assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 3, 0, None), ("key_not_utf8", 11, 2, None)]
     assert ops.select_rows([data], "kafka", {"a": "string"}, errors="null") == {"a": [""]}
 
 
-def test_a_soft_fault_comes_before_the_hard_one_that_follows() -> None:
+def test_a_soft_error_comes_before_the_hard_one_that_follows() -> None:
     data = block("02ff01", "03")
     assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 2, 0, None), ("negative_length", 4, 1, None)]
 
@@ -114,14 +114,14 @@ def test_lenient_still_refuses_what_java_cannot_read(data: str) -> None:
 # --- message formats -------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_a_message_format() -> None:
+def test_an_empty_message_is_no_headers_in_a_block_and_truncated_in_a_message_format() -> None:
     assert ops.decode(b"", "kafka") == []
     for format in ("streams", "streams-timestamped"):
         assert places(ops.validate(b"", format)) == [("truncated", 0, None, None)]
 
 
 @pytest.mark.parametrize(
-    ("data", "fault"),
+    ("data", "detail"),
     [
         ("80", ("truncated", 0, None, None)),
         ("01", ("negative_length", 0, None, None)),
@@ -130,11 +130,11 @@ def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_a_message_forma
         ("ffffffffff", ("varint_too_long", 0, None, None)),
     ],
 )
-def test_a_bad_size_ends_the_message_format(data: str, fault: tuple[Any, ...]) -> None:
-    cell = bytes.fromhex(data)
+def test_a_bad_size_ends_the_message_format(data: str, detail: tuple[Any, ...]) -> None:
+    message = bytes.fromhex(data)
     for format in ("streams", "streams-timestamped"):
-        assert places(ops.validate(cell, format)) == [fault]
-        [row] = ops.decode_rows([cell], format, errors="column")
+        assert places(ops.validate(message, format)) == [detail]
+        [row] = ops.decode_rows([message], format, errors="column")
         assert row["headers"] is row["payload"] is None
 
 
@@ -153,7 +153,7 @@ def test_a_bad_block_leaves_the_other_fields_readable() -> None:
     assert places(row["error"]) == [("count_too_large", 1, None, None)]
 
 
-def test_the_frame_is_told_of_before_the_block() -> None:
+def test_errors_of_the_frame_come_before_those_of_the_block() -> None:
     found = ops.validate(bytes.fromhex("02" + "01" + "00"), "streams-timestamped")
     assert places(found) == [("truncated", 2, None, None), ("negative_count", 1, None, None)]
 
@@ -189,7 +189,7 @@ def test_a_null_payload_is_a_tombstone_and_its_headers_are_a_loss() -> None:
     assert [loss.code for loss in row["losses"]] == ["null_not_carried"]
 
 
-def test_a_null_message_is_a_null_cell() -> None:
+def test_a_null_message_is_a_null_message() -> None:
     assert ops.encode_rows([None], "streams") == [None]
     assert ops.encode_rows([None], "kafka") == [b""]
 
@@ -224,13 +224,15 @@ def test_a_null_key_is_refused_and_named() -> None:
         (lh.Value("type-200", b"\1\2"), "0102", "0102", "\1\2"),
     ],
 )
-def test_a_typed_value_is_written_as_asked(value: lh.Value, be: str | None, le: str | None, text: str) -> None:
+def test_a_typed_value_is_written_as_the_types_option_specifies(
+    value: lh.Value, be: str | None, le: str | None, text: str
+) -> None:
     for spelling, wanted in (("be", be), ("le", le), ("text", text.encode().hex())):
         if wanted is not None:
             assert types.untyped(value.type, value.bits, spelling).hex() == wanted
 
 
-def test_a_typed_value_is_a_loss_where_nobody_said_how_to_write_it() -> None:
+def test_a_typed_value_is_a_loss_without_a_types_option() -> None:
     headers = [("a", "int32", lh.Int32(3).bits), ("b", None, b"x"), ("c", "int32", None)]
     with pytest.raises(ConversionError) as caught:
         ops.encode(headers, "kafka")
@@ -284,7 +286,7 @@ def test_half_of_a_surrogate_pair_has_no_text() -> None:
         ("timestamp_ms:text", b"-5", -5),
     ],
 )
-def test_bytes_are_read_as_their_type_says(type: str, data: bytes, value: Any) -> None:
+def test_bytes_are_read_by_their_type(type: str, data: bytes, value: Any) -> None:
     assert types.read(type, data) == value
 
 
@@ -332,7 +334,7 @@ def test_bytes_are_read_as_their_type_says(type: str, data: bytes, value: Any) -
         ("timestamp_ms", b"\0", "wrong_size", 0),
     ],
 )
-def test_bytes_that_are_not_what_their_type_says_are_a_misfit(type: str, data: bytes, code: str, within: int) -> None:
+def test_bytes_that_do_not_fit_their_type_are_a_misfit(type: str, data: bytes, code: str, within: int) -> None:
     with pytest.raises(types.Misfit) as caught:
         types.read(type, data)
     assert (caught.value.code, caught.value.within) == (code, within)
@@ -369,7 +371,7 @@ ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=nu
 
 
 @pytest.mark.parametrize(
-    ("asked", "value"),
+    ("requested", "value"),
     [
         (lh.field("string", key="a", repeat="first"), "1"),
         (lh.field("string", key="a", repeat="last"), None),
@@ -379,26 +381,26 @@ ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=nu
         (lh.field("array<string>", key="c"), []),
     ],
 )
-def test_a_repeated_key_is_what_was_asked_for(asked: lh.Field, value: Any) -> None:
-    assert ops.select(ROUTES, "kafka", {"out": asked}) == {"out": value}
+def test_a_repeated_key_follows_the_repeat_option(requested: lh.Field, value: Any) -> None:
+    assert ops.select(ROUTES, "kafka", {"out": requested}) == {"out": value}
 
 
-def test_a_key_that_may_not_repeat_is_told_at_its_second_place() -> None:
+def test_a_key_that_may_not_repeat_is_reported_at_its_second_place() -> None:
     columns = {"a": lh.field("string", repeat="error")}
     out = ops.select_rows([ROUTES], "kafka", columns, errors="column")
     assert out["a"] == [None]
-    [[fault]] = out["error"]
-    assert fault[2:] == (12, 2, "a", "a")
+    [[detail]] = out["error"]
+    assert detail[2:] == (12, 2, "a", "a")
 
 
-def test_only_the_value_asked_for_is_read() -> None:
+def test_only_the_requested_value_is_read() -> None:
     data = block("026102ff", "02610231")
     assert ops.select(data, "kafka", {"a": "string"}) == {"a": "1"}
     with pytest.raises(DecodeError):
         ops.select(data, "kafka", {"a": lh.field("string", repeat="first")})
 
 
-def test_one_bad_value_makes_a_list_null_and_each_is_told() -> None:
+def test_one_bad_value_makes_a_list_null_and_each_is_reported() -> None:
     data = block("026102ff", "02610231", "026102fe")
     out = ops.select_rows([data], "kafka", {"a": "array<string>"}, errors="column")
     assert out["a"] == [None]
@@ -420,10 +422,10 @@ def test_a_required_header_is_not_missed_where_the_block_broke() -> None:
     assert places(out["error"][0]) == [("negative_count", 0, None, None)]
 
 
-def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message() -> None:
+def test_a_null_list_is_a_message_without_headers_and_a_null_message_is_no_message() -> None:
     columns = {"a": lh.field("string", required=True), "b": "array<string>"}
-    cell = ops.select_rows([None], "kafka", columns, errors="column")
-    assert cell == {"a": [None], "b": [None], "error": [None]}
+    message = ops.select_rows([None], "kafka", columns, errors="column")
+    assert message == {"a": [None], "b": [None], "error": [None]}
     column = ops.select_rows([None], "kafka", columns, errors="column", lists=True)
     assert column["b"] == [[]]
     assert places(column["error"][0]) == [("missing_key", None, None, "a")]
@@ -443,11 +445,11 @@ def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
     assert ops.select_rows([data], "kafka", columns, errors="null") == {name: [None] for name in columns}
 
 
-def test_faults_come_block_first_then_in_the_order_of_the_columns() -> None:
+def test_errors_come_block_first_then_in_the_order_of_the_columns() -> None:
     data = block("026102ff", "02ff01", "026200", "02620278")
     columns = {"b": lh.field("string", repeat="error"), "a": "string", "c": lh.field("string", required=True)}
-    [faults] = ops.select_rows([data], "kafka", columns, errors="column")["error"]
-    assert [(fault.code, fault.column) for fault in faults] == [
+    [details] = ops.select_rows([data], "kafka", columns, errors="column")["error"]
+    assert [(detail.code, detail.column) for detail in details] == [
         ("key_not_utf8", None),
         ("repeated_key", "b"),
         ("value_not_utf8", "a"),
@@ -455,27 +457,27 @@ def test_faults_come_block_first_then_in_the_order_of_the_columns() -> None:
     ]
 
 
-def test_the_byte_of_a_value_is_counted_from_the_cell() -> None:
+def test_the_byte_of_a_value_is_counted_from_the_message() -> None:
     inner = block("02610661ff62")
-    cell = bytes([2 * len(inner)]) + inner + b"payload"
-    [faults] = ops.select_rows([cell], "streams", {"a": "string"}, errors="column")["error"]
-    assert faults[0].byte_offset == 6
-    assert cell[6] == 0xFF
+    message = bytes([2 * len(inner)]) + inner + b"payload"
+    [details] = ops.select_rows([message], "streams", {"a": "string"}, errors="column")["error"]
+    assert details[0].byte_offset == 6
+    assert message[6] == 0xFF
 
 
 def test_a_list_has_no_bytes_to_point_to() -> None:
-    [faults] = ops.select_rows([[("a", b"\xff")]], "kafka", {"a": "string"}, errors="column")["error"]
-    assert faults[0][2:] == (None, 0, "a", "a")
+    [details] = ops.select_rows([[("a", b"\xff")]], "kafka", {"a": "string"}, errors="column")["error"]
+    assert details[0][2:] == (None, 0, "a", "a")
 
 
-def test_raise_names_the_first_fault_of_the_first_bad_row() -> None:
+def test_raise_names_the_first_error_of_the_first_bad_row() -> None:
     with pytest.raises(DecodeError, match=r"^kafka: column a: header 0: .* \(byte 4, row 2\)$"):
         ops.select_rows([b"", None, block("026102ff"), b"\x01"], "kafka", {"a": "string"})
     with pytest.raises(DecodeError, match=r"\(byte 0, row 1\)$"):
         ops.decode_rows([b"", b"\x01"], "kafka")
 
 
-def test_null_makes_the_whole_cell_null() -> None:
+def test_null_makes_the_whole_message_null() -> None:
     good = bytes.fromhex("00") + b"x"
     assert ops.decode_rows([good, b"\x01", None], "streams", errors="null") == [
         {"headers": [], "payload": b"x"},
@@ -484,7 +486,7 @@ def test_null_makes_the_whole_cell_null() -> None:
     ]
 
 
-def test_a_typed_list_says_how_its_values_are_read() -> None:
+def test_a_typed_list_determines_how_its_values_are_read() -> None:
     row = [{"key": "a", "type": "int32", "value": b"\0\0\0\3"}, {"key": "b", "type": "binary", "value": bytes(16)}]
     assert ops.select_rows([row], "kafka", {"a": "int32:le", "b": "uuid"}) == {
         "a": [3],
@@ -497,7 +499,7 @@ def test_a_typed_list_says_how_its_values_are_read() -> None:
 # --- the table of formats --------------------------------------------------------------------------------------------
 
 
-def lines_walk(cursor: Cursor) -> Any:
+def read_lines(cursor: Cursor) -> Any:
     for index, line in enumerate(cursor.take_rest().splitlines()):
         key, _, value = line.partition(b"=")
         yield Entry(index, key.decode(), None, value, None)
@@ -505,29 +507,29 @@ def lines_walk(cursor: Cursor) -> Any:
 
 def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     file: Any = SimpleNamespace(
-        walk=lines_walk, write=lambda headers: b"\n".join(header.key + b"=" + header.value for header in headers)
+        read=read_lines, write=lambda headers: b"\n".join(header.key + b"=" + header.value for header in headers)
     )
     fields = FORMATS["streams"].fields
     row = Format("lines", "headers", "none", "key=value, one a line", fields[:1], file, None)
     monkeypatch.setitem(FORMATS, "lines", row)
     monkeypatch.setitem(FORMATS, "streams-of-lines", row._replace(
-        name="streams-of-lines", is_="message", fields=fields, envelope=FORMATS["streams"].envelope
+        name="streams-of-lines", is_="message", fields=fields, message=FORMATS["streams"].message
     ))  # fmt: skip
     data = ops.encode([("a", b"1"), ("b", b"2")], "lines")
     assert data == b"a=1\nb=2"
     assert ops.decode(data, "lines") == [("a", None, b"1"), ("b", None, b"2")]
     assert ops.select(data, "lines", {"b": "int8:text"}) == {"b": 2}
     assert ops.validate(data, "lines") == []
-    sealed = ops.encode({"headers": [("a", b"1")], "payload": b"x"}, "streams-of-lines")
-    assert sealed == b"\x06a=1x"
-    assert ops.decode_rows([sealed], "streams-of-lines") == [{"headers": [("a", None, b"1")], "payload": b"x"}]
+    written = ops.encode({"headers": [("a", b"1")], "payload": b"x"}, "streams-of-lines")
+    assert written == b"\x06a=1x"
+    assert ops.decode_rows([written], "streams-of-lines") == [{"headers": [("a", None, b"1")], "payload": b"x"}]
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_row_of_the_table_is_whole(format: str) -> None:
     row = FORMATS[format]
     assert row.name == format
-    assert row.is_ == ("batch" if row.batch else "message" if row.envelope else "headers")
+    assert row.is_ == ("batch" if row.batch else "message" if row.message else "headers")
     assert [name for name, _ in row.fields].count("headers") == 1
 
 

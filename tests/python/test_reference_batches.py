@@ -1,4 +1,4 @@
-"""The twin's batches and what they stand on: checksums, codecs, and what can be wrong with many messages in a cell."""
+"""Batches of the reference implementation: checksums, codecs, and the errors of batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from batch_cells import batch, frame
+from batch_bytes import batch, frame
 from letterhead.errors import CODES, DecodeError, ErrorDetail
 from reference import codecs, ops
 from reference.xxh3 import xxh3_64, xxh32
@@ -129,19 +129,19 @@ def test_a_batch_of_a_producer_has_it_in_its_checksum() -> None:
         assert places(ops.validate(bytes(wrong), "iggy-batch"))[0] == ("bad_attributes", 52, None, None)
 
 
-def test_faults_of_a_batch_are_told_with_its_first_message() -> None:
+def test_errors_of_a_batch_are_reported_with_its_first_message() -> None:
     good, bad = batch(frame(0), frame(1)), bytearray(batch(frame(2), frame(3)))
     bad[40] ^= 1
     bad[100] = 1
-    cells = good + bytes(bad)
-    assert [fault.message.partition(":")[0] for fault in ops.validate(cells, "iggy-batch")] == ["message 2"] * 2
-    read = ops.messages_rows([cells], "iggy-batch", errors="column")
-    told = [codes(message["error"] or []) for message in read]
-    assert told == [[], [], ["bad_attributes", "bad_crc"], []]
+    messages = good + bytes(bad)
+    assert [detail.message.partition(":")[0] for detail in ops.validate(messages, "iggy-batch")] == ["message 2"] * 2
+    read = ops.messages_rows([messages], "iggy-batch", errors="column")
+    reported = [codes(message["error"] or []) for message in read]
+    assert reported == [[], [], ["bad_attributes", "bad_crc"], []]
     assert [message["offset"] for message in read] == [0, 1, 2, 3]
 
 
-def test_faults_of_a_batch_without_messages_are_told_all_the_same() -> None:
+def test_errors_of_a_batch_without_messages_are_reported() -> None:
     assert ops.messages(batch(), "iggy-batch") == []
     bad = bytearray(batch())
     bad[40] ^= 1
@@ -151,10 +151,10 @@ def test_faults_of_a_batch_without_messages_are_told_all_the_same() -> None:
     assert codes(ops.validate(bytes(bad), "iggy-batch")) == ["bad_crc"]
 
 
-def test_a_batch_that_announces_another_number_of_messages_ends_the_cell() -> None:
-    faults = ops.validate(batch(frame(0), count=2) + batch(frame(1)), "iggy-batch")
-    assert [fault.message for fault in faults] == ["message 1: the batch announces 2 messages and has 1"]
-    assert places(faults) == [("count_too_large", 48, None, None)]
+def test_a_batch_that_announces_another_number_of_messages_ends_the_message() -> None:
+    details = ops.validate(batch(frame(0), count=2) + batch(frame(1)), "iggy-batch")
+    assert [detail.message for detail in details] == ["message 1: the batch announces 2 messages and has 1"]
+    assert places(details) == [("count_too_large", 48, None, None)]
 
 
 @pytest.mark.parametrize(
@@ -167,13 +167,13 @@ def test_a_batch_that_announces_another_number_of_messages_ends_the_cell() -> No
         (33, 9, ("truncated", 32)),
     ],
 )
-def test_a_bad_frame_is_told_where_it_stands(at: int, value: int, place: tuple[str, int]) -> None:
+def test_a_bad_frame_is_reported_at_its_byte(at: int, value: int, place: tuple[str, int]) -> None:
     data = bytearray(batch(frame(0)))
     data[at] = value
-    assert place in [(fault.code, fault.byte_offset) for fault in ops.validate(bytes(data), "iggy-batch")]
+    assert place in [(detail.code, detail.byte_offset) for detail in ops.validate(bytes(data), "iggy-batch")]
 
 
-def test_sums_that_no_column_holds_are_null_and_told_at_the_frame() -> None:
+def test_sums_that_no_column_holds_are_null_and_reported_at_the_frame() -> None:
     data = batch(frame(0), frame(1), base=2**63 - 1)
     read = ops.messages_rows([data], "iggy-batch", errors="column")
     assert [message["offset"] for message in read] == [2**63 - 1, None]
@@ -185,7 +185,7 @@ def polled(offset: int, payload: bytes, state: int = 1, block: bytes = b"") -> b
     return head + struct.pack("<I", len(block)) + block + struct.pack("<I", len(payload)) + payload
 
 
-def test_a_later_state_that_is_unknown_is_a_fault_and_not_another_era() -> None:
+def test_a_later_state_that_is_unknown_is_an_error_and_not_another_era() -> None:
     read = ops.messages_rows([polled(0, b"a") + polled(1, b"b", state=2)], "iggy-polled-2023", errors="column")
     assert [message["state"] for message in read] == ["available", None]
     assert read[1]["error"] == [ErrorDetail("bad_attributes", "message 1: state 2 is unknown", 54)]
@@ -195,14 +195,14 @@ def earlier(offset: int, payload: bytes) -> bytes:
     return struct.pack("<QQ", offset, 5) + bytes(20) + struct.pack("<I", len(payload)) + payload
 
 
-def test_the_era_is_the_one_whose_messages_fill_the_cell() -> None:
-    for cells, states in (
+def test_the_era_is_the_one_whose_messages_fill_the_value() -> None:
+    for messages, states in (
         (earlier(0, b"a") + earlier(1, b""), [None, None]),
         (polled(0, b"a") + polled(1, b""), ["available"] * 2),
         # A state could be the lowest byte of a time.
         (earlier(0, b"a")[:8] + b"\x0a" + earlier(0, b"a")[9:], [None]),
     ):
-        assert [message["state"] for message in ops.messages(cells, "iggy-polled-2023")] == states
+        assert [message["state"] for message in ops.messages(messages, "iggy-polled-2023")] == states
     for cut in range(1, 40):
         read = ops.messages_rows([(polled(0, b"a") + polled(1, b"b"))[:-cut]], "iggy-polled-2023", errors="column")
         assert read[0]["state"] == "available"
@@ -210,13 +210,13 @@ def test_the_era_is_the_one_whose_messages_fill_the_cell() -> None:
 
 
 def test_a_block_that_breaks_leaves_the_next_message_readable() -> None:
-    cells = polled(0, b"a", block=b"\xff") + polled(1, b"b")
-    read = ops.messages_rows([cells], "iggy-polled-2023", errors="column")
+    messages = polled(0, b"a", block=b"\xff") + polled(1, b"b")
+    read = ops.messages_rows([messages], "iggy-polled-2023", errors="column")
     assert [(message["headers"], message["payload"]) for message in read] == [(None, b"a"), ([], b"b")]
-    nulled = ops.messages_rows([None, cells], "iggy-polled-2023", errors="null")
+    nulled = ops.messages_rows([None, messages], "iggy-polled-2023", errors="null")
     assert nulled[0] == {**dict.fromkeys(nulled[0]), "row": 1}
     assert nulled[1] == {**{name: value for name, value in read[1].items() if name != "error"}, "row": 1}
-    error = raised(lambda: ops.messages_rows([b"", cells], "iggy-polled-2023"), DecodeError, "truncated")
+    error = raised(lambda: ops.messages_rows([b"", messages], "iggy-polled-2023"), DecodeError, "truncated")
     assert str(error).startswith("iggy-polled-2023: header 0: message 0: key length takes 4 bytes")
     assert (error.row, error.header) == (1, 0)
 
@@ -228,16 +228,16 @@ def test_a_payload_that_is_cut_leaves_what_stands_before_it() -> None:
     assert codes(read[1]["error"]) == ["truncated"]
 
 
-def test_faults_of_the_message_around_a_set_are_told_with_the_first_one_inside() -> None:
+def test_errors_of_the_message_around_a_set_are_reported_with_the_first_message_inside() -> None:
     inside = kip82(0) + kip82(1)
     outer = bytearray(kip82(11, attributes=1, value=gzip.compress(inside)))
     outer[12] ^= 1
     read = ops.messages_rows([kip82(3) + bytes(outer)], "kip82-messages", errors="column")
-    told = [(message["offset"], codes(message["error"] or [])) for message in read]
-    assert told == [(3, []), (10, ["bad_crc"]), (11, [])]
-    [fault] = read[1]["error"]
-    assert fault.message.startswith("message 1: the checksum is ")
-    assert fault.byte_offset == len(kip82(3)) + 12
+    reported = [(message["offset"], codes(message["error"] or [])) for message in read]
+    assert reported == [(3, []), (10, ["bad_crc"]), (11, [])]
+    [detail] = read[1]["error"]
+    assert detail.message.startswith("message 1: the checksum is ")
+    assert detail.byte_offset == len(kip82(3)) + 12
     empty = bytearray(kip82(11, attributes=1, value=gzip.compress(b"")))
     assert ops.messages(bytes(empty), "kip82-messages") == []
     empty[12] ^= 1
@@ -250,21 +250,21 @@ def test_a_broken_message_of_a_set_leaves_the_next_ones_readable() -> None:
     outer = kip82(12, attributes=1, value=gzip.compress(bytes(inside)))
     read = ops.messages_rows([outer + kip82(13)], "kip82-messages", errors="null")
     assert [message["offset"] for message in read] == [10, None, 12, 13]
-    [fault] = ops.validate(outer + kip82(13), "kip82-messages")
-    assert fault == ErrorDetail("bad_magic", "message 1: magic 9 inside a set of magic 2", 34)
+    [detail] = ops.validate(outer + kip82(13), "kip82-messages")
+    assert detail == ErrorDetail("bad_magic", "message 1: magic 9 inside a set of magic 2", 34)
 
 
-def test_headers_of_messages_are_selected_beside_the_fields_asked_for() -> None:
-    cells = [kip82(0, headers=[("n", "int8", b"\1")]), None, kip82(5, headers=[("n", "bool", b"\1")]) + kip82(6)]
-    asked: dict[str, Any] = {
+def test_headers_of_messages_are_selected_beside_the_requested_fields() -> None:
+    messages = [kip82(0, headers=[("n", "int8", b"\1")]), None, kip82(5, headers=[("n", "bool", b"\1")]) + kip82(6)]
+    requested: dict[str, Any] = {
         "columns": ["offset", "row"],
         "headers": {"n": "int8", "all": lh.field("array<int8>", key="n")},
     }
-    read = ops.messages_rows(cells, "kip82-messages", errors="column", **asked)
+    read = ops.messages_rows(messages, "kip82-messages", errors="column", **requested)
     assert [list(message) for message in read] == [["offset", "row", "n", "all", "error"]] * 3
     assert [tuple(message.values())[:4] for message in read] == [(0, 0, 1, [1]), (5, 2, None, None), (6, 2, None, [])]
     assert codes(read[1]["error"]) == ["wrong_type", "wrong_type"]
-    error = raised(lambda: ops.messages_rows(cells, "kip82-messages", **asked), DecodeError, "wrong_type")
+    error = raised(lambda: ops.messages_rows(messages, "kip82-messages", **requested), DecodeError, "wrong_type")
     assert (error.row, error.header, error.column) == (2, 0, "n")
     with pytest.raises(ValueError, match="unknown column 'offest': did you mean 'offset'"):
         ops.messages_rows([], "kip82-messages", columns=["offest"])
@@ -274,7 +274,7 @@ def test_headers_of_messages_are_selected_beside_the_fields_asked_for() -> None:
 
 
 @pytest.mark.parametrize("format", BATCHES)
-def test_verbs_of_one_message_say_what_reads_a_batch(format: str) -> None:
+def test_operations_for_one_message_name_the_one_for_a_batch(format: str) -> None:
     calls = (
         lambda: ops.decode(b"", format),
         lambda: ops.decode_rows([], format),

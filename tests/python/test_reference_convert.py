@@ -1,4 +1,4 @@
-"""The twin's keys, the gate that losses go through, and conversion from one format to another."""
+"""Keys, losses and conversions of the reference implementation."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NEEDS_A_TYPE = (
     [
         ("tenant", "tenant"),
         (3, "3"),
-        (keys.given(lh.Int32(3)), "int32:3"),
-        (keys.given(lh.Bool(True)), "bool:true"),
-        (keys.given(lh.Float64(1.5)), "float64:1.5"),
-        (keys.given(lh.String("a")), "a"),
-        (keys.given(b"\0\xff"), "binary:00ff"),
+        (keys.as_key(lh.Int32(3)), "int32:3"),
+        (keys.as_key(lh.Bool(True)), "bool:true"),
+        (keys.as_key(lh.Float64(1.5)), "float64:1.5"),
+        (keys.as_key(lh.String("a")), "a"),
+        (keys.as_key(b"\0\xff"), "binary:00ff"),
         (("type-200", b"\1"), "type-200:01"),
         (("bool", b"\2"), "bool:02"),
         (("string", b"\xff"), "string:ff"),
@@ -96,13 +96,13 @@ def test_the_type_on_the_wire_decides_how_a_value_is_read() -> None:
     ]
 
 
-def test_text_keys_are_given_or_refused() -> None:
+def test_text_keys_are_returned_or_rejected() -> None:
     assert IGGY_KEYS is not None
     error = raised(lambda: ops.decode(IGGY_KEYS, "iggy", text_keys=True), DecodeError, "wrong_type")
     assert str(error) == "iggy: header 1: the key is int32 and text keys were requested"
     [row] = ops.decode_rows([IGGY_KEYS], "iggy", errors="column", text_keys=True)
     assert row["headers"] is None
-    assert [(fault.code, fault.header) for fault in row["error"]] == [("wrong_type", 1), ("wrong_type", 2)]
+    assert [(detail.code, detail.header) for detail in row["error"]] == [("wrong_type", 1), ("wrong_type", 2)]
     not_utf8 = ops.encode([(("string", b"\xff"), "bool", b"\1")], "iggy")
     assert not_utf8 is not None
     raised(lambda: ops.decode(not_utf8, "iggy", text_keys=True), DecodeError, "key_not_utf8")
@@ -248,11 +248,11 @@ def test_a_value_takes_the_type_of_the_target(
         ("iggy", ("a", "int32", b"\1"), "wrong_size"),
     ],
 )
-def test_bits_that_the_reader_would_refuse_are_the_writers_fault(format: str, header: Any, code: str) -> None:
+def test_bits_that_the_reader_would_refuse_are_the_writers_error(format: str, header: Any, code: str) -> None:
     raised(lambda: ops.encode([header], format, on_loss="drop"), EncodeError, code)
 
 
-def test_what_was_said_of_a_key_goes_by_the_times_it_stands_with_a_value() -> None:
+def test_types_of_a_key_are_matched_to_its_values_in_order() -> None:
     headers = [("a", b"\1"), ("a", None), ("a", b"\0\2"), ("a", b"x")]
     read, losses = report(headers, "kip82-typed", {"a": ["int8", "int16"]})
     assert read == [("a", "int8", b"\1"), ("a", None, None), ("a", "int16", b"\0\2")]
@@ -289,10 +289,10 @@ def into(target: str, message: Any, format: str, **options: Any) -> tuple[Any, l
     """Convert a message, and give what the target reads and what was lost."""
     data = ops.encode(message, format)
     assert data is not None
-    made = ops.convert(data, format, target=target, on_loss="report", **options)
-    assert isinstance(made, ops.Converted)
-    losses = [(loss.code, loss.message) for loss in made.losses]
-    return None if made.data is None else ops.decode(made.data, target), losses
+    result = ops.convert(data, format, target=target, on_loss="report", **options)
+    assert isinstance(result, ops.Converted)
+    losses = [(loss.code, loss.message) for loss in result.losses]
+    return None if result.data is None else ops.decode(result.data, target), losses
 
 
 STREAMS = {"headers": [("a", b"1")], "timestamp": 1500, "payload": b"p"}
@@ -367,10 +367,10 @@ def test_times_are_carried_by_value(timestamp: int, written: int, code: str | No
 @pytest.mark.parametrize("value", [b"v", None])
 def test_a_tombstone_is_copied_lost_or_no_news(value: bytes | None) -> None:
     marked = {"offset": 0, "headers": [(7, b"x")], "value": value, "tombstone": True}
-    told = [] if value is None else lost("tombstone")
+    reported = [] if value is None else lost("tombstone")
     for target in ("streams", "kip82-message-int", "kip82-wrapper"):
         _, losses = into(target, marked, "kip82-message-wrapper")
-        assert [loss for loss in losses if "tombstone" in loss[1]] == told
+        assert [loss for loss in losses if "tombstone" in loss[1]] == reported
     read, losses = into("kip82-message-wrapper", marked, "kip82-message-wrapper")
     assert (read["tombstone"], read["value"], losses) == (True, value, [])
     # Without the mark headers would keep the value of a deleted key alive.
@@ -379,7 +379,7 @@ def test_a_tombstone_is_copied_lost_or_no_news(value: bytes | None) -> None:
     assert (read["tombstone"], read["value"], losses) == (True, None, [])
 
 
-def test_a_null_payload_is_no_cell_or_empty() -> None:
+def test_a_null_payload_is_no_message_or_empty() -> None:
     deleted = {"offset": 0, "headers": [("a", "string", b"1")], "value": None, "timestamp": 0}
     read, losses = into("streams-timestamped", deleted, "kip82-message", types="be")
     assert read is None
@@ -401,28 +401,28 @@ def test_null_headers_are_none_unless_that_is_refused() -> None:
 
 def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
     data = bytes.fromhex("0100000061" + "06" + "03000000" + "010203" + "0100000062" + "03" + "01000000" + "02")
-    for target, asked, expected in (
+    for target, requested, expected in (
         ("iggy", None, ["wrong_size"]),
         ("kip82-typed", None, ["wrong_size", "bad_bool"]),
         ("kafka", "text", ["wrong_size", "bad_bool"]),
         ("kafka", "be", ["wrong_size", "bad_bool"]),
         ("iggy-2023", None, []),
     ):
-        made = ops.convert(data, "iggy-2023", target=target, types=asked, on_loss="report")
-        assert isinstance(made, ops.Converted)
-        assert [loss.code for loss in made.losses] == expected
+        result = ops.convert(data, "iggy-2023", target=target, types=requested, on_loss="report")
+        assert isinstance(result, ops.Converted)
+        assert [loss.code for loss in result.losses] == expected
 
 
-def test_a_bad_cell_follows_the_policy_and_a_loss_is_raised() -> None:
+def test_a_bad_message_follows_the_policy_and_a_loss_is_raised() -> None:
     good = ops.encode([("a", "int16", b"\1\2")], "iggy")
     rows = [good, None, b"\0"]
     error = raised(lambda: ops.convert_rows(rows, "iggy", target="kafka", types="be"), DecodeError, "unknown_type")
     assert (error.format, error.row) == ("iggy", 2)
-    cells = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="null")
-    assert cells == [ops.encode([("a", b"\1\2")], "kafka"), None, None]
-    made = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="column", on_loss="report")
-    assert [list(row) for row in made] == [["data", "losses", "error"]] * 3
-    assert [(row["losses"] is None, row["error"] is None) for row in made] == [
+    messages = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="null")
+    assert messages == [ops.encode([("a", b"\1\2")], "kafka"), None, None]
+    result = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="column", on_loss="report")
+    assert [list(row) for row in result] == [["data", "losses", "error"]] * 3
+    assert [(row["losses"] is None, row["error"] is None) for row in result] == [
         (False, True),
         (True, True),
         (True, False),
@@ -432,58 +432,58 @@ def test_a_bad_cell_follows_the_policy_and_a_loss_is_raised() -> None:
     assert (error.format, error.row, error.header, error.key) == ("kafka", 0, 0, "a")
 
 
-BETWEEN = [name for name in WRITTEN if FORMATS[name].envelope is None]
+BETWEEN = [name for name in WRITTEN if FORMATS[name].message is None]
 
 
 @given(st.data(), st.sampled_from(BETWEEN), st.sampled_from(BETWEEN), st.sampled_from(["be", "le", "text"]))
-def test_what_convert_writes_is_read_and_types_come_back(
+def test_converted_messages_are_read_and_types_restored(
     data: st.DataObject, format: str, target: str, spelling: str
 ) -> None:
     headers = data.draw(headers_for(format))
     source = ops.encode(headers, format)
     assert source is not None
     untyped = FORMATS[target].traits.types is None
-    made = ops.convert(source, format, target=target, types=spelling if untyped else "binary", on_loss="report")
-    assert isinstance(made, ops.Converted)
-    assert made.data is not None
-    assert ops.validate(made.data, target) == []
-    assert all(loss.code in CODES for loss in made.losses)
-    only_types = all(loss.code == "type_not_carried" for loss in made.losses)
+    result = ops.convert(source, format, target=target, types=spelling if untyped else "binary", on_loss="report")
+    assert isinstance(result, ops.Converted)
+    assert result.data is not None
+    assert ops.validate(result.data, target) == []
+    assert all(loss.code in CODES for loss in result.losses)
+    only_types = all(loss.code == "type_not_carried" for loss in result.losses)
     if not only_types or FORMATS[format].traits.types is None or FORMATS[format].traits.keys != "text":
         return
     if untyped:
-        types: Any = made.losses.types
+        types: Any = result.losses.types
     else:
-        types = made.losses.types or None
-    back = ops.convert(made.data, target, target=format, types=types, on_loss="drop")
-    assert back is not None
-    assert not isinstance(back, ops.Converted)
+        types = result.losses.types or None
+    restored = ops.convert(result.data, target, target=format, types=types, on_loss="drop")
+    assert restored is not None
+    assert not isinstance(restored, ops.Converted)
     # A NaN is spelled as one word, whatever its payload.
     if spelling != "text" or not untyped:
-        assert ops.decode(back, format) == headers
+        assert ops.decode(restored, format) == headers
 
 
-def test_types_handed_back_restore_a_key_that_stands_with_several() -> None:
+def test_reported_types_restore_a_key_with_several_types() -> None:
     headers = [("a", "int32", b"\0\0\0\5"), ("a", None, None), ("a", "char", b"\0x"), ("b", "char", b"\0y")]
     source = ops.encode(headers, "kip82-typed")
     assert source is not None
-    for target, asked, expected in (
+    for target, requested, expected in (
         ("kafka", "le", {"a": ["int32:le", "char:le"], "b": "char:le"}),
         ("kafka", "text", {"a": ["int32:text", "char:text"], "b": "char:text"}),
     ):
-        made = ops.convert(source, "kip82-typed", target=target, types=asked, on_loss="report")
-        assert isinstance(made, ops.Converted)
-        assert made.losses.types == expected
-        assert made.data is not None
-        assert ops.convert(made.data, target, target="kip82-typed", types=made.losses.types) == source
+        result = ops.convert(source, "kip82-typed", target=target, types=requested, on_loss="report")
+        assert isinstance(result, ops.Converted)
+        assert result.losses.types == expected
+        assert result.data is not None
+        assert ops.convert(result.data, target, target="kip82-typed", types=result.losses.types) == source
     # Where only some of them lost it, the others are named as well, or the way back would ask them for it.
     without_null = ops.encode([headers[0], *headers[2:]], "kip82-typed")
     assert without_null is not None
-    made = ops.convert(without_null, "kip82-typed", target="iggy", on_loss="report")
-    assert isinstance(made, ops.Converted)
-    assert made.losses.types == {"a": ["int32", "char:text"], "b": "char:text"}
-    assert made.data is not None
-    assert ops.convert(made.data, "iggy", target="kip82-typed", types=made.losses.types) == without_null
+    result = ops.convert(without_null, "kip82-typed", target="iggy", on_loss="report")
+    assert isinstance(result, ops.Converted)
+    assert result.losses.types == {"a": ["int32", "char:text"], "b": "char:text"}
+    assert result.data is not None
+    assert ops.convert(result.data, "iggy", target="kip82-typed", types=result.losses.types) == without_null
 
 
 @pytest.mark.parametrize("type", [row.name for row in VALUE_TYPES])

@@ -1,4 +1,4 @@
-"""The twin's formats of the KIP-82 drafts and of Iggy: every vector, and the rules that no vector holds.
+"""Reference formats of the KIP-82 drafts and of Iggy: every vector, and the rules that no vector covers.
 
 The cases of Iggy were made by its crates and by live servers, those of Kafka's message formats 0 and 1 by Kafka, those of
 the drafts by hand. Where a crate answers otherwise on purpose, its reading and ours are both held; ``DIFFERENCES`` counts
@@ -39,7 +39,7 @@ DIFFERENCES = {
     ("iggy_tlv_malformed", "wrong size"): 209,
     # The crate sorts what it writes; ours does so where it is asked.
     ("iggy_tlv_headers", "sorted"): 59,
-    # The crate hands on a checksum that does not hold. View: a message is read all the same where faults become nulls.
+    # The crate hands on a checksum that does not hold. View: a message is read all the same where errors become nulls.
     ("iggy_seed_messages", "checksum"): 24,
 }
 
@@ -63,7 +63,7 @@ def differences(name: str) -> dict[str, int]:
     return {why: count for (file, why), count in DIFFERENCES.items() if file == name}
 
 
-def cell(line: Line) -> bytes:
+def value(line: Line) -> bytes:
     return bytes.fromhex(line["bytes"])
 
 
@@ -75,7 +75,7 @@ def hex_or_none(digits: str | None) -> bytes | None:
 
 
 def typed(field: Line) -> tuple[str, bytes]:
-    """Give a key or value of a vector as a type and bits; vectors have them as they lie on the wire."""
+    """Return a key or value of a vector as a type and bits; vectors have them as they lie on the wire."""
     type = {"raw": "binary"}.get(field["kind"], field["kind"])
     return type, turned(type, bytes.fromhex(field["hex"]))
 
@@ -94,8 +94,8 @@ def test_every_seed_block_is_read_and_written_as_the_crate_does(vectors: Path) -
     for line in cases:
         headers = triples(line["entries"])
         for format in ("iggy-2023", "iggy-auto"):
-            assert ops.decode(cell(line), format) == headers, line["id"]
-        assert ops.encode(headers, "iggy-2023") == cell(line), line["id"]
+            assert ops.decode(value(line), format) == headers, line["id"]
+        assert ops.encode(headers, "iggy-2023") == value(line), line["id"]
 
 
 def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
@@ -105,30 +105,30 @@ def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) 
     for line in cases:
         headers, unsorted = triples(line["entries"]), triples(line.get("input", line["entries"]))
         for format in ("iggy", "iggy-auto"):
-            assert ops.decode(cell(line), format) == headers, line["id"]
-            assert ops.decode(cell(line), format, strict_types=True) == headers, line["id"]
-        assert ops.encode(headers, "iggy") == cell(line), line["id"]
-        assert ops.encode(unsorted, "iggy", canonical=True) == cell(line), line["id"]
+            assert ops.decode(value(line), format) == headers, line["id"]
+            assert ops.decode(value(line), format, strict_types=True) == headers, line["id"]
+        assert ops.encode(headers, "iggy") == value(line), line["id"]
+        assert ops.encode(unsorted, "iggy", canonical=True) == value(line), line["id"]
         as_given = ops.encode(unsorted, "iggy")
         assert as_given is not None
         assert ops.decode(as_given, "iggy") == unsorted, line["id"]
-        differing += as_given != cell(line)
+        differing += as_given != value(line)
     assert differing == DIFFERENCES["iggy_tlv_headers", "sorted"]
 
 
 def test_what_the_seeds_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
     found: Counter[str] = Counter()
     for line in lines(vectors, "iggy_seed_malformed"):
-        faults, expect = ops.validate(cell(line), "iggy-2023"), line["expect"]
+        details, expect = ops.validate(value(line), "iggy-2023"), line["expect"]
         if "ok" in expect:
-            assert not faults, line["id"]
-            headers = ops.decode(cell(line), "iggy-2023")
+            assert not details, line["id"]
+            headers = ops.decode(value(line), "iggy-2023")
             found["collapsed"] += len(headers) > len(expect["ok"])
             assert last_of_each(headers) == last_of_each(triples(expect["ok"])), line["id"]
         elif "error" in expect:
-            assert faults[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
+            assert details[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
         else:
-            assert codes(faults)[-1] == "truncated", line["id"]
+            assert codes(details)[-1] == "truncated", line["id"]
             found["panic"] += 1
     assert found == differences("iggy_seed_malformed")
 
@@ -136,26 +136,26 @@ def test_what_the_seeds_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
 def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> None:
     found: Counter[str] = Counter()
     for line in lines(vectors, "iggy_tlv_malformed"):
-        data, wire, expect = cell(line), line["expect_wire"], line["expect"]
-        faults, strict = ops.validate(data, "iggy"), ops.validate(data, "iggy", strict_types=True)
+        data, wire, expect = value(line), line["expect_wire"], line["expect"]
+        details, strict = ops.validate(data, "iggy"), ops.validate(data, "iggy", strict_types=True)
         if "ok" not in wire:
             error = wire["wire_error"]
             text = error["text"]
             what = next((what for what in ("odd number", "length", "kind") if what in text), error["variant"])
-            assert faults[0].code in IGGY_ERRORS[what], line["id"]
+            assert details[0].code in IGGY_ERRORS[what], line["id"]
             assert strict, line["id"]
         elif "ok" in expect:
-            assert faults == strict == [], line["id"]
+            assert details == strict == [], line["id"]
             headers = ops.decode(data, "iggy")
             found["collapsed"] += len(headers) > len(expect["ok"])
             assert last_of_each(headers) == last_of_each(triples(expect["ok"])), line["id"]
         elif expect["error"]["name"].startswith("InvalidHeaderKind"):
-            assert faults == [], line["id"]
+            assert details == [], line["id"]
             assert strict[0].code == "unknown_type", line["id"]
             found["type without a name"] += 1
         else:
-            assert faults[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
-            assert codes(faults)[0] == codes(strict)[0] == "wrong_size", line["id"]
+            assert details[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
+            assert codes(details)[0] == codes(strict)[0] == "wrong_size", line["id"]
             found["wrong size"] += 1
     assert found == differences("iggy_tlv_malformed")
 
@@ -188,17 +188,17 @@ def test_every_message_as_sent_is_read_and_written_as_the_crate_does(vectors: Pa
             "headers": triples(line["headers"]),
             "payload": bytes.fromhex(line["payload"]),
         }
-        assert ops.decode(cell(line), "iggy-message-2023") == message, line["id"]
-        assert ops.encode(message, "iggy-message-2023") == cell(line), line["id"]
+        assert ops.decode(value(line), "iggy-message-2023") == message, line["id"]
+        assert ops.encode(message, "iggy-message-2023") == value(line), line["id"]
 
 
 def test_every_polled_message_is_read_as_the_crate_writes_it(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_seed_messages") if line["op"] == "polled"]
     assert len(cases) == 24
     for line in cases:
-        data, payload = cell(line), bytes.fromhex(line["payload"])
+        data, payload = value(line), bytes.fromhex(line["payload"])
         checksum = zlib.crc32(payload)
-        # The checksums of these cases are made up. That is a fault, and it is all that is wrong.
+        # The checksums of these cases are made up. That is an error, and it is all that is wrong.
         assert checksum != line["checksum"], line["id"]
         assert places(ops.validate(data, "iggy-polled-2023")) == [("bad_crc", 33, None, None)], line["id"]
         message = {
@@ -210,8 +210,8 @@ def test_every_polled_message_is_read_as_the_crate_writes_it(vectors: Path) -> N
             "headers": triples(line["headers"]),
             "payload": payload,
         }
-        [given] = ops.messages_rows([data], "iggy-polled-2023", errors="null")
-        assert given == {"row": 0, **message}, line["id"]
+        [source] = ops.messages_rows([data], "iggy-polled-2023", errors="null")
+        assert source == {"row": 0, **message}, line["id"]
         right = data[:33] + checksum.to_bytes(4, "little") + data[37:]
         assert ops.messages(right, "iggy-polled-2023") == [{**message, "checksum": checksum}], line["id"]
         # As the seed has it: neither a state nor a checksum.
@@ -233,15 +233,15 @@ def test_every_message_with_a_header_of_64_bytes_is_read_and_written_as_the_crat
             "headers": triples(line["headers"]),
             "payload": bytes.fromhex(line["payload"]),
         }
-        assert ops.decode(cell(line), "iggy-message") == message, line["id"]
-        assert ops.encode(message, "iggy-message") == cell(line), line["id"]
+        assert ops.decode(value(line), "iggy-message") == message, line["id"]
+        assert ops.encode(message, "iggy-message") == value(line), line["id"]
 
 
 def test_every_batch_as_sent_is_read(vectors: Path) -> None:
     cases = [line for line in lines(vectors, "iggy_tlv_messages") if line["op"] == "send_messages_batch"]
     assert len(cases) == 24
     for line in cases:
-        batch = cell(line)[line["batch_at"] :]
+        batch = value(line)[line["batch_at"] :]
         assert ops.validate(batch, "iggy-batch") == [], line["id"]
         messages = ops.messages(batch, "iggy-batch")
         assert len(messages) == len(line["messages"]), line["id"]
@@ -372,7 +372,7 @@ KIP82 += ["messages_wrapper"]
 
 
 def as_type(text: str | None) -> str | None:
-    """Return a name, code or message of the vectors, which say kind where this package says type."""
+    """Return a name, code or message of the vectors, whose word for a type is `kind`, in the words of this package."""
     return text and text.replace("kind", "type")
 
 
@@ -385,25 +385,25 @@ def plain_message(message: Line) -> Line:
 
 
 def check_draft(line: Line) -> None:
-    """Hold one case of a draft."""
+    """Check one case of a draft."""
     format, lenient = line["format"], line.get("lenient", False)
     errors = line.get("errors", [line["error"]] if "error" in line else [])
     message = plain_message(line["message"]) if "message" in line else {}
-    given = message["headers"] if message.keys() == {"headers"} else message
+    source = message["headers"] if message.keys() == {"headers"} else message
     if line["op"] == "encode":
-        error = raised(lambda: ops.encode(given, format), HeaderError, as_type(errors[0]["code"]))
+        error = raised(lambda: ops.encode(source, format), HeaderError, as_type(errors[0]["code"]))
         assert error.header == errors[0]["header"]
         return
-    faults = [fault[:4] for fault in ops.validate(cell(line), format, lenient=lenient)]
-    assert faults == [
+    details = [detail[:4] for detail in ops.validate(value(line), format, lenient=lenient)]
+    assert details == [
         (as_type(error["code"]), as_type(error["message"]), error["byte"], error["header"]) for error in errors
     ]
     if line["op"] == "messages" and not errors:
         messages = [plain_message(each) for each in line["messages"]]
-        assert ops.messages(cell(line), format, lenient=lenient) == messages
+        assert ops.messages(value(line), format, lenient=lenient) == messages
     elif not errors:
-        assert ops.decode(cell(line), format, lenient=lenient) == given
-        assert line["op"] == "decode" or ops.encode(given, format) == cell(line)
+        assert ops.decode(value(line), format, lenient=lenient) == source
+        assert line["op"] == "decode" or ops.encode(source, format) == value(line)
 
 
 @pytest.mark.parametrize("name", KIP82)
@@ -421,7 +421,7 @@ def test_every_case_of_the_drafts_holds(vectors: Path, name: str) -> None:
 
 
 @given(st.data(), st.sampled_from(WRITTEN))
-def test_what_is_written_is_read_back(data: st.DataObject, format: str) -> None:
+def test_written_messages_are_read_back(data: st.DataObject, format: str) -> None:
     message = data.draw(messages_for(format))
     written = ops.encode(message, format)
     assert written is not None
@@ -438,29 +438,29 @@ def test_what_is_written_is_read_back(data: st.DataObject, format: str) -> None:
 
 
 @given(st.data(), st.sampled_from(WRITTEN))
-def test_no_cell_may_be_cut(data: st.DataObject, format: str) -> None:
+def test_no_message_may_be_cut(data: st.DataObject, format: str) -> None:
     """A block alone may end after any of its headers; everything else says where it ends."""
     message = data.draw(messages_for(format))
     written = ops.encode(message, format)
     assert written is not None
     for cut in range(len(written)):
-        faults = ops.validate(written[:cut], format)
-        if not faults:
+        details = ops.validate(written[:cut], format)
+        if not details:
             read = ops.decode(written[:cut], format)
             headers = read["headers"] if isinstance(read, dict) else read
             assert format.startswith("streams") or headers == message[: len(headers)]
         else:
             assert all(
-                fault.code in CODES and (fault.byte_offset is None or fault.byte_offset <= cut) for fault in faults
+                detail.code in CODES and (detail.byte_offset is None or detail.byte_offset <= cut) for detail in details
             )
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.binary(max_size=80), st.booleans())
 def test_no_bytes_break_a_reader(format: str, data: bytes, lenient: bool) -> None:
-    for fault in ops.validate(data, format, lenient=lenient):
-        assert fault.code in CODES
-        assert fault.byte_offset is not None
-        assert 0 <= fault.byte_offset <= len(data)
+    for detail in ops.validate(data, format, lenient=lenient):
+        assert detail.code in CODES
+        assert detail.byte_offset is not None
+        assert 0 <= detail.byte_offset <= len(data)
 
 
 @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ def test_what_follows_from_the_message_is_not_taken_from_the_caller() -> None:
     ("fields", "code"),
     [({"id": b"abc"}, "wrong_size"), ({"offset": -1}, "out_of_range"), ({"checksum": 2**64}, "out_of_range")],
 )
-def test_numbers_and_ids_of_iggy_are_held_to_their_size(fields: Line, code: str) -> None:
+def test_numbers_and_ids_of_iggy_must_have_their_size(fields: Line, code: str) -> None:
     message = dict.fromkeys(name for name, _ in FORMATS["iggy-message"].fields)
     raised(lambda: ops.encode({**message, "payload": b"", **fields}, "iggy-message"), EncodeError, code)
     nothing = ops.encode({**message, "payload": b""}, "iggy-message")

@@ -93,8 +93,8 @@ def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, found):
 def test_bytes_and_decoded_lists_scan_alike(format):
     key = 7 if format == "kip82-int" else "k"
     value = lh.Int32(3) if format != "kafka" and format != "kip82-int" else b"\x00\x00\x00\x03"
-    cells = pa.array([lh.encode([(key, value), (key, value)], format), None])
-    of_bytes, of_lists = lha.scan(cells, format), lha.scan(lha.decode(cells, format), format)
+    messages = pa.array([lh.encode([(key, value), (key, value)], format), None])
+    of_bytes, of_lists = lha.scan(messages, format), lha.scan(lha.decode(messages, format), format)
     assert of_bytes.to_dict() == of_lists.to_dict()
     seen = of_bytes[key].statistics
     assert (seen.headers, seen.rows, seen.repeated, of_bytes.statistics.null_rows) == (2, 1, 1, 1)
@@ -116,7 +116,7 @@ def test_an_iterator_of_arrays_is_scanned_as_the_whole_column(orders, form):
     parts = [column.slice(0, 3000), pl.Series(column.slice(3000, 4000)), column.slice(7000).combine_chunks()]
     assert lha.scan(iter(parts), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
     assert lha.scan(na.c_array_stream(column), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
-    # What the verbs make of a stream that is not of pyarrow.
+    # What the operations make of a stream that is not of pyarrow.
     blocks = pl.Series(lha.encode(orders, "kafka"))
     assert lha.scan(lha.decode(blocks, "kafka"), "kafka").to_dict() == lha.scan(blocks, "kafka").to_dict()
     assert lha.scan(iter([]), "kafka").statistics.rows == 0
@@ -168,12 +168,12 @@ def test_objects_that_are_no_column_are_rejected(column):
 
 def test_damaged_messages_are_counted_or_raised():
     good = lh.encode([("k", b"v")], "kafka")
-    cells = pa.array([good, b"\x01", good, b"\x02\x02"])
-    seen = lha.scan(cells, "kafka").statistics
+    messages = pa.array([good, b"\x01", good, b"\x02\x02"])
+    seen = lha.scan(messages, "kafka").statistics
     assert (seen.rows, seen.bad_rows, sum(seen.errors.values())) == (4, 2, 2)
     assert seen.errors["negative_count"] == 1
     with pytest.raises(lh.DecodeError, match="row 1") as raised:
-        lha.scan(cells, "kafka", errors="raise")
+        lha.scan(messages, "kafka", errors="raise")
     assert raised.value.code == "negative_count"
 
 
@@ -258,46 +258,51 @@ def test_scans_of_different_formats_do_not_add_up():
 
 @given(st.lists(st.integers(0, 1 << 31), min_size=1))
 def test_a_histogram_is_bounded_and_close(numbers):
-    made = Histogram()
-    made.add(Counter(numbers))
-    assert (made.low, made.high, made.total, made.count) == (min(numbers), max(numbers), sum(numbers), len(numbers))
+    result = Histogram()
+    result.add(Counter(numbers))
+    assert (result.low, result.high, result.total, result.count) == (
+        min(numbers),
+        max(numbers),
+        sum(numbers),
+        len(numbers),
+    )
     middle = sorted(numbers)[(len(numbers) - 1) // 2]
-    assert middle / 1.07 <= made.median() <= middle
+    assert middle / 1.07 <= result.median() <= middle
 
 
 def test_a_sample_keeps_exact_counts_and_estimates_the_rest():
-    made = Sample()
-    made.add((b"%d" % n, n % 5 + 1) for n in range(50_000))
-    made.add((b"%d" % n, 1) for n in range(50_000))
-    assert len(made.values) == made.most
-    assert all(value.count == int(value.head) % 5 + 2 for value in made.values.values())
-    assert made.distinct == pytest.approx(50_000, rel=0.3)
+    result = Sample()
+    result.add((b"%d" % n, n % 5 + 1) for n in range(50_000))
+    result.add((b"%d" % n, 1) for n in range(50_000))
+    assert len(result.values) == result.most
+    assert all(value.count == int(value.head) % 5 + 2 for value in result.values.values())
+    assert result.distinct == pytest.approx(50_000, rel=0.3)
 
 
 def test_dropped_keys_are_counted():
     rows = [[("often", b"v"), (f"key-{n}", b"v")] for n in range(300)]
     lists = [[{"key": key, "value": value} for key, value in row] for row in rows]
-    made = Scan("kafka", Statistics(max_keys=5))
+    result = Scan("kafka", Statistics(max_keys=5))
     for row in range(0, 300, 50):
-        made = made.merge(lha.scan(pa.array(lists[row : row + 50], HEADERS), "kafka", max_keys=5))
-    assert len(made.statistics.keys) == 5
-    seen = made["often"].statistics
+        result = result.merge(lha.scan(pa.array(lists[row : row + 50], HEADERS), "kafka", max_keys=5))
+    assert len(result.statistics.keys) == 5
+    seen = result["often"].statistics
     assert (seen.headers, seen.rows, seen.exact) == (300, 300, True)
-    assert not any(each.exact for key, each in made.statistics.keys.items() if key != "often")
-    counted = sum(each.headers for each in made.statistics.keys.values())
-    assert counted + made.statistics.more_headers == 600
-    assert made.more_keys == pytest.approx(296, rel=0.2)
-    assert f"and about {made.more_keys} more keys, whose {made.statistics.more_headers} headers" in repr(made)
-    assert "# 5 keys" not in made.code()
-    assert "more keys" in made.code()
+    assert not any(each.exact for key, each in result.statistics.keys.items() if key != "often")
+    counted = sum(each.headers for each in result.statistics.keys.values())
+    assert counted + result.statistics.more_headers == 600
+    assert result.more_keys == pytest.approx(296, rel=0.2)
+    assert f"and about {result.more_keys} more keys, whose {result.statistics.more_headers} headers" in repr(result)
+    assert "# 5 keys" not in result.code()
+    assert "more keys" in result.code()
 
 
 def test_statistics_have_a_bounded_size():
     import pickle
 
     values = [random.Random(n).randbytes(5000) for n in range(2000)]
-    made = lha.scan(pa.array([[{"key": "k", "value": value}] for value in values], HEADERS), "kafka")
-    assert len(pickle.dumps(made.statistics)) < 40_000
+    result = lha.scan(pa.array([[{"key": "k", "value": value}] for value in values], HEADERS), "kafka")
+    assert len(pickle.dumps(result.statistics)) < 40_000
 
 
 # Guesses. --------------------------------------------------------------------------------------------------------------
@@ -444,8 +449,8 @@ def test_fits_counts_the_values_that_select_reads(shift):
     tallies = lha.scan(column, "kafka")["k"].statistics.readings
     for reading in READINGS:
         name = reading.type
-        made = lha.select(column, "kafka", {"k": name}, errors="column")
-        reads = sum(error is None for error in made.field("error").to_pylist())
+        result = lha.select(column, "kafka", {"k": name}, errors="column")
+        reads = sum(error is None for error in result.field("error").to_pylist())
         fits = tallies[name].fits if name in tallies else 0
         if name == "float64:text":
             # These are not taken for numbers, though select reads them.
@@ -457,13 +462,13 @@ def test_fits_counts_the_values_that_select_reads(shift):
 
 
 def test_types_of_the_format_are_stated():
-    cells = [lh.encode([("n", lh.Int32(n)), ("m", lh.String("x") if n else lh.Int8(1))], "iggy") for n in range(9)]
-    made = lha.scan(pa.array(cells), "iggy")
-    [only] = made["n"].guesses
+    messages = [lh.encode([("n", lh.Int32(n)), ("m", lh.String("x") if n else lh.Int8(1))], "iggy") for n in range(9)]
+    result = lha.scan(pa.array(messages), "iggy")
+    [only] = result["n"].guesses
     assert (only.type, only.confidence, only.fits) == ("int32", "stated", 9)
     assert only.evidence == "stated by all 9 values; 0 to 8"
-    assert [(guess.type, guess.fits) for guess in made["m"].guesses] == [("string", 8), ("int8", 1)]
-    assert "stated, but so are int8: rows with those are errors; 1 of 9 values are not of this type" in made.code()
+    assert [(guess.type, guess.fits) for guess in result["m"].guesses] == [("string", 8), ("int8", 1)]
+    assert "stated, but so are int8: rows with those are errors; 1 of 9 values are not of this type" in result.code()
 
 
 def test_every_confidence_is_explained(found):
@@ -486,11 +491,11 @@ def test_shapes_and_their_readers_are_named(name):
     make, type, function = SHAPED[name]
     draw = random.Random(name)
     column = pa.array([[{"key": "k", "value": make(draw)}] for _ in range(ROWS)], HEADERS)
-    made = lha.scan(column, "kafka")
-    first = made["k"].guesses[0]
+    result = lha.scan(column, "kafka")
+    first = result["k"].guesses[0]
     assert first.type == type
     assert f"all 400 with the shape of {name.partition(': ')[0]}" in first.evidence
-    assert (f"; lha.{function} reads its parts" in made.code("arrow")) == bool(function)
+    assert (f"; lha.{function} reads its parts" in result.code("arrow")) == bool(function)
     if function and function != "amqp":
         read = getattr(lha, function)(lha.select(column, "kafka", {"k": type}).field("k"))
         assert read.null_count == 0
@@ -499,9 +504,9 @@ def test_shapes_and_their_readers_are_named(name):
 # Code, text, JSON. -----------------------------------------------------------------------------------------------------
 
 
-def run(made: Scan, column: Any) -> list[dict[str, Any]]:
+def run(result: Scan, column: Any) -> list[dict[str, Any]]:
     variables: dict[str, Any] = {"column": column}
-    exec(made.code("arrow"), variables)
+    exec(result.code("arrow"), variables)
     rows: list[dict[str, Any]] = variables["headers"].to_pylist()
     return rows
 
@@ -528,28 +533,28 @@ def test_the_code_reads_the_topic_without_errors(orders, found):
 )
 def test_the_code_finds_keys_of_every_form(format, headers):
     column = pa.array([lh.encode(headers, format)] * 20)
-    made = lha.scan(column, format)
-    rows = run(made, column)
-    assert len(made.keys) == len({str(key) for key, _ in headers})
+    result = lha.scan(column, format)
+    rows = run(result, column)
+    assert len(result.keys) == len({str(key) for key, _ in headers})
     assert rows[0].pop("error") is None
     assert all(value not in (None, []) for value in rows[0].values())
-    assert len(made.code("arrow").splitlines()) == len(made.keys) + 6
+    assert len(result.code("arrow").splitlines()) == len(result.keys) + 6
 
 
 @pytest.mark.parametrize("surface", ["arrow", "python"])
 def test_the_code_for_a_batch_format_reads_its_messages(surface):
     messages = [lh.Message(headers=[("retry", n.to_bytes(4, "big"))], value=b"") for n in range(3)]
     batch = lh.batch(messages, "record-batch")
-    made = lha.scan(pa.array([batch]), "record-batch")
+    result = lha.scan(pa.array([batch]), "record-batch")
     variables: dict[str, Any] = {"column": pa.array([batch]), "data": batch}
-    exec(made.code(surface), variables)
+    exec(result.code(surface), variables)
     assert pa.array(variables["headers"]).field("retry").to_pylist() == [0, 1, 2]
 
 
 def test_json_has_all_counts(found):
-    made = json.loads(json.dumps(found.to_dict()))
-    assert (made["rows"], made["null_rows"] + made["empty_rows"], made["more_keys"]) == (10_000, 300, 0)
-    keys = {key["key"]: key for key in made["keys"]}
+    result = json.loads(json.dumps(found.to_dict()))
+    assert (result["rows"], result["null_rows"] + result["empty_rows"], result["more_keys"]) == (10_000, 300, 0)
+    keys = {key["key"]: key for key in result["keys"]}
     route = keys["route"]
     assert (route["headers"], route["rows"], route["repeated_rows"], route["most_in_a_row"]) == (3824, 1928, 1279, 3)
     assert route["bytes"] == {"min": 4, "median": 4, "max": 4, "total": 15_296}
@@ -561,7 +566,7 @@ def test_json_has_all_counts(found):
         "bytes": 4,
         "count": 8395,
     }
-    assert made["code"] == found.code()
+    assert result["code"] == found.code()
 
 
 def test_the_text_is_a_table(found):
@@ -573,11 +578,11 @@ def test_the_text_is_a_table(found):
 
 
 def test_an_empty_column_is_scanned():
-    made = lha.scan(pa.array([], pa.binary()), "kafka")
-    assert repr(made) == "Scan of 0 rows in kafka: 0 keys"
-    assert made.code().count("\n") == 6
-    assert made.to_dict()["keys"] == []
-    assert "<h2>Keys</h2>" in made.html()
+    result = lha.scan(pa.array([], pa.binary()), "kafka")
+    assert repr(result) == "Scan of 0 rows in kafka: 0 keys"
+    assert result.code().count("\n") == 6
+    assert result.to_dict()["keys"] == []
+    assert "<h2>Keys</h2>" in result.html()
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,9 @@ def test_bytes_of_a_message_format_are_read_and_detected(run, samples):
 
 def test_damaged_rows_are_counted_and_the_exit_code_is_1(run, tmp_path):
     good = lh.encode([("k", b"v")], "kafka")
-    path = tmp_path / "cells.parquet"
-    pq.write_table(pa.table({"cell": pa.array([good, b"\x01", good], pa.binary())}), path)
-    result = run("scan", path, "-c", "cell")
+    path = tmp_path / "messages.parquet"
+    pq.write_table(pa.table({"message": pa.array([good, b"\x01", good], pa.binary())}), path)
+    result = run("scan", path, "-c", "message")
     assert result.code == 1
     assert "1 of 3 rows are damaged (their readable headers are counted): negative_count 1" in result.out
 
@@ -255,7 +255,7 @@ def test_help(run):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--column", "nothing"], "has no column 'nothing': it has headers, number"),
         (["--column", "number"], "column 'number' of {path} is int64: bytes (binary) or a list of headers are needed"),
@@ -267,11 +267,11 @@ def test_help(run):
         (["--explain", "--json"], "--explain, --code and --json exclude each other"),
     ],
 )
-def test_wrong_usage_is_reported_in_one_line(run, written, args, said):
+def test_wrong_usage_is_reported_in_one_line(run, written, args, message):
     path = written([[("k", b"v")]], number=pa.array([1], pa.int64()))
     result = run("scan", path, *args)
     assert result.code == 2
-    assert said.format(path=path) in result.err
+    assert message.format(path=path) in result.err
     assert result.err.count("\n") == 1
 
 

@@ -53,7 +53,7 @@ def test_one_header_of_a_key_and_a_value_fits_too(format: str, data: st.DataObje
     assert lh.decode(lh.encode([header], format), format) == lh.Headers([header])
 
 
-def test_what_goes_wrong_elsewhere_is_among_what_is_drawn() -> None:
+def test_known_problem_headers_are_among_the_drawn_ones() -> None:
     drawn = testing.headers("kafka")
     unshrunk = settings(max_examples=2_000, phases=[Phase.generate])
     for what in (
@@ -79,7 +79,7 @@ def test_what_cannot_be_drawn_is_refused(strategy) -> None:
             strategy(format)
 
 
-def test_without_hypothesis_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_hypothesis_the_error_names_the_package_to_install(tmp_path: Path) -> None:
     python = environments.environment(tmp_path / "poor", lambda name: not name.startswith("hypothesis"))
     environments.install(environments.packed(tmp_path), tmp_path / "poor")
     program = (
@@ -160,7 +160,7 @@ def test_it_passes_exactly_where_headers_are_equal(left: lh.Headers, right: lh.H
           "header 0: the values differ from byte 39 on"]),
     ],
 )  # fmt: skip
-def test_a_difference_is_told(left, right, lines) -> None:
+def test_a_difference_is_reported(left, right, lines) -> None:
     assert told(left, right) == ["headers differ (left -, right +)", *lines]
 
 
@@ -187,10 +187,10 @@ def test_columns_of_every_form_and_library() -> None:
     import polars as pl
 
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1)), ("n", lh.String("x"))]
-    cells = pa.array([lh.encode(headers, "iggy"), lh.encode([], "iggy")])
-    typed = lha.decode(cells, "iggy")
+    messages = pa.array([lh.encode(headers, "iggy"), lh.encode([], "iggy")])
+    typed = lha.decode(messages, "iggy")
     testing.assert_headers_equal(typed, pl.Series(typed))
-    testing.assert_headers_equal(typed, lha.decode(pl.Series(cells), "iggy"))
+    testing.assert_headers_equal(typed, lha.decode(pl.Series(messages), "iggy"))
     other = lha.decode(pa.array([lh.encode([*headers[:2], ("n", lh.String("y"))], "iggy"), b""]), "iggy")
     assert told(typed, other)[-3:] == [
         "- 2  'n' = string:78", "+ 2  'n' = string:79", "header 2: the values differ from byte 0 on",
@@ -198,7 +198,7 @@ def test_columns_of_every_form_and_library() -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "said"),
+    ("left", "right", "message"),
     [
         (pa.array([[]], HEADERS), [("k", b"v")], "one side has the headers of one message, and the other of many"),
         (pa.array([[]], HEADERS), None, "one side has many rows, and the other is None"),
@@ -206,7 +206,7 @@ def test_columns_of_every_form_and_library() -> None:
         ([("k", 1)], [], "the value of a header must be bytes, str, None or a Value such as Int64(3), not int"),
     ],
 )
-def test_what_is_not_headers_is_a_type_error(left, right, said) -> None:
+def test_what_is_not_headers_is_a_type_error(left, right, message) -> None:
     with pytest.raises(TypeError) as caught:
         testing.assert_headers_equal(left, right)
-    assert str(caught.value) == said
+    assert str(caught.value) == message

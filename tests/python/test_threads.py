@@ -22,7 +22,7 @@ THREADS = 8
 ROUNDS = 4
 
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
-ENVELOPE = "streams-timestamped"
+FORMAT = "streams-timestamped"
 HEADERS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b"b"), ("señal-📦", b"\x00\x01")]
 
 
@@ -37,7 +37,7 @@ def switching() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def stored(samples: Path) -> pa.ChunkedArray:
-    """Envelopes, in several chunks."""
+    """Stored messages, in several chunks."""
     column = pq.read_table(samples / "store-latest-0.parquet").column("value")
     whole = column.combine_chunks()
     return pa.chunked_array([whole[start : start + 1500] for start in range(0, len(whole), 1500)])
@@ -47,8 +47,10 @@ def stored(samples: Path) -> pa.ChunkedArray:
 def blocks(samples: Path) -> pa.Array:
     """Blocks of Kafka; every hundredth one is cut."""
     lists = pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()
-    cells = lha.encode(lists, "kafka").to_pylist()
-    return pa.array([cell[:-1] if cell and row % 100 == 0 else cell for row, cell in enumerate(cells)], pa.binary())
+    values = lha.encode(lists, "kafka").to_pylist()
+    return pa.array(
+        [value[:-1] if value and row % 100 == 0 else value for row, value in enumerate(values)], pa.binary()
+    )
 
 
 def in_threads(*calls: Callable[[], Any]) -> list[list[Any]]:
@@ -57,12 +59,12 @@ def in_threads(*calls: Callable[[], Any]) -> list[list[Any]]:
 
     def work(thread: int) -> list[Any]:
         start.wait()
-        made: dict[int, Any] = {}
+        result: dict[int, Any] = {}
         for turn in range(ROUNDS):
             for place in range(len(calls)):
                 at = (place + thread + turn) % len(calls)
-                made[at] = calls[at]()
-        return [made[at] for at in range(len(calls))]
+                result[at] = calls[at]()
+        return [result[at] for at in range(len(calls))]
 
     with ThreadPoolExecutor(THREADS) as pool:
         return list(pool.map(work, range(THREADS)))
@@ -76,22 +78,22 @@ def raised(call: Callable[[], Any]) -> tuple[Any, ...]:
 
 @pytest.mark.slow
 def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks: pa.Array) -> None:
-    envelopes = stored.combine_chunks()
+    combined = stored.combine_chunks()
     lists = lha.decode(blocks, "kafka", errors="null")
     calls = [
-        lambda: lha.decode(envelopes, ENVELOPE),
-        lambda: lha.decode(stored, ENVELOPE),
-        lambda: lha.select(envelopes, ENVELOPE, COLUMNS, errors="column"),
+        lambda: lha.decode(combined, FORMAT),
+        lambda: lha.decode(stored, FORMAT),
+        lambda: lha.select(combined, FORMAT, COLUMNS, errors="column"),
         lambda: lha.select(lists, "kafka", COLUMNS, errors="null"),
         lambda: lha.validate(blocks, "kafka"),
         lambda: lha.decode(blocks, "kafka", errors="column"),
         lambda: lha.encode(lists, "kafka"),
         lambda: lha.encode(lists, "iggy", types="binary", on_loss="drop"),
-        lambda: lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop"),
+        lambda: lha.convert(combined, FORMAT, target="streams", on_loss="drop"),
     ]
     once = [call() for call in calls]
     assert once[0].null_count == 0
-    assert sum(faults is not None for faults in once[4].to_pylist()) > 90
+    assert sum(errors is not None for errors in once[4].to_pylist()) > 90
     for results in in_threads(*calls):
         for result, expected in zip(results, once, strict=True):
             assert result.equals(expected)
@@ -116,16 +118,15 @@ def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
 
 
 def test_threads_read_the_same_messages(stored: pa.ChunkedArray) -> None:
-    cells = stored.slice(0, 50).to_pylist()
-    once = [lh.decode(cell, ENVELOPE) for cell in cells]
+    values = stored.slice(0, 50).to_pylist()
+    once = [lh.decode(value, FORMAT) for value in values]
     for results in in_threads(
-        lambda: [lh.decode(cell, ENVELOPE) for cell in cells],
-        lambda: [lh.encode(message, ENVELOPE) for message in once],
+        lambda: [lh.decode(value, FORMAT) for value in values], lambda: [lh.encode(message, FORMAT) for message in once]
     ):
-        assert results == [once, cells]
+        assert results == [once, values]
 
 
-VERBS: dict[str, Callable[[Any], Any]] = {
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "decode": lambda blocks: lha.decode(blocks, "kafka"),
     "select": lambda blocks: lha.select(blocks, "kafka", COLUMNS),
     "validate": lambda blocks: lha.validate(blocks, "kafka"),
@@ -134,10 +135,10 @@ VERBS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", OPERATIONS)
 def test_python_goes_on_while_a_kernel_works(name: str, samples: Path) -> None:
     lists = pa.concat_arrays([pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()] * 10)
-    given = lists if name == "encode" else lha.encode(lists, "kafka")
+    source = lists if name == "encode" else lha.encode(lists, "kafka")
     # Nobody takes the interpreter away: a thread runs when another one lets go.
     sys.setswitchinterval(60)
     for _ in range(20):
@@ -146,7 +147,7 @@ def test_python_goes_on_while_a_kernel_works(name: str, samples: Path) -> None:
 
         def call(times: list[float] = times, ended: threading.Event = ended) -> None:
             start = time.perf_counter()
-            VERBS[name](given)
+            OPERATIONS[name](source)
             times[:0] = [start, time.perf_counter()]
             ended.set()
 
@@ -230,12 +231,12 @@ def test_frozen_headers_are_one_key_for_all_threads() -> None:
     assert seen == {lh.Headers(HEADERS).frozen(): THREADS}
 
 
-def test_threads_share_what_says_which_columns(stored: pa.ChunkedArray) -> None:
-    envelopes = stored.combine_chunks()
-    half = len(envelopes) // 2
-    expected = [lha.select(part, ENVELOPE, COLUMNS) for part in (envelopes[:half], envelopes[half:])]
+def test_threads_share_a_specification_of_columns(stored: pa.ChunkedArray) -> None:
+    combined = stored.combine_chunks()
+    half = len(combined) // 2
+    expected = [lha.select(part, FORMAT, COLUMNS) for part in (combined[:half], combined[half:])]
     for results in in_threads(
-        lambda: lha.select(envelopes[:half], ENVELOPE, COLUMNS), lambda: lha.select(envelopes[half:], ENVELOPE, COLUMNS)
+        lambda: lha.select(combined[:half], FORMAT, COLUMNS), lambda: lha.select(combined[half:], FORMAT, COLUMNS)
     ):
         assert all(result.equals(part) for result, part in zip(results, expected, strict=True))
 

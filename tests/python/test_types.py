@@ -14,11 +14,11 @@ from letterhead import arrow as lha
 from letterhead.fields import field_of
 from letterhead.types import SELECT_TYPES, type_name
 
-CELL = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")], "kafka")
+MESSAGE = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")], "kafka")
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("source", "name"),
     [
         *((name, name) for name in SELECT_TYPES),
         ("bigint", "int64"),
@@ -59,13 +59,13 @@ CELL = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")],
     ],
     ids=str,
 )
-def test_a_type_has_one_name_however_it_is_given(given: Any, name: str) -> None:
-    assert type_name(given) == name
-    assert lh.field(given) == lh.Field(name)
+def test_a_type_has_one_name_however_it_is_given(source: Any, name: str) -> None:
+    assert type_name(source) == name
+    assert lh.field(source) == lh.Field(name)
 
 
 @pytest.mark.parametrize(
-    ("given", "element"),
+    ("source", "element"),
     [
         ("array<string>", "string"),
         ("array<bigint>", "int64"),
@@ -79,10 +79,10 @@ def test_a_type_has_one_name_however_it_is_given(given: Any, name: str) -> None:
     ],
     ids=str,
 )
-def test_an_array_lists_every_value(given: Any, element: str) -> None:
-    assert lh.field(given, key="k") == lh.Field(element, "k", "all")
+def test_an_array_lists_every_value(source: Any, element: str) -> None:
+    assert lh.field(source, key="k") == lh.Field(element, "k", "all")
     with pytest.raises(ValueError, match="is a list where one value is expected"):
-        type_name(given)
+        type_name(source)
 
 
 def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
@@ -96,19 +96,19 @@ def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
                                    (pa.int64(), pa.list_(pa.string()))], ids=str)  # fmt: skip
 def test_columns_are_selected_by_any_name_of_their_types(types: tuple[Any, Any]) -> None:
     columns = {"n": types[0], "route": types[1]}
-    assert lh.select(CELL, "kafka", columns) == {"n": 3, "route": ["a", "b"]}
-    assert lha.select(pa.array([CELL]), "kafka", columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
+    assert lh.select(MESSAGE, "kafka", columns) == {"n": 3, "route": ["a", "b"]}
+    assert lha.select(pa.array([MESSAGE]), "kafka", columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
 
 
-@pytest.mark.parametrize("given", ["int", "INTEGER", T.IntegerType(), pa.int32()], ids=str)
-def test_conversions_and_values_take_any_name_of_a_type(given: Any) -> None:
-    cell = lh.encode([("retry", b"\0\0\0\3")], "kafka")
-    made = lh.convert(cell, "kafka", target="iggy", types={"retry": given})
-    assert lh.decode(made, "iggy") == lh.Headers([("retry", lh.Int32(3))])
-    assert lha.convert(pa.array([cell]), "kafka", target="iggy", types={"retry": [given]}).to_pylist() == [made]
-    assert lh.Value(given, 3) == lh.Int32(3)
-    assert lh.Value.from_bits(given, b"\0\0\0\3").type == "int32"
-    assert lha.amqp(pa.array([b"\x54\x03"]), given).to_pylist() == [3]
+@pytest.mark.parametrize("source", ["int", "INTEGER", T.IntegerType(), pa.int32()], ids=str)
+def test_conversions_and_values_take_any_name_of_a_type(source: Any) -> None:
+    message = lh.encode([("retry", b"\0\0\0\3")], "kafka")
+    result = lh.convert(message, "kafka", target="iggy", types={"retry": source})
+    assert lh.decode(result, "iggy") == lh.Headers([("retry", lh.Int32(3))])
+    assert lha.convert(pa.array([message]), "kafka", target="iggy", types={"retry": [source]}).to_pylist() == [result]
+    assert lh.Value(source, 3) == lh.Int32(3)
+    assert lh.Value.from_bits(source, b"\0\0\0\3").type == "int32"
+    assert lha.amqp(pa.array([b"\x54\x03"]), source).to_pylist() == [3]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "sql", "listed"),
+    ("source", "sql", "listed"),
     [
         ("int46", False, "types: string, binary, bool,"),
         ("bigit", False, "types: string, binary, boolean, tinyint, smallint, int, bigint,"),
@@ -175,13 +175,13 @@ def test_an_unknown_suffix_lists_the_suffixes() -> None:
     ],
     ids=str,
 )
-def test_an_unknown_type_lists_the_names_of_the_dialect(given: Any, sql: bool, listed: str) -> None:
+def test_an_unknown_type_lists_the_names_of_the_dialect(source: Any, sql: bool, listed: str) -> None:
     with pytest.raises(ValueError, match=listed) as caught:
-        field_of(given, None, "last", False, sql=sql)
+        field_of(source, None, "last", False, sql=sql)
     assert str(caught.value).endswith("<...>)")
 
 
-@pytest.mark.parametrize("given", [3, None, int, T.LongType, b"int64"], ids=str)
-def test_what_names_no_type_is_a_type_error(given: Any) -> None:
+@pytest.mark.parametrize("source", [3, None, int, T.LongType, b"int64"], ids=str)
+def test_what_names_no_type_is_a_type_error(source: Any) -> None:
     with pytest.raises(TypeError, match="a type such as 'int64'"):
-        lh.field(given)
+        lh.field(source)

@@ -14,15 +14,16 @@ TYPING = Path(__file__).parents[1] / "typing"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in TYPING.glob("*.py")))
-def test_the_values_are_of_the_types_that_are_said(name: str) -> None:
+def test_values_have_the_documented_types(name: str) -> None:
     runpy.run_path(str(TYPING / name))
 
 
 @pytest.mark.parametrize(
-    ("is_", "said"), [("headers", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)]
+    ("is_", "message"),
+    [("headers", types.HeadersFormat), ("message", types.MessageFormat), ("batch", types.BatchFormat)],
 )
-def test_the_names_in_the_types_are_those_of_the_table(is_: str, said: object) -> None:
-    assert list(get_args(said)) == [row["name"] for row in _native.formats() if row["is_"] == is_]
+def test_the_names_in_the_types_are_those_of_the_table(is_: str, message: object) -> None:
+    assert list(get_args(message)) == [row["name"] for row in _native.formats() if row["is_"] == is_]
 
 
 def test_a_block_has_bytes_whatever_its_headers() -> None:

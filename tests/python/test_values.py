@@ -44,13 +44,13 @@ def test_every_type_has_a_class(type: str) -> None:
     assert issubclass(sister(type), lh.Value)
 
 
-def test_types_and_the_twin_agree_on_names_and_widths() -> None:
+def test_types_and_the_reference_agree_on_names_and_widths() -> None:
     assert {row.name: row.width for row in value_types.VALUE_TYPES} == VALUE_TYPES
     assert all(value_types.is_type(type) for type in [*VALUE_TYPES, *UNNAMED])
 
 
 @pytest.mark.parametrize(
-    ("value", "shown", "bits"),
+    ("value", "printed", "bits"),
     [
         (lh.Bool(True), "Bool(True)", b"\1"),
         (lh.Int8(-1), "Int8(-1)", b"\xff"),
@@ -65,8 +65,8 @@ def test_types_and_the_twin_agree_on_names_and_widths() -> None:
         (lh.Value("type-200", b"x"), "Value('type-200', b'x')", b"x"),
     ],
 )
-def test_a_value_shows_its_type_and_keeps_its_bits(value: lh.Value, shown: str, bits: bytes) -> None:
-    assert repr(value) == shown
+def test_a_value_shows_its_type_and_keeps_its_bits(value: lh.Value, printed: str, bits: bytes) -> None:
+    assert repr(value) == printed
     assert value.bits == bits
     assert lh.Value(value.type, value.value) == value
 
@@ -221,35 +221,35 @@ MISFITS: dict[str, tuple[str, str, bytes, str, str]] = {
 
 
 @pytest.mark.parametrize("name", MISFITS)
-def test_bits_of_a_message_that_are_no_value_are_kept_and_told_when_they_are_read(name: str) -> None:
-    format, type, bits, code, shown = MISFITS[name]
+def test_bits_that_are_no_value_are_kept_and_reported_when_they_are_read(name: str) -> None:
+    format, type, bits, code, printed = MISFITS[name]
     # As they lie in the message, most significant byte last where the type has a width.
     lie = bits[::-1] if VALUE_TYPES[type] else bits
-    cell = b"\1\0\0\0a" + bytes([next(row.iggy for row in value_types.VALUE_TYPES if row.name == type) or 0])
-    cell = (b"\2" if format == "iggy" else b"") + cell + len(bits).to_bytes(4, "little") + lie
-    read = lh.decode(cell, format)
+    message = b"\1\0\0\0a" + bytes([next(row.iggy for row in value_types.VALUE_TYPES if row.name == type) or 0])
+    message = (b"\2" if format == "iggy" else b"") + message + len(bits).to_bytes(4, "little") + lie
+    read = lh.decode(message, format)
     assert isinstance(read, lh.Headers)
     value = read["a"]
     assert isinstance(value, sister(type))
-    assert (value.type, value.bits, repr(value)) == (type, bits, shown)
+    assert (value.type, value.bits, repr(value)) == (type, bits, printed)
     with pytest.raises(DecodeError) as caught:
         _ = value.value
     assert (caught.value.code, caught.value.format) == (code, None)
-    assert lh.encode(read, format) == cell
+    assert lh.encode(read, format) == message
     with pytest.raises(DecodeError) as in_select:
-        lh.select(cell, format, {"a": type})
+        lh.select(message, format, {"a": type})
     assert (in_select.value.code, in_select.value.key) == (code, "a")
 
 
 @pytest.mark.parametrize(
-    ("cell", "key", "code"),
+    ("message", "key", "code"),
     [
         ("03" + "01000000" + "02" + "03" + "01000000" + "01", ("bool", b"\2"), "bad_bool"),
         ("02" + "01000000" + "ff" + "03" + "01000000" + "01", ("string", b"\xff"), "value_not_utf8"),
     ],
 )
-def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(cell: str, key: Any, code: str) -> None:
-    data = bytes.fromhex(cell)
+def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str, key: Any, code: str) -> None:
+    data = bytes.fromhex(message)
     read = lh.decode(data, "iggy")
     assert isinstance(read, lh.Headers)
     wanted = values.of_message(*key)
@@ -259,15 +259,15 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(cell: str, ke
         _ = read[0].key.value  # type: ignore[union-attr]
     assert caught.value.code == code
     assert lh.encode(read, "iggy") == data
-    asked = {"a": lh.field("bool", key=wanted)}
-    assert ops.select(data, "iggy", asked) == {"a": True}
-    assert lh.select(data, "iggy", asked) == {"a": True}
+    requested = {"a": lh.field("bool", key=wanted)}
+    assert ops.select(data, "iggy", requested) == {"a": True}
+    assert lh.select(data, "iggy", requested) == {"a": True}
 
 
 def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
-    cell = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
+    message = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
     key = values.of_message("string", b"\xff")
-    assert lh.select(cell, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
+    assert lh.select(message, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
 
 
 @given(any_type, st.binary(max_size=20))
@@ -276,12 +276,12 @@ def test_any_bits_of_a_message_make_a_value_that_can_be_moved(type: str, bits: b
     for other in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
         assert (other, hash(other), other.__class__) == (value, hash(value), value.__class__)
     try:
-        made = lh.Value.from_bits(type, bits)
+        result = lh.Value.from_bits(type, bits)
     except EncodeError as error:
         with pytest.raises(DecodeError) as caught:
             _ = value.value
         assert (caught.value.code, caught.value.message) == (error.code, error.message)
         assert bits.hex() in repr(value)
     else:
-        assert made == value
-        assert repr(made) == repr(value)
+        assert result == value
+        assert repr(result) == repr(value)

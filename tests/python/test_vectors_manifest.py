@@ -119,13 +119,13 @@ def test_every_case_holds_with_codes_and_places(vectors: Path, manifest: dict[st
     status, report = report_of(vectors, "--codes", *adapter(vectors, name))
     assert report["failures"] == []
     assert (status, report["failed"]) == (0, 0)
-    told = {(row["format"], f"{row['file']}.jsonl"): row["cases"] for row in report["files"]}
-    assert told == {(f, file["file"]): n for file in manifest["files"] for f, n in file["cases"].items()}
-    assert report["cases"] == manifest["cases"] == sum(told.values())
+    reported = {(row["format"], f"{row['file']}.jsonl"): row["cases"] for row in report["files"]}
+    assert reported == {(f, file["file"]): n for file in manifest["files"] for f, n in file["cases"].items()}
+    assert report["cases"] == manifest["cases"] == sum(reported.values())
     # The native module shows no number alone; all else is answered by both.
     unsupported = {row["format"] for row in report["files"] if row["unsupported"]}
     assert unsupported == (NUMBERS if name == "native" else set())
-    numbers = sum(count for (format, _), count in told.items() if format in NUMBERS)
+    numbers = sum(count for (format, _), count in reported.items() if format in NUMBERS)
     assert report["passed"] == report["cases"] - (numbers if name == "native" else 0)
 
 
@@ -141,10 +141,10 @@ def test_an_implementation_that_drops_repeated_keys_fails_where_keys_repeat(vect
     assert len(repeats) > 10
     assert {failure["line"] for failure in report["failures"]} == repeats
     assert (status, report["failed"], report["passed"]) == (1, len(repeats), 240 - len(repeats))
-    shown = run(vectors, "--file", "headers", "--failures", "1", *program(code))
-    assert shown.returncode == 1
-    assert f"FAILED kafka headers.jsonl:{min(repeats)} (" in shown.stdout
-    assert f"and {len(repeats) - 1} more" in shown.stdout
+    printed = run(vectors, "--file", "headers", "--failures", "1", *program(code))
+    assert printed.returncode == 1
+    assert f"FAILED kafka headers.jsonl:{min(repeats)} (" in printed.stdout
+    assert f"and {len(repeats) - 1} more" in printed.stdout
 
 
 def test_an_implementation_that_refuses_everything_fails(vectors: Path) -> None:
@@ -183,7 +183,7 @@ def test_an_implementation_that_supports_nothing_does_not_pass(vectors: Path) ->
     assert (status, report["passed"], report["unsupported"]) == (1, 0, report["cases"])
 
 
-def test_what_cannot_be_run_is_said(vectors: Path) -> None:
+def test_an_adapter_that_cannot_be_run_is_reported(vectors: Path) -> None:
     ran = run(vectors, "--", "/nowhere/adapter")
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "/nowhere/adapter: No such file or directory\n"

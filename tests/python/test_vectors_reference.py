@@ -1,4 +1,4 @@
-"""The twin against everything the real Kafka said."""
+"""The reference implementation against all recorded results of the real Kafka."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from implementations import cells
+from implementations import binary_column
 from letterhead import _native
 from letterhead import arrow as lha
 from strategies import ONE, few
@@ -26,13 +26,13 @@ VALUES = [bytes(65 + place % 26 for place in range(length)) for length in LENGTH
 
 
 def column(of: pa.DataType | None = None) -> pa.Array:
-    """Give a column of messages with values of many lengths, nulls, and rows without headers."""
+    """Return a column of messages with values of many lengths, nulls, and rows without headers."""
     rows = [lh.encode([("a", value), ("null", None), ("b", value)], "kafka") for value in VALUES]
     return pa.array([*rows, None, b"", *rows], of or pa.binary())
 
 
 def buffers_of(views: pa.Array) -> list[pa.Buffer]:
-    """Give the buffers that views refer to."""
+    """Return the buffers that views refer to."""
     return [buffer for buffer in views.buffers()[2:] if buffer is not None and buffer.size]
 
 
@@ -44,8 +44,10 @@ def values_of(decoded: pa.Array) -> pa.Array:
 @few
 @given(data=st.data(), errors=st.sampled_from(["raise", "null", "column"]))
 def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataObject, errors: Any) -> None:
-    rows = data.draw(st.lists(strategies.cells(format) | strategies.good_cells(format), max_size=4))
-    given_column = cells(rows).cast(data.draw(st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()])))
+    rows = data.draw(st.lists(strategies.any_bytes(format) | strategies.valid_bytes(format), max_size=4))
+    given_column = binary_column(rows).cast(
+        data.draw(st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()]))
+    )
     given_column = strategies.lay(given_column, data.draw(strategies.layouts()))
     columns = data.draw(strategies.columns(format))
     calls: list[Any] = [
@@ -60,88 +62,88 @@ def test_views_hold_the_values_of_the_normal_output(format: str, data: st.DataOb
                 call(True)
             assert (str(caught.value), caught.value.row) == (str(error), error.row)
             continue
-        made = call(True)
-        made.validate(full=True)
-        assert made.to_pylist() == expected.to_pylist()
+        result = call(True)
+        result.validate(full=True)
+        assert result.to_pylist() == expected.to_pylist()
 
 
 @pytest.mark.parametrize("format", ONE)
-def test_the_type_is_told_before_any_row_is_read(format: str) -> None:
+def test_the_type_is_known_before_any_row_is_read(format: str) -> None:
     for errors in ("raise", "column"):
-        told = pa.field(_native.schema("decode", format, views=True, errors=errors)).type  # type: ignore[arg-type]
-        assert lha.decode(cells([None]), format, views=True, errors=errors).type == told  # type: ignore[arg-type]
-        assert "value: binary_view" in str(told)
-        assert "value: binary>" not in str(told)
+        reported = pa.field(_native.schema("decode", format, views=True, errors=errors)).type  # type: ignore[arg-type]
+        assert lha.decode(binary_column([None]), format, views=True, errors=errors).type == reported  # type: ignore[arg-type]
+        assert "value: binary_view" in str(reported)
+        assert "value: binary>" not in str(reported)
 
 
 def test_text_and_bytes_are_selected_as_views() -> None:
     wanted = {"s": "string", "b": "binary", "all": "array<string>", "n": "int32", "u": "uuid"}
-    made = lha.select(cells([None]), "kafka", wanted, errors="column", views=True)
-    assert [str(field.type) for field in made.type][:-1] == [
+    result = lha.select(binary_column([None]), "kafka", wanted, errors="column", views=True)
+    assert [str(field.type) for field in result.type][:-1] == [
         "string_view",
         "binary_view",
         "list<element: string_view>",
         "int32",
         "string_view",
     ]
-    assert made.type.field("error").type == lha.validate(cells([None]), "kafka").type
+    assert result.type.field("error").type == lha.validate(binary_column([None]), "kafka").type
 
 
 @pytest.mark.parametrize("of", [pa.binary(), pa.large_binary(), pa.binary_view()])
 def test_long_values_refer_to_the_buffers_of_the_input(of: pa.DataType) -> None:
     given_column = column(of)
     inputs = {buffer.address for buffer in given_column.buffers()[2:] if buffer}
-    made = values_of(lha.decode(given_column, "kafka", views=True))
-    assert {buffer.address for buffer in buffers_of(made)} <= inputs
+    result = values_of(lha.decode(given_column, "kafka", views=True))
+    assert {buffer.address for buffer in buffers_of(result)} <= inputs
     chosen = lha.select(given_column, "kafka", {"a": "string", "b": "binary"}, views=True)
     for name in ("a", "b"):
         assert {buffer.address for buffer in buffers_of(chosen.field(name))} <= inputs
 
 
 def test_short_values_do_not_keep_the_input() -> None:
-    short = cells([lh.encode([("a", b"twelve bytes")], "kafka")] * 100)
+    short = binary_column([lh.encode([("a", b"twelve bytes")], "kafka")] * 100)
     assert buffers_of(values_of(lha.decode(short, "kafka", views=True))) == []
 
 
 def test_values_that_are_not_in_the_input_have_a_buffer_of_their_own() -> None:
     number, uuid = lh.Int128(-(2**100)), bytes(range(16))
-    iggy = cells([lh.encode([("n", number), ("long", lh.Binary(b"x" * 100))], "iggy")] * 3)
+    iggy = binary_column([lh.encode([("n", number), ("long", lh.Binary(b"x" * 100))], "iggy")] * 3)
     plain = lha.decode(iggy, "iggy")
     assert lha.decode(iggy, "iggy", views=True).to_pylist() == plain.to_pylist()
-    only_numbers = cells([lh.encode([("n", number)], "iggy")] * 3)
+    only_numbers = binary_column([lh.encode([("n", number)], "iggy")] * 3)
     assert len(buffers_of(values_of(lha.decode(only_numbers, "iggy", views=True)))) == 1
-    uuids = cells([lh.encode([("u", uuid), ("x", b"y" * 50)], "kafka")] * 3)
-    made = lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}, views=True)
-    made.validate(full=True)
-    assert made.to_pylist() == lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}).to_pylist()
+    uuids = binary_column([lh.encode([("u", uuid), ("x", b"y" * 50)], "kafka")] * 3)
+    result = lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}, views=True)
+    result.validate(full=True)
+    assert result.to_pylist() == lha.select(uuids, "kafka", {"u": "uuid", "x": "binary"}).to_pylist()
 
 
 def test_text_that_is_not_utf8_is_rejected() -> None:
     rows = [lh.encode([("a", value)], "kafka") for value in (b"x" * 100, b"x" * 99 + b"\xff", b"\xff")]
     for views in (False, True):
         with pytest.raises(lh.DecodeError) as caught:
-            lha.select(cells(rows), "kafka", {"a": "string"}, views=views)
+            lha.select(binary_column(rows), "kafka", {"a": "string"}, views=views)
         assert caught.value.row == 1
-        nulls = lha.select(cells(rows), "kafka", {"a": "string"}, errors="null", views=views)
+        nulls = lha.select(binary_column(rows), "kafka", {"a": "string"}, errors="null", views=views)
         assert nulls.to_pylist() == [{"a": "x" * 100}, {"a": None}, {"a": None}]
 
 
 def test_values_of_lists_refer_to_the_column_of_values() -> None:
     lists = lha.decode(column(), "kafka")
-    made = lha.select(lists, "kafka", {"a": "binary"}, views=True)
-    assert made.to_pylist() == lha.select(lists, "kafka", {"a": "binary"}).to_pylist()
-    (buffer,) = buffers_of(made.field("a"))
+    result = lha.select(lists, "kafka", {"a": "binary"}, views=True)
+    assert result.to_pylist() == lha.select(lists, "kafka", {"a": "binary"}).to_pylist()
+    (buffer,) = buffers_of(result.field("a"))
     assert buffer.address == values_of(lists).buffers()[2].address
 
 
 def test_the_output_outlives_the_input() -> None:
     given_column = column()
     expected = lha.decode(given_column, "kafka").to_pylist()
-    made = lha.decode(given_column, "kafka", views=True)
+    result = lha.decode(given_column, "kafka", views=True)
     del given_column
     gc.collect()
     junk = [pa.array([b"\0" * 10_000] * 50) for _ in range(20)]
-    assert made.to_pylist() == expected
+    assert result.to_pylist() == expected
     del junk
 
 
@@ -162,8 +164,8 @@ def test_views_go_into_polars_and_duckdb() -> None:
 def test_views_go_through_ipc_and_streams() -> None:
     chunked = pa.chunked_array([column(), column()[3:]])
     expected = lha.decode(chunked, "kafka").to_pylist()
-    made = lha.decode(chunked, "kafka", views=True)
-    table = pa.table({"headers": made})
+    result = lha.decode(chunked, "kafka", views=True)
+    table = pa.table({"headers": result})
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -174,4 +176,4 @@ def test_views_go_through_ipc_and_streams() -> None:
 
 def test_views_are_a_flag() -> None:
     with pytest.raises(TypeError, match="views must be bool, not str"):
-        lha.decode(cells([b""]), "kafka", views="yes")  # type: ignore[arg-type]
+        lha.decode(binary_column([b""]), "kafka", views="yes")  # type: ignore[arg-type]

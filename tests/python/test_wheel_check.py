@@ -79,9 +79,9 @@ def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 def test_a_module_that_is_no_library_is_refused(tmp_path: Path) -> None:
     # Names, tags and metadata hold here: it gets as far as abi3audit, which opens the module.
-    said = refused(wheel(tmp_path))
-    assert "-m abi3audit --strict" in said
-    assert "No module named" not in said
+    output = refused(wheel(tmp_path))
+    assert "-m abi3audit --strict" in output
+    assert "No module named" not in output
 
 
 def test_sources_without_a_licence_or_with_data_in_bulk_are_refused(tmp_path: Path) -> None:

@@ -76,10 +76,10 @@ def test_every_command_of_a_workflow_exists(path):
         if "run" in step
     ]
     targets = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    made = [target for command in commands for target in re.findall(r"\bmake ([a-z0-9-]+)", command)]
+    result = [target for command in commands for target in re.findall(r"\bmake ([a-z0-9-]+)", command)]
     scripts = [script for command in commands for script in re.findall(r"\btools/[a-z0-9-]+", command)]
-    assert made or scripts
-    assert [target for target in made if target not in targets] == []
+    assert result or scripts
+    assert [target for target in result if target not in targets] == []
     assert [script for script in scripts if not (ROOT / script).is_file()] == []
 
 
@@ -88,7 +88,7 @@ def test_a_tool_explains_itself_and_refuses_what_it_does_not_know(script):
     def call(argument):
         return subprocess.run([ROOT / "tools" / script, argument], capture_output=True, text=True, timeout=60)
 
-    shown = call("--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert f"tools/{script} " in shown.stdout
+    printed = call("--help")
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert f"tools/{script} " in printed.stdout
     assert call("nothing-of-this-name").returncode == 2

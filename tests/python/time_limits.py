@@ -18,7 +18,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error b
 
 
 def limit_all(items: list[pytest.Item], directory: Path, limit: float) -> None:
-    """Give the tests below a directory a limit in seconds, unless they have a ``timeout`` mark of their own."""
+    """Return the tests below a directory a limit in seconds, unless they have a ``timeout`` mark of their own."""
     for item in items:
         if directory in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(limit))

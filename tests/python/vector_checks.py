@@ -43,7 +43,7 @@ DRAFTS = (
 )
 """Files of cases worked out from the drafts."""
 
-IGGY_CELLS = {
+IGGY_BYTES = {
     "iggy_seed_headers": ("iggy-2023", "iggy-auto"),
     "iggy_seed_malformed": ("iggy-2023", "iggy-auto"),
     "iggy_tlv_headers": ("iggy", "iggy-auto"),
@@ -52,7 +52,7 @@ IGGY_CELLS = {
 """Files whose lines have the bytes of a block, and the formats that read them."""
 
 IGGY = (
-    *IGGY_CELLS,
+    *IGGY_BYTES,
     "iggy_seed_construct",
     "iggy_tlv_construct",
     "iggy_seed_json",
@@ -93,9 +93,9 @@ def check_file(vectors: Path, name: str, implementation: Implementation) -> None
 
 
 def in_our_words(error: Line) -> Line:
-    """Return an error of the vectors, which say kind, with our word for it."""
-    said = {name: error[name].replace("kind", "type") for name in ("code", "message") if name in error}
-    return {**error, **said}
+    """Return an error of the vectors, whose word for a type is `kind`, with our word for it."""
+    output = {name: error[name].replace("kind", "type") for name in ("code", "message") if name in error}
+    return {**error, **output}
 
 
 def read_lines(vectors: Path, name: str) -> list[Line]:
@@ -116,7 +116,7 @@ def listed_differences(vectors: Path) -> dict[tuple[str, str], int]:
 
 
 def refusal(implementation: Implementation, data: bytes, format: str, *, lenient: bool) -> str | None:
-    """Give the code with which bytes are refused, or nothing."""
+    """Return the code with which bytes are refused, or nothing."""
     try:
         implementation.decode(data, format, lenient=lenient)
     except DecodeError as error:
@@ -130,7 +130,7 @@ def refusal(implementation: Implementation, data: bytes, format: str, *, lenient
 def check_varint(implementation: Implementation, line: Line) -> None:
     """A varint of 32 bits is a count that stands alone, or the length of a key."""
     if line["kind"] != "varint":
-        return  # the other kinds of number stand in no header: they are checked where they are read and written
+        return  # headers have no other numbers: those are checked where they are read and written
     if "hex" in line:
         _check_varint_written(implementation, int(line["value"]), bytes.fromhex(line["hex"]))
         data, value, lost = bytes.fromhex(line["hex"]), int(line["value"]), False
@@ -140,7 +140,7 @@ def check_varint(implementation: Implementation, line: Line) -> None:
         data = data[: line["consumed"]]
     else:
         data = bytes.fromhex(line["decode_hex"])
-        # An empty block is no headers; the varint that cannot be read is then the size of a `streams` envelope.
+        # An empty block is no headers; the varint that cannot be read is then the size of a `streams` message.
         code = "varint_too_long" if line["error"]["message"] else "truncated"
         for lenient in (False, True):
             assert refusal(implementation, data, "streams", lenient=lenient) == code
@@ -163,7 +163,7 @@ def _check_varint_written(implementation: Implementation, value: int, data: byte
         assert written == b"\x02" + data + key.encode() + b"\x01"
 
 
-# --- blocks and envelopes --------------------------------------------------------------------------------------------
+# --- blocks and messages --------------------------------------------------------------------------------------------
 
 
 def check_headers(implementation: Implementation, line: Line) -> None:
@@ -191,7 +191,7 @@ def _check_raw_key(implementation: Implementation, line: Line) -> None:
 
 
 def check_timestamped(implementation: Implementation, line: Line) -> None:
-    """A `streams-timestamped` envelope is written and read as Java does."""
+    """A `streams-timestamped` message is written and read as Java does."""
     format = "streams-timestamped"
     if line["hex"] is None:
         assert implementation.encode(Decoded([], {"timestamp": 0, "payload": None}), format) is None
@@ -202,14 +202,14 @@ def check_timestamped(implementation: Implementation, line: Line) -> None:
     read = Decoded(_pairs(line.get("decoded_headers", line["headers"])), fields)
     _check_read(implementation, data, format, read)
     assert (data[0] == 0) == line["has_empty_headers"] == (not read.headers)
-    # The older form of the same value is the envelope's end.
+    # The older form of the same value is the message's end.
     assert data.endswith(bytes.fromhex(line["timestamped_hex"]))
     older = implementation.encode(Decoded([], fields), format)
     assert older == b"\0" + bytes.fromhex(line["timestamped_hex"])
 
 
 def check_aggregation(implementation: Implementation, line: Line) -> None:
-    """A `streams` envelope is written and read as Java does."""
+    """A `streams` message is written and read as Java does."""
     if "error" in line:
         message = Decoded(None, {"payload": b""})
         try:
@@ -263,7 +263,7 @@ def count_differences(implementation: Implementation, lines: list[Line]) -> dict
 
 
 def check_conversion(implementation: Implementation, line: Line) -> None:
-    """Older stored values and changelog records become envelopes as Kafka's converters make them."""
+    """Older stored values and changelog records become messages as Kafka's converters make them."""
     if line["kind"] == "format":
         payload = _bytes(line["input"])
         plain = implementation.encode(Decoded([], {"payload": payload}), "streams")

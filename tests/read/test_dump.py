@@ -56,7 +56,7 @@ def test_records_are_shown_with_the_values_of_their_headers(run: Run, folder: Ca
     assert last == "2 records of 1 partition"
 
 
-def test_twenty_records_are_shown_unless_more_are_asked_for(run: Run, samples: Path) -> None:
+def test_twenty_records_are_printed_by_default(run: Run, samples: Path) -> None:
     def offsets(*options: str) -> list[str]:
         lines = run("dump", samples / "orders-0", *options).lines
         # Values that are folded have lines of their own, which begin further to the right.
@@ -121,7 +121,7 @@ def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: P
     assert result.lines[-1] == "4 records of 2 partitions"
 
 
-def test_a_torn_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_a_truncated_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
     result = run("dump", folder(FIRST + SECOND[:-3]), "--json")
     assert result.code == 1
     assert len(result.lines) == 2
@@ -134,11 +134,11 @@ def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
 ) -> None:
     path = folder(FIRST + SECOND[:-3])
     (path / f"{120:020}.log").write_bytes(batch(record(), base_offset=120))
-    for given in (path, path / LOG):
-        result = run("dump", given, "--json")
+    for source in (path, path / LOG):
+        result = run("dump", source, "--json")
         assert (result.code, len(result.lines)) == (1, 2)
         assert f"{LOG}: the batch at offset 102: the batch takes " in result.err
-        result = run("dump", given, "--json", "--errors", "column")
+        result = run("dump", source, "--json", "--errors", "column")
         assert result.code == 1
         errors = [row["error"][0]["code"] for row in map(json.loads, result.lines) if row["error"]]
         assert errors == ["truncated"]

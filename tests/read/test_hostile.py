@@ -24,7 +24,7 @@ MOST_MIB = 220
 
 
 def squeezed() -> dict[str, tuple[bytes, str]]:
-    """Give batches by what they claim, and the code of what is wrong with them."""
+    """Return batches by what they claim, and the code of what is wrong with them."""
     layers = zstandard.ZstdCompressor().compress(bytes(64 << 20))
     lz4_header = bytes.fromhex("04224d18 6c 70") + struct.pack("<Q", 4 * GIB)
     return {
@@ -99,9 +99,9 @@ def test_the_rows_of_a_value_are_bounded_by_its_limits(format: str, errors: str)
     else:
         data = _set(_message(0, bytes(1000)) * 1000) * 100
     for limits, rows in ((lh.Limits(records=2500), 2501), (lh.Limits(output_bytes=2_500_000), 2501)):
-        made = lha.messages(pa.array([data]), format, errors=errors, limits=limits)
-        assert rows - 50 <= len(made) <= rows
-        assert made.nbytes < 3_000_000
+        result = lha.messages(pa.array([data]), format, errors=errors, limits=limits)
+        assert rows - 50 <= len(result) <= rows
+        assert result.nbytes < 3_000_000
         with pytest.raises(lh.DecodeError) as caught:
             list(lh.messages(data, format, limits=limits))
         assert caught.value.code == "limit_exceeded"
@@ -126,8 +126,8 @@ def main() -> None:
     for claim, (data, _) in squeezed().items():
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for _ in range(3):
-            made = lha.messages(pa.array([data]), "record-batch", errors="column")
-            assert made.field("error").null_count < len(made)
+            result = lha.messages(pa.array([data]), "record-batch", errors="column")
+            assert result.field("error").null_count < len(result)
         print(claim, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 

@@ -69,7 +69,7 @@ def in_milliseconds(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([(one.name, pa.int64() if one.type == times else one.type) for one in table.schema]))
 
 
-def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
+def message(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
     data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
@@ -81,7 +81,7 @@ def aggregation(payload: bytes, headers: Any = ()) -> bytes:
     return data
 
 
-def header_cells(headers: Any) -> list[dict[str, Any]] | None:
+def header_values(headers: Any) -> list[dict[str, Any]] | None:
     return None if headers is None else [{"key": header.key, "value": header.value} for header in headers]
 
 
@@ -107,7 +107,9 @@ def task(tmp_path: Path) -> Path:
     store = RocksDBKeyValueStore("latest")
     store.open(tmp_path / "0_0")
     for number, key in enumerate((b"a", b"b", b"c")):
-        store.put(key, cell(b"v%d" % number, headers=[("n", number.to_bytes(4, "big"))], timestamp=NEW_YEAR + number))
+        store.put(
+            key, message(b"v%d" % number, headers=[("n", number.to_bytes(4, "big"))], timestamp=NEW_YEAR + number)
+        )
     store.close()
     return tmp_path / "0_0"
 
@@ -132,11 +134,11 @@ def test_a_real_store_is_what_kafka_streams_wrote(store, count):
     raw = pq.read_table(SAMPLES / f"store-{store}-0.parquet").to_pylist()
     expected = []
     for row in raw:
-        envelope: Any = lh.decode(row["value"], "streams" if store == "sessions" else "streams-timestamped")
-        made = KEYS[store](row["key"])
+        message: Any = lh.decode(row["value"], "streams" if store == "sessions" else "streams-timestamped")
+        result = KEYS[store](row["key"])
         if store != "sessions":
-            made["timestamp"] = envelope.timestamp
-        expected.append({**made, "value": envelope.payload, "headers": header_cells(envelope.headers)})
+            result["timestamp"] = message.timestamp
+        expected.append({**result, "value": message.payload, "headers": header_values(message.headers)})
     table = read(SAMPLES / "streams-state-0_0", store=store)
     assert table.num_rows == len(expected) == count
     assert table.schema.names == list(expected[0])
@@ -202,9 +204,9 @@ def test_older_rows_of_java_are_read_with_the_newer_ones(tmp_path, name):
     for key, value in families.get("keyValueWithTimestamp", []):
         rows[key] = {"timestamp": struct.unpack(">q", value[:8])[0], "value": value[8:], "headers": []}
     for key, value in families.get(WITH_HEADERS, []):
-        envelope: Any = lh.decode(value, "streams-timestamped")
+        message: Any = lh.decode(value, "streams-timestamped")
         rows[key] = {
-            "timestamp": envelope.timestamp, "value": envelope.payload, "headers": header_cells(envelope.headers)
+            "timestamp": message.timestamp, "value": message.payload, "headers": header_values(message.headers)
         }  # fmt: skip
     kept = {"plain": ("value",), "timestamped": ("timestamp", "value"), "headers": ("timestamp", "value", "headers")}
     expected = [{"key": key, **{field: row[field] for field in kept[newest]}} for key, row in sorted(rows.items())]
@@ -232,7 +234,7 @@ def test_an_unfinished_upgrade_is_read_as_one_store(tmp_path, older):
         assert store.get(b"key-%05d" % number) is not None  # it moves
     for number in range(1998, 2005):
         key = b"key-%05d" % number
-        store.put(key, cell(b"new", headers=[("n", b"%d" % number), ("n", None)], timestamp=number))
+        store.put(key, message(b"new", headers=[("n", b"%d" % number), ("n", None)], timestamp=number))
         headers = [{"key": "n", "value": b"%d" % number}, {"key": "n", "value": None}]
         expected[key] = {"timestamp": number, "value": b"new", "headers": headers}
     store.delete(b"key-00001")
@@ -250,7 +252,7 @@ def test_tasks_that_upgrade_at_different_times_are_read_as_the_newest(tmp_path):
     for task, format in (("0_0", "timestamped"), ("0_1", "headers"), ("0_2", "timestamped")):
         store = RocksDBKeyValueStore("store", format=format)
         store.open(tmp_path / task)
-        value = struct.pack(">q", 5) + b"old" if format == "timestamped" else cell(b"new", headers=[("k", b"x")])
+        value = struct.pack(">q", 5) + b"old" if format == "timestamped" else message(b"new", headers=[("k", b"x")])
         store.put(b"key", value)
         store.close()
     assert read(tmp_path).to_pylist() == [
@@ -313,7 +315,9 @@ def make(task: Path, store_type: str, values: Any, rows: range = range(50), name
             continue
         with_time = store_type == "key-value" or store_type.endswith("window")
         stored = {
-            "headers": cell(payload, headers=headers, timestamp=time) if with_time else aggregation(payload, headers),
+            "headers": message(payload, headers=headers, timestamp=time)
+            if with_time
+            else aggregation(payload, headers),
             "timestamped": struct.pack(">q", time) + payload,
             "plain": payload + b"!",
         }[values]
@@ -336,7 +340,7 @@ def one_by_one(directory: Path, **options: Any) -> Iterator[dict[str, Any]]:
                 for row in store.take_apart(segment, stored)[::-1]:
                     yield {
                         "key": row.key, **row.times, "sequence": sequence, "timestamp": row.timestamp, "value": row.value,
-                        "headers": header_cells(row.headers),
+                        "headers": header_values(row.headers),
                     }  # fmt: skip
 
 
@@ -673,7 +677,7 @@ def test_a_damaged_key_is_named_and_its_value_read(tmp_path, store_type, key, re
         store_type, {"window": [WITH_HEADERS], "time-ordered-window": ["windowKeyValueWithHeaders"]}.get(
             store_type, ["sessionKeyValueWithHeaders"])
     )  # fmt: skip
-    value = cell(b"v") if store_type.endswith("window") else aggregation(b"v")
+    value = message(b"v") if store_type.endswith("window") else aggregation(b"v")
     if store_type == "versioned":
         value = struct.pack(">qqqi", 20, 10, 10, len(value)) + value
     write_raw(directory, family, (key, value))
@@ -715,7 +719,7 @@ def test_a_damaged_older_row_of_versions_is_named(tmp_path):
 def test_a_damaged_file_is_an_error(task):
     store = opened(task, "key-value", "headers", "latest")
     for number in range(3000):
-        store.put(b"key-%05d" % number, cell(bytes(100)))
+        store.put(b"key-%05d" % number, message(bytes(100)))
     store.close()
     tables = sorted((task / "rocksdb" / "latest").glob("*.sst"), key=lambda path: path.stat().st_size)
     data = bytearray(tables[-1].read_bytes())
@@ -748,7 +752,7 @@ def test_reading_changes_nothing_in_a_directory(tmp_path):
 
 def test_an_open_store_is_read_without_rows_that_are_not_in_files(task):
     store = opened(task, "key-value", "headers", "latest")
-    store.put(b"d", cell(b"v3"))
+    store.put(b"d", message(b"v3"))
     assert read(task)["key"].to_pylist() == [b"a", b"b", b"c"]
     store.flush()
     assert read(task)["key"].to_pylist() == [b"a", b"b", b"c", b"d"]
@@ -775,9 +779,9 @@ def test_a_store_that_another_process_has_open_is_read_with_a_warning(task):
 def test_batches_are_bounded_by_rows_and_by_bytes(tmp_path):
     store = opened(tmp_path, "key-value", "headers")
     for number in range(25_000):
-        store.put(b"%05d" % number, cell(b"v"))
+        store.put(b"%05d" % number, message(b"v"))
     for number in range(96):
-        store.put(b"large-%05d" % number, cell(bytes(1 << 20)))
+        store.put(b"large-%05d" % number, message(bytes(1 << 20)))
     store.close()
     tracemalloc.start()
     before, most, sizes = pa.total_allocated_bytes(), 0, []
@@ -809,20 +813,20 @@ def test_any_arrow_library_reads_the_stream():
 
 def test_rows_are_read_lazily(task):
     rows = lh.read.state(task)
-    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"d", cell(b"later")))
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"d", message(b"later")))
     assert rows.read_all()["value"].to_pylist() == [b"v0", b"v1", b"v2", b"later"]
 
 
 def test_directories_without_stores_are_rejected(tmp_path, task):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
-    for given, message in [
+    for source, message in [
         ("nowhere", "there is no directory .*nowhere: give a state, task or store directory"),
         ("file", "file is not a directory"),
         ("empty", "there is no store in .*empty: no directory in it has a file CURRENT"),
     ]:
         with pytest.raises(StoreNotFoundError, match=message):
-            lh.read.state(tmp_path / given)
+            lh.read.state(tmp_path / source)
     write_raw(task / "rocksdb" / "latest", "keyValueWithEverything", (b"k", b"v"))
     with pytest.raises(
         UnexpectedColumnFamilyError, match=r"column family 'keyValueWithEverything' in .* is of no store"

@@ -84,12 +84,12 @@ def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) ->
 
 def test_headers_become_columns_while_the_log_is_read(samples: Path) -> None:
     wanted = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
-    made = read(samples / "orders-0", columns=["offset"], headers=wanted)
+    result = read(samples / "orders-0", columns=["offset"], headers=wanted)
     spark = pq.read_table(samples / "orders-0.parquet", columns=["headers"]).column("headers")
-    assert made.drop_columns(["offset"]) == pa.table(lh.arrow.select(spark, "kafka", wanted)).cast(
-        made.drop_columns(["offset"]).schema
+    assert result.drop_columns(["offset"]) == pa.table(lh.arrow.select(spark, "kafka", wanted)).cast(
+        result.drop_columns(["offset"]).schema
     )
-    assert pc.count(made.column("amount_cents")).as_py() > 9000
+    assert pc.count(result.column("amount_cents")).as_py() > 9000
 
 
 def test_a_stream_goes_to_any_library(samples: Path) -> None:
@@ -276,10 +276,14 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
         with pytest.warns(TornTailWarning) as warned:
             table = reader.read_all()
         assert table.column("offset").to_pylist() == expected
-        [torn] = reader.torn
-        assert (torn.file, torn.position, torn.left) == (str(path / f"{before[1]:020}.log"), len(before[0]), cut)
-        assert torn.why
-        assert [str(each.message) for each in warned] == [str(torn)]
+        [truncated] = reader.torn
+        assert (truncated.file, truncated.position, truncated.left) == (
+            str(path / f"{before[1]:020}.log"),
+            len(before[0]),
+            cut,
+        )
+        assert truncated.why
+        assert [str(each.message) for each in warned] == [str(truncated)]
 
 
 def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, folder: Callable[..., Path]) -> None:
@@ -288,29 +292,29 @@ def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_a_tail_torn_at_any_byte_is_reported(samples: Path, folder: Callable[..., Path]) -> None:
+def test_a_tail_truncated_at_any_byte_is_reported(samples: Path, folder: Callable[..., Path]) -> None:
     check_cut(samples, folder, full=True)
 
 
 def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> None:
     before, middle, after = real_batches(samples)[-3:]
     whole = read(folder(before[0] + middle[0] + after[0], bases=(before[1],)))
-    told = 0
+    reported = 0
     for at in cuts(len(middle[0]), full=full):
         changed = bytearray(middle[0])
         changed[at] ^= 1 << at % 8
         path = folder(before[0] + bytes(changed) + after[0], bases=(before[1],))
         try:
             with lh.read.segments(path) as reader:
-                made = reader.read_all()
+                result = reader.read_all()
         except DecodeError as error:
             assert f"{before[1]:020}.log: the batch at offset " in str(error)
             assert error.byte_offset is not None
-            told += 1
+            reported += 1
         else:
             # The epoch of the leader is in no row and under no checksum.
             assert 12 <= at < 16
-            assert made == whole
+            assert result == whole
         lax = read(path, errors="column")
         bad = pc.is_valid(lax.column("error"))
         good = lax.filter(pc.invert(bad)).drop_columns(["error"])
@@ -318,7 +322,7 @@ def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> No
         assert good == whole.filter(pc.is_in(whole.column("offset"), good.column("offset")))
         assert good.num_rows == whole.num_rows or pc.any(bad).as_py()
         assert good.num_rows >= before[2] - before[1] + 1 or at < 8
-    assert told > 60
+    assert reported > 60
 
 
 @pytest.mark.slow
@@ -410,7 +414,7 @@ def test_a_truncated_segment_before_another_is_an_error(folder: Callable[..., Pa
         read(path)
     assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
     rows = read(path, columns=["offset"], errors="column").to_pylist()
-    assert [fault["code"] for row in rows for fault in row["error"] or ()] == ["truncated"]
+    assert [error["code"] for row in rows for error in row["error"] or ()] == ["truncated"]
     assert offsets(path, end=10) == list(range(10))
 
 
@@ -419,17 +423,17 @@ def test_a_truncated_segment_read_alone_is_an_error_unless_it_is_the_last_of_its
 ) -> None:
     path = folder(ten(0)[:-3], ten(10)[:-3], ten(20), bases=(0, 10, 20))
     first, second, last = sorted(path.glob("*.log"))
-    for given in (first, second, [first, second], [second]):
+    for source in (first, second, [first, second], [second]):
         with pytest.raises(DecodeError, match="the batch takes "):
-            read(given)
-        assert None in offsets(given, errors="null")
+            read(source)
+        assert None in offsets(source, errors="null")
     assert offsets([second, last], errors="null") == [None, *range(20, 30)]
     last.unlink()
     with pytest.warns(TornTailWarning, match=f"{second.name}: torn at byte 0, "):
         assert offsets(second) == []
 
 
-def test_a_torn_last_segment_warns_once_and_can_be_made_an_error(folder: Callable[..., Path]) -> None:
+def test_a_truncated_last_segment_warns_once_and_can_be_made_an_error(folder: Callable[..., Path]) -> None:
     path = folder(ten(0), ten(10) + ten(20)[:-1], bases=(0, 10))
     for errors in ("raise", "null", "column"):
         with pytest.warns(TornTailWarning, match=f"{10:020}.log: torn at byte {len(ten(10))}, ") as warned:
@@ -467,7 +471,7 @@ def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Calla
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
-def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> None:
+def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path]) -> None:
     last = ten(10)
     for tail, why in (
         (bytes(5000), "5000 bytes of zeros are left"),
@@ -477,9 +481,9 @@ def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> N
         path = folder(ten(0) + tail)
         with lh.read.segments(path, columns=["offset"]) as reader:
             assert reader.read_all().column("offset").to_pylist() == list(range(10))
-            [torn] = reader.torn
-        assert (torn.position, torn.left) == (len(ten(0)), len(tail))
-        assert why in torn.why
+            [truncated] = reader.torn
+        assert (truncated.position, truncated.left) == (len(ten(0)), len(tail))
+        assert why in truncated.why
 
 
 @pytest.mark.parametrize("name", ["orders-0.parquet", "README.md"])
@@ -493,11 +497,11 @@ def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None
     with lh.read.segments(path, columns=["offset"], errors="column") as reader:
         [row] = reader.read_all().to_pylist()
         assert reader.torn == []
-    assert (row["offset"], [fault["message"] for fault in row["error"]]) == (None, [f"{path}: {message}"])
+    assert (row["offset"], [error["message"] for error in row["error"]]) == (None, [f"{path}: {message}"])
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
-def test_a_truncated_first_batch_is_torn(folder: Callable[..., Path]) -> None:
+def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]) -> None:
     first = ten(0)
     ends = [first[:cut] for cut in range(17, len(first))]
     # Behind the place of its magic, zeros may stand where the rest was not written.
@@ -505,12 +509,12 @@ def test_a_truncated_first_batch_is_torn(folder: Callable[..., Path]) -> None:
     for data in ends:
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
-            [torn] = reader.torn
-        assert (torn.position, torn.left) == (0, len(data))
+            [truncated] = reader.torn
+        assert (truncated.position, truncated.left) == (0, len(data))
     for data in (b"", bytes(5000)):
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
-            assert [torn.left for torn in reader.torn] == [len(data)] * bool(data)
+            assert [truncated.left for truncated in reader.torn] == [len(data)] * bool(data)
 
 
 def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:
@@ -551,7 +555,7 @@ def harmed(draw: random.Random, data: bytes) -> bytes:
     return bytes(changed)
 
 
-def check_harm(folder: Callable[..., Path], cases: int) -> None:
+def check_changed_files(folder: Callable[..., Path], cases: int) -> None:
     draw = random.Random(20260101)
     data, last = b"".join(ten(10 * number) for number in range(12)), ten(120)
     whole = {row["offset"]: row for row in read(folder(data, last, bases=(0, 120))).to_pylist()}
@@ -575,13 +579,13 @@ def check_harm(folder: Callable[..., Path], cases: int) -> None:
 
 @pytest.mark.slow
 def test_random_damage_is_reported_and_returns_no_wrong_row(folder: Callable[..., Path]) -> None:
-    check_harm(folder, 150)
+    check_changed_files(folder, 150)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
 def test_much_random_damage_is_reported(folder: Callable[..., Path]) -> None:
-    check_harm(folder, 5000)
+    check_changed_files(folder, 5000)
 
 
 # --- transactions ----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ It is written for a reader who has the bytes in one hand and the layout in the o
 Rust core, and is used by tests, benchmarks and fuzzing only. Entry points are the functions of :mod:`reference.ops`.
 
 * :mod:`reference.formats` is the table of formats: a new one is its file and one row there;
-* ``blocks/``, ``envelopes/`` and ``batches/`` hold one layout a file;
+* ``headers/``, ``messages/`` and ``batches/`` hold one layout a file;
 * :mod:`reference.ops` holds the operations, for one message and for a list of rows;
 * :mod:`reference.losses` says what a target can carry of headers, :mod:`reference.convert` what of fields;
 * :mod:`reference.types` parses values, :mod:`reference.value_types` lists types, :mod:`reference.keys` the forms of keys;

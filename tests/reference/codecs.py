@@ -77,7 +77,7 @@ class Undecodable(Exception):
 
 
 def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = DECOMPRESSED_BYTES) -> bytes:
-    """Take the content out of a codec; ``legacy`` allows LZ4 the header checksum of Kafka's message format 0."""
+    """Decompress the content of a codec; ``legacy`` allows LZ4 the header checksum of Kafka's message format 0."""
     content = _Content(NAMES[codec], limit)
     if codec == 1:
         _gzip(data, content)
@@ -214,23 +214,23 @@ def _snappy_block(data: bytes, content: _Content) -> None:
         raise content.too_large()
     if announced > len(data) * _SNAPPY_MAX_RATIO:
         raise content.corrupt("a block announces more than it could hold")
-    made = bytearray()
+    result = bytearray()
     while block.left:
         tag = block.little(1)
         size = (tag >> 2) + 1
         match tag & 3:
             case 0:
-                made += block.take(size if size <= 60 else block.little(size - 60) + 1)
+                result += block.take(size if size <= 60 else block.little(size - 60) + 1)
             case 1:
                 distance = tag >> 5 << 8 | block.little(1)
-                _copy(made, distance, 4 + (tag >> 2 & 7), block.corrupt)
+                _copy(result, distance, 4 + (tag >> 2 & 7), block.corrupt)
             case type:
-                _copy(made, block.little(2 if type == 2 else 4), size, block.corrupt)
-        if len(made) > announced:
+                _copy(result, block.little(2 if type == 2 else 4), size, block.corrupt)
+        if len(result) > announced:
             raise content.corrupt(_BLOCK_IS_WRONG)
-    if len(made) != announced:
+    if len(result) != announced:
         raise content.corrupt(_BLOCK_IS_WRONG)
-    content.add(bytes(made))
+    content.add(bytes(result))
 
 
 def _varint32(block: _Input) -> int:
@@ -245,12 +245,12 @@ def _varint32(block: _Input) -> int:
     raise block.corrupt(_BLOCK_IS_WRONG)
 
 
-def _copy(made: bytearray, distance: int, size: int, corrupt: Callable[[str], Undecodable], before: int = 0) -> None:
+def _copy(result: bytearray, distance: int, size: int, corrupt: Callable[[str], Undecodable], before: int = 0) -> None:
     """Repeat what stands some bytes back; where that is less than what is asked for it repeats itself."""
-    if not 0 < distance <= len(made) - before:
+    if not 0 < distance <= len(result) - before:
         raise corrupt(_BLOCK_IS_WRONG)
-    pattern = bytes(made[-distance:][:size])
-    made += (pattern * (size // len(pattern) + 1))[:size]
+    pattern = bytes(result[-distance:][:size])
+    result += (pattern * (size // len(pattern) + 1))[:size]
 
 
 # --- lz4 -------------------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def _lz4(frame: _Input, content: _Content, *, legacy: bool) -> None:
 
 
 def _lz4_header(frame: _Input, *, legacy: bool) -> tuple[int, int, int | None]:
-    """Give the flags, the most bytes of a block's content, and the length of the whole content if it is told."""
+    """Return the flags, the most bytes of a block's content, and the length of the whole content if it is told."""
     if frame.take(len(_LZ4_MAGIC)) != _LZ4_MAGIC:
         raise frame.corrupt("it does not begin with the magic of a frame")
     flags, size = frame.take(2)

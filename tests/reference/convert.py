@@ -26,9 +26,9 @@ from letterhead.limits import Limits
 from letterhead.results import Loss
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, target
-from reference.losses import Ledger, Losses, TypesGiven
-from reference.reading import ERRORS, raise_first, read_cell
-from reference.walk import Fields
+from reference.losses import Ledger, Losses, TypesOption
+from reference.protocols import Fields
+from reference.reading import ERRORS, raise_first, read_message
 from reference.writing import NO_MESSAGE, Report, Writer
 
 DERIVED = ("crc", "checksum")
@@ -48,7 +48,7 @@ class Converted(NamedTuple):
     Attributes
     ----------
     data : bytes or None
-        The message; ``None`` where the target has no cell for it.
+        The bytes; ``None`` where the target has no bytes for the message.
     losses : Losses
         What the target could not carry.
     """
@@ -63,7 +63,7 @@ def convert(
     *,
     target: str,
     on_loss: str = "raise",
-    types: TypesGiven = None,
+    types: TypesOption = None,
     null_headers: str = "empty",
     canonical: bool = False,
     lenient: bool = False,
@@ -73,7 +73,7 @@ def convert(
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
     source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
     report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_types).within(limits))
-    raise_first(report.faults, faulty, error=error)
+    raise_first(report.details, faulty, error=error)
     return Converted(report.data, report.losses) if on_loss == "report" else report.data
 
 
@@ -83,7 +83,7 @@ def convert_rows(
     *,
     target: str,
     on_loss: str = "raise",
-    types: TypesGiven = None,
+    types: TypesOption = None,
     null_headers: str = "empty",
     canonical: bool = False,
     errors: str = "raise",
@@ -100,17 +100,17 @@ def convert_rows(
     source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
     options = ReadOptions(lenient, strict_types).within(limits)
     out: list[Any] = []
-    for number, cell in enumerate(rows):
+    for number, data in enumerate(rows):
         nothing = NO_MESSAGE, source, DecodeError
-        report, faulty, error = nothing if cell is None else _convert(cell, source, writer, options, number)
+        report, faulty, error = nothing if data is None else _convert(data, source, writer, options, number)
         if errors == "raise":
-            raise_first(report.faults, faulty, number, error)
-        made: dict[str, Any] = {"data": report.data}
+            raise_first(report.details, faulty, number, error)
+        result: dict[str, Any] = {"data": report.data}
         if on_loss == "report":
-            made["losses"] = report.losses or None
+            result["losses"] = report.losses or None
         if errors == "column":
-            made["error"] = report.faults or None
-        out.append(made if len(made) > 1 else report.data)
+            result["error"] = report.details or None
+        out.append(result if len(result) > 1 else report.data)
     return out
 
 
@@ -126,10 +126,10 @@ def _pair(format: str, into: str, **options: Any) -> tuple[Format, Writer]:
 def _convert(
     data: bytes, source: Format, writer: Writer, options: ReadOptions, number: int | None = None
 ) -> tuple[Report, Format, type[HeaderError]]:
-    """Write one message; also give the format that its faults are of, and the class of their exception."""
-    reading = read_cell(data, source, options)
-    if reading.faults:
-        return NO_MESSAGE._replace(faults=reading.faults), source, DecodeError
+    """Write one message; also give the format that its errors are of, and the class of their exception."""
+    reading = read_message(data, source, options)
+    if reading.details:
+        return NO_MESSAGE._replace(details=reading.details), source, DecodeError
 
     def fields(ledger: Ledger) -> Fields:
         return carry_fields(reading.fields, source, writer.row, ledger)
@@ -138,14 +138,14 @@ def _convert(
 
 
 def carry_fields(fields: Fields, source: Format, into: Format, ledger: Ledger) -> Fields:
-    """Give the fields of the target, made of those of the source."""
+    """Return the fields of the target, made of those of the source."""
     places = {_meaning(name): name for name in _names(into)}
-    made: Fields = dict.fromkeys(_names(into))
+    result: Fields = dict.fromkeys(_names(into))
     known = {_meaning(name) for name in _names(source)}
     if "payload" in places and "payload" not in known:
-        made[places["payload"]] = b""
+        result[places["payload"]] = b""
     if "timestamp" in places and not into.micros:
-        made["timestamp"] = -1  # Kafka's word for "no timestamp"
+        result["timestamp"] = -1  # Kafka's word for "no timestamp"
     for name in _names(source):
         value, meaning = fields[name], _meaning(name)
         if value is None or name in DERIVED:
@@ -158,10 +158,10 @@ def carry_fields(fields: Fields, source: Format, into: Format, ledger: Ledger) -
             if name not in SILENT:
                 ledger.lose(Loss("field_not_carried", f"{name} is not carried"))
         elif name in ("offset", *TIMES):
-            made[name] = _number(name, value, source, into, ledger)
+            result[name] = _number(name, value, source, into, ledger)
         else:
-            made[places[meaning]] = value
-    return made
+            result[places[meaning]] = value
+    return result
 
 
 def _names(row: Format) -> list[str]:
@@ -173,7 +173,7 @@ def _meaning(name: str) -> str:
 
 
 def _number(name: str, value: int, source: Format, into: Format, ledger: Ledger) -> int | None:
-    """Give an offset or a time as the target has it."""
+    """Return an offset or a time as the target has it."""
     # Iggy has no sign, and 0 where Kafka has -1 for none.
     if into.micros and value < 0:
         if value != -1:

@@ -22,7 +22,7 @@ _TABLE = tuple(_of_byte(byte) for byte in range(256))
 
 
 def crc32c(data: bytes) -> int:
-    """Give the CRC-32C of some bytes."""
+    """Return the CRC-32C of some bytes."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]

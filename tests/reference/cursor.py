@@ -1,7 +1,7 @@
-"""The one checked reader: it knows where it is in its cell, and every fault it finds says so.
+"""The one checked reader: it knows where it is in its message, and every error it finds says so.
 
-A fault is *hard* when what follows cannot be found any more: :class:`Broken` is raised. It is *soft* when the walk can
-go on: it is noted in ``faults``. The byte of a fault is where the field that failed begins.
+An error is *hard* when what follows cannot be found any more: :class:`Broken` is raised. It is *soft* when reading can
+go on: it is noted in ``errors``. The byte of an error is where the field that failed begins.
 """
 
 from __future__ import annotations
@@ -41,56 +41,56 @@ class ReadOptions(NamedTuple):
     max_output_bytes: int = OUTPUT_BYTES
 
     def within(self, limits: Limits | None) -> ReadOptions:
-        """Give the same with the limits that are said; the environment says nothing here."""
-        said = (
+        """Return the same with the limits that are said; the environment says nothing here."""
+        output = (
             {}
             if limits is None
             else {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}
         )
-        return self._replace(**said)
+        return self._replace(**output)
 
 
 class Broken(Exception):
-    """A hard fault ended the walk."""
+    """A hard error ended the reading."""
 
-    def __init__(self, fault: ErrorDetail) -> None:
-        super().__init__(fault)
-        self.fault = fault
+    def __init__(self, detail: ErrorDetail) -> None:
+        super().__init__(detail)
+        self.detail = detail
 
 
 class Cursor:
-    """A place in a cell and the end of what may be read.
+    """A position in serialized bytes, and the end of the readable range.
 
     Parameters
     ----------
-    cell : bytes
-        The whole cell; places are counted from its first byte.
+    message : bytes
+        The whole message; places are counted from its first byte.
     at, end : int, optional
         The part that may be read.
     options : ReadOptions, optional
         What the reader was told.
     place : int, optional
-        Where every fault is said to be, for bytes that are not in the cell as they are.
-    faults : list of ErrorDetail, optional
-        Where soft faults are noted.
+        Where every error is said to be, for bytes that were decompressed.
+    errors : list of ErrorDetail, optional
+        Where soft errors are noted.
     """
 
     def __init__(
         self,
-        cell: bytes,
+        data: bytes,
         at: int = 0,
         end: int | None = None,
         *,
         options: ReadOptions | None = None,
         place: int | None = None,
-        faults: list[ErrorDetail] | None = None,
+        details: list[ErrorDetail] | None = None,
     ) -> None:
-        self.cell = cell
+        self.data = data
         self.at = at
-        self.end = len(cell) if end is None else end
+        self.end = len(data) if end is None else end
         self.options = ReadOptions() if options is None else options
         self.place = place
-        self.faults: list[ErrorDetail] = [] if faults is None else faults
+        self.details: list[ErrorDetail] = [] if details is None else details
         self.header: int | None = None
         self.key: str | None = None
 
@@ -100,47 +100,45 @@ class Cursor:
         return self.end - self.at
 
     def enter_header(self, index: int | None) -> None:
-        """Say which header faults belong to from here on."""
+        """Set the header that errors belong to from here on."""
         self.header = index
         self.key = None
 
     def name_header(self, key: Key) -> None:
-        """Say what the key of that header is."""
+        """Set the key of that header."""
         self.key = spell(key)
 
     def hard(self, code: str, message: str, byte: int) -> Broken:
-        """Make the exception that ends the walk."""
-        return Broken(self._fault(code, message, byte))
+        """Make the exception that ends the reading."""
+        return Broken(self._detail(code, message, byte))
 
     def soft(self, code: str, message: str, byte: int) -> None:
-        """Note a fault that leaves the rest readable."""
-        self.faults.append(self._fault(code, message, byte))
+        """Record an error that leaves the rest readable."""
+        self.details.append(self._detail(code, message, byte))
 
-    def _fault(self, code: str, message: str, byte: int) -> ErrorDetail:
+    def _detail(self, code: str, message: str, byte: int) -> ErrorDetail:
         return ErrorDetail(code, message, byte if self.place is None else self.place, self.header, self.key)
 
     @contextmanager
     def softly(self) -> Iterator[None]:
-        """Note a hard fault instead of raising it: what was read before stays, and the rest goes unread."""
+        """Record a hard error instead of raising it: what was read before stays, and the rest goes unread."""
         try:
             yield
         except Broken as end:
-            self.faults.append(end.fault)
+            self.details.append(end.detail)
 
-    def check_cell(self) -> None:
-        """Refuse a cell for its size."""
+    def check_size(self) -> None:
+        """Refuse a message for its size."""
         most = self.options.max_message_bytes
-        if len(self.cell) > most:
-            message = f"the input has {counted(len(self.cell), 'byte')}, over the limit of {most}: {how_to_raise('message_bytes')}"
+        if len(self.data) > most:
+            message = f"the input has {counted(len(self.data), 'byte')}, over the limit of {most}: {how_to_raise('message_bytes')}"
             raise self.hard("limit_exceeded", message, most)
 
     def check_count(self, count: int, start: int) -> None:
         """Refuse a number of headers that is announced."""
         most = self.options.max_headers
         if count > most:
-            message = (
-                f"{counted(count, 'header')} declared, over the limit of {most}: {how_to_raise('headers')}"
-            )
+            message = f"{counted(count, 'header')} declared, over the limit of {most}: {how_to_raise('headers')}"
             raise self.hard("limit_exceeded", message, start)
 
     def check_header(self, index: int) -> None:
@@ -151,34 +149,34 @@ class Cursor:
             raise self.hard("limit_exceeded", message, self.at)
 
     def peek(self, ahead: int) -> int | None:
-        """Give a byte further on, and stay."""
-        return self.cell[self.at + ahead] if ahead < self.left else None
+        """Return a byte further on, and stay."""
+        return self.data[self.at + ahead] if ahead < self.left else None
 
     def take(self, size: int, field: str) -> bytes:
-        """Take bytes; fewer are a fault at the place where they should begin."""
+        """Read bytes; fewer are an error at the place where they should begin."""
         if size > self.left:
             raise self.hard("truncated", too_short(field, size, self.left), self.at)
-        taken = self.cell[self.at : self.at + size]
+        taken = self.data[self.at : self.at + size]
         self.at += size
         return taken
 
     def take_rest(self) -> bytes:
-        """Take all bytes that are left."""
+        """Read all bytes that are left."""
         return self.take(self.left, "rest")
 
     def split(self, size: int, field: str) -> Cursor:
         """Make a cursor over the next bytes, and step over them."""
         start = self.at
         self.take(size, field)
-        return Cursor(self.cell, start, self.at, options=self.options, place=self.place, faults=self.faults)
+        return Cursor(self.data, start, self.at, options=self.options, place=self.place, details=self.details)
 
     def nothing_after(self, field: str) -> None:
-        """Note bytes that are left where none should be."""
+        """Record bytes that are left where none should be."""
         if self.left:
             self.soft("trailing_bytes", f"{counted(self.left, 'byte')} left after the {field}", self.at)
 
     def text_key(self, size: int) -> str | None:
-        """Take a key that is text, and name the header by it; one that is not UTF-8 is noted and left out."""
+        """Read a key that is text, and name the header by it; one that is not UTF-8 is noted and left out."""
         start = self.at
         try:
             key = self.take(size, "key").decode()
@@ -215,7 +213,7 @@ class Cursor:
     def varint(self, field: str, width: int = 32) -> int:
         """Read a zig-zag varint of 32 or 64 bits."""
         try:
-            read = varint.read_unsigned(self.cell[self.at : min(self.end, self.at + varint.MAX_LEN)], width)
+            read = varint.read_unsigned(self.data[self.at : min(self.end, self.at + varint.MAX_LEN)], width)
         except varint.Truncated:
             raise self.hard("truncated", f"the bytes end inside the {field}", self.at) from None
         except varint.TooLong:
@@ -246,5 +244,5 @@ class Cursor:
 
 
 def too_short(field: str, wanted: int, left: int) -> str:
-    """Say that a field takes more bytes than are left."""
+    """Return the error of a field that takes more bytes than are left."""
     return f"{field} takes {counted(wanted, 'byte')} and {left} {'is' if left == 1 else 'are'} left"

@@ -1,4 +1,4 @@
-"""The table of formats. A new format is its file and one row here; no verb knows a format by name.
+"""The table of formats. A new format is its file and one row here; no operation knows a format by name.
 
 Typed by hand, as the table of the Rust core is; a test holds the two together.
 """
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from letterhead.errors import check_name
 from reference.batches import iggy_batch, iggy_polled_2023, kip82_messages, record_batch
-from reference.blocks import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
-from reference.envelopes import (
+from reference.headers import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
+from reference.messages import (
     iggy_message,
     iggy_message_2023,
     kip82_message,
@@ -20,8 +20,8 @@ from reference.envelopes import (
     streams_timestamped,
 )
 from reference.parts import MAX_LEN
+from reference.protocols import BatchFormat, HeadersFormat, MessageFormat, Outgoing
 from reference.value_types import IGGY, IGGY_NAMED, KIP82
-from reference.walk import Batch, Block, Envelope, Outgoing
 
 
 class Traits(NamedTuple):
@@ -62,9 +62,9 @@ class Format(NamedTuple):
     source: str
     layout: str
     fields: tuple[tuple[str, str], ...]
-    block: Block
-    envelope: Envelope | None = None
-    batch: Batch | None = None
+    block: HeadersFormat
+    message: MessageFormat | None = None
+    batch: BatchFormat | None = None
     traits: Traits = Traits()
     micros: bool = False
     """Times are microseconds, not milliseconds."""
@@ -164,7 +164,7 @@ FORMATS: dict[str, Format] = {
             layout="varint size, kafka block, payload",
             fields=(HEADERS, ("payload", "binary")),
             block=kafka,
-            envelope=streams,
+            message=streams,
         ),
         Format(
             name="streams-timestamped",
@@ -173,7 +173,7 @@ FORMATS: dict[str, Format] = {
             layout="varint size, kafka block, int64 timestamp (ms, big-endian), payload",
             fields=(HEADERS, ("timestamp", "int64"), ("payload", "binary")),
             block=kafka,
-            envelope=streams_timestamped,
+            message=streams_timestamped,
         ),
         Format(
             name="kip82-wrapper",
@@ -182,7 +182,7 @@ FORMATS: dict[str, Format] = {
             layout="int8 magic 0, int32 headers_len, kip82-int block, int32 value_len or -1, value",
             fields=(INT_HEADERS, ("value", "binary")),
             block=kip82_int,
-            envelope=kip82_wrapper,
+            message=kip82_wrapper,
             traits=INT,
         ),
         Format(
@@ -193,7 +193,7 @@ FORMATS: dict[str, Format] = {
             "[kip82-typed block], value",
             fields=_message_fields(TYPED_HEADERS),
             block=kip82_typed,
-            envelope=kip82_message.FLAGGED,
+            message=kip82_message.FLAGGED,
             traits=TYPED,
         ),
         Format(
@@ -204,7 +204,7 @@ FORMATS: dict[str, Format] = {
             "[kip82-int block], value",
             fields=_message_fields(INT_HEADERS),
             block=kip82_int,
-            envelope=kip82_message.FLAGGED,
+            message=kip82_message.FLAGGED,
             traits=INT,
         ),
         Format(
@@ -214,7 +214,7 @@ FORMATS: dict[str, Format] = {
             layout="int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, kip82-wrapper",
             fields=_message_fields(INT_HEADERS),
             block=kip82_int,
-            envelope=kip82_message.WRAPPED,
+            message=kip82_message.WRAPPED,
             traits=INT,
             marks_tombstones=True,
         ),
@@ -225,7 +225,7 @@ FORMATS: dict[str, Format] = {
             layout="u128 id, u32 headers_len, iggy-2023 block, u32 payload_len, payload; little-endian",
             fields=(("id", "binary"), TYPED_HEADERS, ("payload", "binary")),
             block=iggy_2023,
-            envelope=iggy_message_2023,
+            message=iggy_message_2023,
             traits=IGGY_2023,
             micros=True,
         ),
@@ -245,7 +245,7 @@ FORMATS: dict[str, Format] = {
                 ("payload", "binary"),
             ),
             block=iggy,
-            envelope=iggy_message,
+            message=iggy_message,
             traits=IGGY_TLV,
             micros=True,
         ),

@@ -22,7 +22,7 @@ Key = str | int | tuple[str, bytes]
 
 
 def plain(type: str, bits: bytes) -> Key:
-    """Give a typed key as plain Python has it."""
+    """Return a typed key as plain Python has it."""
     if type == "string":
         try:
             return bits.decode()
@@ -32,7 +32,7 @@ def plain(type: str, bits: bytes) -> Key:
 
 
 def typed(key: Key) -> tuple[str, bytes]:
-    """Give a key of any form as a type and bits."""
+    """Return a key of any form as a type and bits."""
     if isinstance(key, str):
         return "string", key.encode()
     if isinstance(key, int):
@@ -41,7 +41,7 @@ def typed(key: Key) -> tuple[str, bytes]:
 
 
 def spell(key: Key) -> str:
-    """Give a key in words, as faults show it: ``tenant``, ``3``, ``int32:3``, ``binary:00ff``."""
+    """Return a key in words, as errors show it: ``tenant``, ``3``, ``int32:3``, ``binary:00ff``."""
     if isinstance(key, tuple):
         type, bits = key
         text = types.text_of(type, bits)
@@ -49,8 +49,8 @@ def spell(key: Key) -> str:
     return str(key)
 
 
-def given(key: Any) -> Key:
-    """Take a key as a user gives it: a ``Value`` or bytes are typed keys."""
+def as_key(key: Any) -> Key:
+    """Read a key as a user gives it: a ``Value`` or bytes are typed keys."""
     if isinstance(key, Value):
         return plain(key.type, key.bits)
     if isinstance(key, bytes | bytearray | memoryview):
@@ -64,7 +64,7 @@ def given(key: Any) -> Key:
 
 
 def is_of(key: Key, form: str) -> bool:
-    """Say whether a format whose keys have this form can have this key."""
+    """Return whether a format whose keys have this form can have this key."""
     if form == "typed":
         return not isinstance(key, int)
     return isinstance(key, str if form == "text" else int)

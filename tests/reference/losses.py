@@ -15,11 +15,11 @@ from reference import keys, types, value_types
 from reference.formats import Format
 from reference.keys import Key
 from reference.parts import misfit_of_length
-from reference.walk import Outgoing, Refused
+from reference.protocols import Outgoing, Refused
 
 ON_LOSS = ("raise", "drop", "report")
 
-TypesGiven = str | Mapping[Any, str | Sequence[str]] | None
+TypesOption = str | Mapping[Any, str | Sequence[str]] | None
 """How values lose or get their types: ``"be"``, ``"le"``, ``"text"``, ``"binary"``, or a type for each key."""
 
 
@@ -37,9 +37,9 @@ class Losses(tuple[Loss, ...]):
 
     def __new__(cls, losses: Iterable[Loss] = (), types: Mapping[Key, str | list[str]] | None = None) -> Losses:
         """Make one of losses, and of what gives their values their types again."""
-        made = super().__new__(cls, losses)
-        made.types = dict(types or {})
-        return made
+        result = super().__new__(cls, losses)
+        result.types = dict(types or {})
+        return result
 
 
 class Ledger:
@@ -54,22 +54,22 @@ class Ledger:
         type again, and whether it lost it."""
 
     def lose(self, loss: Loss) -> None:
-        """Note a loss that nobody agreed to."""
+        """Record a loss that the options do not allow."""
         self.losses.append(loss)
         self.first = self.first or loss
 
     def agreed(self, loss: Loss) -> None:
-        """Note a loss that the caller asked for."""
+        """Record a loss that the caller asked for."""
         self.losses.append(loss)
 
     def report(self) -> Losses:
-        """Give the losses, and how to undo those of types."""
+        """Return the losses, and how to undo those of types."""
         lost = {key for key, _, was_lost in self.stood if was_lost}
-        back: dict[Key, list[str]] = {}
+        restored: dict[Key, list[str]] = {}
         for key, type, _ in self.stood:
             if key in lost:
-                back.setdefault(key, []).append(type)
-        return Losses(self.losses, {key: each if len(set(each)) > 1 else each[0] for key, each in back.items()})
+                restored.setdefault(key, []).append(type)
+        return Losses(self.losses, {key: each if len(set(each)) > 1 else each[0] for key, each in restored.items()})
 
 
 class Type(NamedTuple):
@@ -95,7 +95,7 @@ class Type(NamedTuple):
         return self.type if plain else f"{self.type}:{self.spelling}"
 
 
-class Asked:
+class RequestedTypes:
     """How the values of a call lose or get their types.
 
     Raises
@@ -104,18 +104,18 @@ class Asked:
         If that makes no sense for the target.
     """
 
-    def __init__(self, given: TypesGiven, row: Format) -> None:
+    def __init__(self, option: TypesOption, row: Format) -> None:
         self.spelling: str | None = None
         self.binary = False
         self.each: list[tuple[Key, Type | list[Type]]] = []
-        if given is None:
+        if option is None:
             return
-        if isinstance(given, Mapping):
-            self.each = [(keys.given(key), _types(asked)) for key, asked in given.items()]
+        if isinstance(option, Mapping):
+            self.each = [(keys.as_key(key), _types(requested)) for key, requested in option.items()]
         else:
-            check_name("types", given, (*types.SUFFIXES, "binary"))
-            self.binary = given == "binary"
-            self.spelling = None if self.binary else given
+            check_name("types", option, (*types.SUFFIXES, "binary"))
+            self.binary = option == "binary"
+            self.spelling = None if self.binary else option
         if row.traits.types is None and self.spelling is None:
             raise ValueError(
                 f'types={{key: type}} and types="binary" give values a type, and {row.name} carries none: '
@@ -135,22 +135,22 @@ class Gate:
     ----------
     row : Format
         The target.
-    asked : Asked
+    requested : RequestedTypes
         How values lose or get their types.
     ledger : Ledger
         Where losses are noted.
     converting : bool
-        Bits that are no value of their type are a loss; otherwise they are the caller's fault.
+        Bits that are no value of their type are a loss; otherwise they are the caller's error.
     from_typed_keys : bool
         The headers come from a format with typed keys, where text that spells a number is not that number.
     """
 
     def __init__(
-        self, row: Format, asked: Asked, ledger: Ledger, *, converting: bool, from_typed_keys: bool = False
+        self, row: Format, requested: RequestedTypes, ledger: Ledger, *, converting: bool, from_typed_keys: bool = False
     ) -> None:
         self.row = row
         self.traits = row.traits
-        self.asked = asked
+        self.requested = requested
         self.ledger = ledger
         self.converting = converting
         self.from_typed_keys = from_typed_keys
@@ -175,15 +175,15 @@ class Gate:
         return way.outgoing(*typed)
 
     def said_of(self, source: Key, target: Key) -> Type | None:
-        """Give what was said of a key, as it was or as it is written, this time that it stands with a value."""
+        """Return what was said of a key, as it was or as it is written, this time that it stands with a value."""
         texts = {keys.spell(source), keys.spell(target)}
-        for place, (wanted, said) in enumerate(self.asked.each):
+        for place, (wanted, output) in enumerate(self.requested.each):
             # The reports of losses show keys in words, and those can be handed back as well.
             if wanted in (source, target) or (isinstance(wanted, str) and wanted in texts):
                 time = self.times[place] = self.times.get(place, -1) + 1
-                if isinstance(said, Type):
-                    return said
-                return said[time] if time < len(said) else None
+                if isinstance(output, Type):
+                    return output
+                return output[time] if time < len(output) else None
         return None
 
 
@@ -203,7 +203,7 @@ class _Way:
         return Outgoing(self.header, keys.spell(self.key), key.encode() if isinstance(key, str) else key, type, value)
 
     def lose(self, code: str, message: str) -> None:
-        """Note that the header is left out."""
+        """Record that the header is left out."""
         self.gate.ledger.lose(self._loss(code, message))
 
     def _loss(self, code: str, message: str, type: str | None = None, written: str | None = None) -> Loss:
@@ -285,7 +285,7 @@ class _Way:
         """Write a value without its type."""
         if type is None:
             return None, value
-        spelling = self.gate.asked.spelling
+        spelling = self.gate.requested.spelling
         if spelling is None:
             how = 'pass types="be", "le" or "text" (--types be)'
             self.lose("type_not_carried", f"{self.gate.row.name} carries no types: {how} to write {type} values")
@@ -301,10 +301,10 @@ class _Way:
         as_what = as_what if type in types.WIDTHS else "as it is"
         # All NaNs are spelled alike: only one of them comes back as it was.
         comes_back = spelling != "text" or not types.is_other_nan(type, value)
-        back = str(Type(type, spelling))
+        restored = str(Type(type, spelling))
         message = f"the type {type} is not carried"
-        self.gate.ledger.agreed(self._loss("type_not_carried", message, back if comes_back else None, as_what))
-        self.back = back, True
+        self.gate.ledger.agreed(self._loss("type_not_carried", message, restored if comes_back else None, as_what))
+        self.back = restored, True
         return None, written
 
     def typed(self, type: str | None, value: bytes) -> tuple[str, bytes] | None:
@@ -321,27 +321,27 @@ class _Way:
         return carried
 
     def _as_asked(self, type: str | None, value: bytes) -> tuple[str, bytes] | None:
-        said = self.gate.said_of(self.key, self.target)
-        if said is None:
-            type = type or ("binary" if self.gate.asked.binary else None)
+        output = self.gate.said_of(self.key, self.target)
+        if output is None:
+            type = type or ("binary" if self.gate.requested.binary else None)
             if type is None:
                 how = 'pass types={"retry": "int32"} (--type retry=int32) or types="binary" (--types binary)'
                 self.lose("unknown_type", f"{self.gate.row.name} values need a type: {how}")
                 return None
             return type, value
-        if type == said.type:
+        if type == output.type:
             return type, value
         if type not in (None, "binary", "string"):
-            self.lose("wrong_type", f"the value is {type} and {said.type} was requested")
+            self.lose("wrong_type", f"the value is {type} and {output.type} was requested")
             return None
         try:
-            return said.type, types.typed(said.type, value, said.spelling)
+            return output.type, types.typed(output.type, value, output.spelling)
         except types.Misfit as misfit:
             self.lose(misfit.code, misfit.message)
             return None
 
     def _as_carried(self, type: str, bits: bytes) -> tuple[str, bytes] | None:
-        """Give the type and bits as the target has them: another type where it has not this one."""
+        """Return the type and bits as the target has them: another type where it has not this one."""
         if type in (self.traits.types or {}).values():
             self.back = type, False
             return type, bits
@@ -356,25 +356,25 @@ class _Way:
             except types.Misfit as misfit:  # half of a surrogate pair
                 self.lose(misfit.code, misfit.message)
                 return None
-            written, bits, back = "string", text, Type(type, "text")
+            written, bits, restored = "string", text, Type(type, "text")
         else:
-            written, back = "binary", Type(type, "be")
-        loss = self._loss("type_not_carried", f"the type {type} is not carried", str(back), written)
+            written, restored = "binary", Type(type, "be")
+        loss = self._loss("type_not_carried", f"the type {type} is not carried", str(restored), written)
         self.gate.ledger.lose(loss)
-        self.back = str(back), True
+        self.back = str(restored), True
         return written, bits
 
 
-def _types(asked: object) -> Type | list[Type]:
-    if isinstance(asked, str):
-        return Type.parse(asked)
-    if isinstance(asked, Sequence) and all(isinstance(each, str) for each in asked):
-        return [Type.parse(each) for each in asked]
-    raise TypeError(f"what a key's values are must be str or a list of str, not {type(asked).__name__}")
+def _types(requested: object) -> Type | list[Type]:
+    if isinstance(requested, str):
+        return Type.parse(requested)
+    if isinstance(requested, Sequence) and all(isinstance(each, str) for each in requested):
+        return [Type.parse(each) for each in requested]
+    raise TypeError(f"what a key's values are must be str or a list of str, not {type(requested).__name__}")
 
 
 def _is_decimal_int32(text: str) -> bool:
-    """Say whether a text is the one way to write a number: no plus, no zeros in front, no minus zero."""
+    """Return whether a text is the one way to write a number: no plus, no zeros in front, no minus zero."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 10:
         return False

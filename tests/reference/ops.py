@@ -1,11 +1,11 @@
-"""The verbs, each once: for one cell, and for a list of rows.
+"""The operations, each once: for one message, and for a list of rows.
 
-A row is a cell of bytes in a format, or headers already (a list of keys and values, as Spark's Kafka source has them),
-or null. The order of the faults of a row is the order of the checks: the frame, the block, then the columns in the
+A row is a serialized message, or headers already (a list of keys and values, as Spark's Kafka source has them),
+or null. The order of the errors of a row is the order of the checks: the frame, the block, then the columns in the
 order asked for.
 
 What is given back is plain: headers as ``(key, type, value)``, a key being ``str``, ``int`` or ``(type, bits)``; an
-envelope as a dict of its fields; a value as Python has it; faults as :class:`~letterhead.errors.ErrorDetail`.
+message as a dict of its fields; a value as Python has it; errors as :class:`~letterhead.errors.ErrorDetail`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from reference.convert import Converted, convert, convert_rows
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
-from reference.losses import Losses, TypesGiven
-from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_cell, read_row
-from reference.walk import Entry, Fields, Refused
+from reference.losses import Losses, TypesOption
+from reference.protocols import Entry, Fields, Refused
+from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_message, read_row
 from reference.writing import NO_MESSAGE, Report, Writer
 
 __all__ = [
@@ -70,11 +70,11 @@ def decode(
 ) -> list[Triple] | dict[str, Any]:
     """Read one message: headers if the format is a block, a dict of fields otherwise."""
     row = of_one_message(format)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits))
-    raise_first(reading.faults, row)
+    reading = read_message(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits))
+    raise_first(reading.details, row)
     fields = _decoded(reading, row)
     headers: list[Triple] = fields["headers"]
-    return fields if row.envelope else headers
+    return fields if row.message else headers
 
 
 def decode_rows(
@@ -91,21 +91,21 @@ def decode_rows(
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
     options = ReadOptions(lenient, strict_types, text_keys).within(limits)
-    return [_decode_row(cell, number, row, errors, options) for number, cell in enumerate(rows)]
+    return [_decode_row(data, number, row, errors, options) for number, data in enumerate(rows)]
 
 
-def _decode_row(cell: bytes | None, number: int, row: Format, errors: str, options: ReadOptions) -> Any:
-    if cell is None:
+def _decode_row(data: bytes | None, number: int, row: Format, errors: str, options: ReadOptions) -> Any:
+    if data is None:
         return None
-    reading = read_cell(cell, row, options)
+    reading = read_message(data, row, options)
     if errors == "raise":
-        raise_first(reading.faults, row, number)
-    if errors == "null" and reading.faults:
+        raise_first(reading.details, row, number)
+    if errors == "null" and reading.details:
         return None
     fields = _decoded(reading, row)
     if errors == "column":
-        return {**fields, "error": reading.faults or None}
-    return fields if row.envelope else fields["headers"]
+        return {**fields, "error": reading.details or None}
+    return fields if row.message else fields["headers"]
 
 
 def _decoded(reading: Reading, row: Format) -> dict[str, Any]:
@@ -126,11 +126,11 @@ def messages(
 ) -> list[dict[str, Any]]:
     """Read the messages of a batch, each a dict of fields."""
     row = _batch(format)
-    made = []
+    result = []
     for reading in read_batch(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits)):
-        raise_first(reading.faults, row)
-        made.append(_decoded(reading, row))
-    return made
+        raise_first(reading.details, row)
+        result.append(_decoded(reading, row))
+    return result
 
 
 def messages_rows(
@@ -146,11 +146,11 @@ def messages_rows(
     dialect: str = "arrow",
     limits: Limits | None = None,
 ) -> list[dict[str, Any]]:
-    """Read the messages of every cell, one behind the other, each a dict.
+    """Read the messages of every row, in order, each a dict.
 
-    It has the fields of the format behind ``row``, the place of the cell, or those that ``columns`` names; then what
+    It has the fields of the format behind ``row``, the position of the row, or those that ``columns`` names; then what
     ``headers`` asks for; then ``error`` where that is the policy. With ``errors="null"`` all of a message whose structure
-    is broken is null, and of another what could not be read. Where the framing of a cell breaks, one message says so and
+    is broken is null, and of another what could not be read. Where the framing of a message breaks, one message says so and
     is the last of it.
     """
     row = _batch(format)
@@ -163,20 +163,20 @@ def messages_rows(
         check_name("column", name, known)
     options = ReadOptions(lenient, strict_types, text_keys).within(limits)
     out = []
-    for number, cell in enumerate(rows):
-        for place, reading in enumerate(() if cell is None else read_batch(cell, row, options)):
-            values, faults = _pick(reading, wanted, dialect)
-            found = [in_message(place, fault) for fault in faults[len(reading.faults) :]]
+    for number, data in enumerate(rows):
+        for place, reading in enumerate(() if data is None else read_batch(data, row, options)):
+            values, details = _pick(reading, wanted, dialect)
+            found = [in_message(place, detail) for detail in details[len(reading.details) :]]
             if reading.place is not None:
                 found = [f if f.byte_offset is None else f._replace(byte_offset=reading.place) for f in found]
-            faults = [*reading.faults, *found]
+            details = [*reading.details, *found]
             if errors == "raise":
-                raise_first(faults, row, number)
-            made = {"row": number, **_decoded(reading, row)}
+                raise_first(details, row, number)
+            result = {"row": number, **_decoded(reading, row)}
             if errors == "null" and reading.broken:
-                made, values = {"row": number}, dict.fromkeys(values)
-            made = {name: made.get(name) for name in names} | values
-            out.append(made | {"error": faults or None} if errors == "column" else made)
+                result, values = {"row": number}, dict.fromkeys(values)
+            result = {name: result.get(name) for name in names} | values
+            out.append(result | {"error": details or None} if errors == "column" else result)
     return out
 
 
@@ -194,7 +194,7 @@ def validate(
     data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[ErrorDetail]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
-    return _faults(data, named(format), ReadOptions(lenient, strict_types).within(limits))
+    return _details(data, named(format), ReadOptions(lenient, strict_types).within(limits))
 
 
 def validate_rows(
@@ -203,13 +203,13 @@ def validate_rows(
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
     options = ReadOptions(lenient, strict_types).within(limits)
-    return [None if cell is None else _faults(cell, row, options) or None for cell in rows]
+    return [None if data is None else _details(data, row, options) or None for data in rows]
 
 
-def _faults(cell: Row, row: Format, options: ReadOptions) -> list[ErrorDetail]:
-    if row.batch is not None and isinstance(cell, bytes | bytearray | memoryview):
-        return [fault for reading in read_batch(bytes(cell), row, options) for fault in reading.faults]
-    return read_row(cell, row, options).faults
+def _details(data: Row, row: Format, options: ReadOptions) -> list[ErrorDetail]:
+    if row.batch is not None and isinstance(data, bytes | bytearray | memoryview):
+        return [detail for reading in read_batch(bytes(data), row, options) for detail in reading.details]
+    return read_row(data, row, options).details
 
 
 # --- select ----------------------------------------------------------------------------------------------------------
@@ -228,9 +228,9 @@ def select(
     """Read some headers of one message as typed values."""
     row = of_one_message(format)
     check_name("dialect", dialect, types.DIALECTS)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_types).within(limits))
-    values, faults = _pick(reading, _specs(columns, row), dialect)
-    raise_first(faults, row)
+    reading = read_message(data, row, ReadOptions(lenient, strict_types).within(limits))
+    values, details = _pick(reading, _specs(columns, row), dialect)
+    raise_first(details, row)
     return values
 
 
@@ -246,7 +246,7 @@ def select_rows(
     lists: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, list[Any]]:
-    """Read some headers of every row into columns; ``lists`` says that a null row is a null list, not a null cell."""
+    """Read some headers of every row into columns; ``lists`` says that a null row is a null list, not a null message."""
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
@@ -254,9 +254,9 @@ def select_rows(
     options = ReadOptions(lenient, strict_types).within(limits)
     names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
-    for number, cell in enumerate(rows):
-        null = cell is None and not lists
-        values = {} if null else _select_row(read_row(cell, row, options), number, row, wanted, errors, dialect)
+    for number, data in enumerate(rows):
+        null = data is None and not lists
+        values = {} if null else _select_row(read_row(data, row, options), number, row, wanted, errors, dialect)
         for name in names:
             out[name].append(values.get(name))
     return out
@@ -264,8 +264,8 @@ def select_rows(
 
 def _specs(columns: Columns, row: Format) -> list[Spec]:
     specs: list[Spec] = []
-    for name, asked, type, repeat, required in normalise(columns):
-        key = keys.given(asked)
+    for name, requested, type, repeat, required in normalise(columns):
+        key = keys.as_key(requested)
         keys.check_form(key, row.traits.keys, row.name)
         specs.append((name, key, type, repeat, required))
     return specs
@@ -274,46 +274,46 @@ def _specs(columns: Columns, row: Format) -> list[Spec]:
 def _select_row(
     reading: Reading, number: int, row: Format, wanted: list[Spec], errors: str, dialect: str
 ) -> dict[str, Any]:
-    values, faults = _pick(reading, wanted, dialect)
+    values, details = _pick(reading, wanted, dialect)
     if errors == "raise":
-        raise_first(faults, row, number)
+        raise_first(details, row, number)
     if errors == "null" and reading.broken:
         return {}
-    return {**values, "error": faults or None}
+    return {**values, "error": details or None}
 
 
 def _pick(reading: Reading, wanted: list[Spec], dialect: str) -> tuple[dict[str, Any], list[ErrorDetail]]:
-    faults = list(reading.faults)
-    return {spec[0]: _column(reading, spec, dialect, faults) for spec in wanted}, faults
+    details = list(reading.details)
+    return {spec[0]: _column(reading, spec, dialect, details) for spec in wanted}, details
 
 
-def _column(reading: Reading, spec: Spec, dialect: str, faults: list[ErrorDetail]) -> Any:
-    """Give what one row has for one column, and note what is wrong with it."""
+def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetail]) -> Any:
+    """Return what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
     found = [entry for entry in reading.entries if entry.key == key]
-    # What comes after a hard fault was not read: a header may be there, and a list would be only the front of one.
+    # What comes after a hard error was not read: a header may be there, and a list would be only the front of one.
     if required and not found and not reading.broken:
         missing = "the header is required and absent"
-        faults.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
+        details.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
     if repeat == "all" and reading.broken:
         return None
     if repeat == "error" and len(found) > 1:
         second = found[1]
         text = keys.spell(key)
-        faults.append(
+        details.append(
             ErrorDetail("repeated_key", "the key occurs a second time", second.at, second.header, text, column)
         )
         return None
     if repeat == "all":
-        before = len(faults)
-        values = [_value(entry, type, dialect, column, faults) for entry in found]
-        return values if len(faults) == before else None
+        before = len(details)
+        values = [_value(entry, type, dialect, column, details) for entry in found]
+        return values if len(details) == before else None
     if not found:
         return None
-    return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, faults)
+    return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, details)
 
 
-def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[ErrorDetail]) -> Any:
+def _value(entry: Entry, type: str, dialect: str, column: str, details: list[ErrorDetail]) -> Any:
     if entry.value is None:
         return None
     text = keys.spell(entry.key)
@@ -321,7 +321,7 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Erro
         name, _ = types.parse(type)
         if not types.accepts(type, entry.type):
             message = f"the value is {entry.type} and {name} was requested"
-            faults.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
+            details.append(ErrorDetail("wrong_type", message, entry.at, entry.header, text, column))
             return None
         if entry.type != "binary":
             type = name  # the value is its bits, most significant byte first, whatever the order asked for
@@ -329,7 +329,7 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Erro
         return types.read(type, entry.value, dialect=dialect)
     except types.Misfit as misfit:
         byte = None if entry.at is None else entry.at + misfit.within
-        faults.append(ErrorDetail(misfit.code, misfit.message, byte, entry.header, text, column))
+        details.append(ErrorDetail(misfit.code, misfit.message, byte, entry.header, text, column))
         return None
 
 
@@ -340,7 +340,7 @@ def encode(
     message: Iterable[Any] | Mapping[str, Any] | None,
     format: str,
     *,
-    types: TypesGiven = None,
+    types: TypesOption = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
     canonical: bool = False,
@@ -358,12 +358,12 @@ def encode_rows(
     rows: Iterable[Any],
     format: str,
     *,
-    types: TypesGiven = None,
+    types: TypesOption = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
     canonical: bool = False,
 ) -> list[Any]:
-    """Write every row. For a block a null row is a null list; for an envelope it is no message.
+    """Write every row. A null row is a null list in a headers format, and no message in a message format.
 
     With ``on_loss="report"`` a row is a dict of ``data`` and ``losses``, null where nothing was lost.
     """
@@ -371,7 +371,7 @@ def encode_rows(
     writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
     out: list[Any] = []
     for number, message in enumerate(rows):
-        nothing = message is None and row.envelope is not None
+        nothing = message is None and row.message is not None
         report = NO_MESSAGE if nothing else _write(message, writer, number)
         out.append({"data": report.data, "losses": report.losses or None} if on_loss == "report" else report.data)
     return out
@@ -382,7 +382,7 @@ def batch(
     format: str,
     *,
     codec: str = "none",
-    types: TypesGiven = None,
+    types: TypesOption = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
 ) -> bytes:
@@ -397,8 +397,8 @@ def batch(
             laid_out.append(fields)
             written.append(_write(fields, writer, len(written)).data or b"")
     except Refused as refused:
-        fault = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
-        raise fault.as_error(EncodeError, format, row=len(written)) from None
+        detail = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
+        raise detail.as_error(EncodeError, format, row=len(written)) from None
     data = b"".join(written)
     if not number:
         return data
@@ -407,7 +407,7 @@ def batch(
 
 def _write(message: Any, writer: Writer, number: int | None = None) -> Report:
     row = writer.row
-    fields: Fields = {} if row.envelope is None else {name: message.get(name) for name, _ in row.fields}
-    report = writer.write(message if row.envelope is None else message["headers"], lambda _: fields, number)
-    raise_first(report.faults, row, number, EncodeError)
+    fields: Fields = {} if row.message is None else {name: message.get(name) for name, _ in row.fields}
+    report = writer.write(message if row.message is None else message["headers"], lambda _: fields, number)
+    raise_first(report.details, row, number, EncodeError)
     return report

@@ -8,7 +8,7 @@ from typing import Any
 from letterhead.errors import counted
 from letterhead.results import Loss
 from reference.cursor import Cursor
-from reference.walk import Lose, Outgoing, Refused
+from reference.protocols import Lose, Outgoing, Refused
 
 MAX_LEN = 0x7FFF_FFFF
 """The longest run that a signed 32-bit length can state."""
@@ -18,7 +18,7 @@ ID_LEN = 16
 
 
 def misfit_of_length(part: str, size: int, lengths: range) -> tuple[str, str] | None:
-    """Say what is wrong with the length of a key or a value, by a code and in words."""
+    """Return the error of the length of a key or a value, by a code and in words."""
     if size in lengths:
         return None
     if size == 0:
@@ -54,15 +54,15 @@ def nullable(data: bytes | None) -> bytes:
     return fixed("length", -1, 4) if data is None else fixed("length", len(data), 4) + data
 
 
-def check_crc(cursor: Cursor, given: int, covered: bytes, start: int) -> None:
-    """Note a CRC-32 that does not hold."""
-    made = zlib.crc32(covered)
-    if given != made:
-        cursor.soft("bad_crc", f"the checksum is {given:08x} and the bytes give {made:08x}", start)
+def check_crc(cursor: Cursor, source: int, covered: bytes, start: int) -> None:
+    """Record a CRC-32 that does not match."""
+    result = zlib.crc32(covered)
+    if source != result:
+        cursor.soft("bad_crc", f"the checksum is {source:08x} and the bytes give {result:08x}", start)
 
 
 def take_id(cursor: Cursor) -> bytes:
-    """Take an id."""
+    """Read an id."""
     return cursor.take(ID_LEN, "id")[::-1]
 
 
@@ -73,7 +73,7 @@ def take_int64(cursor: Cursor, field: str) -> int | None:
 
 
 def as_int64(cursor: Cursor, number: int, field: str, start: int) -> int | None:
-    """Give a number that fits a column of signed ones; another is noted and null."""
+    """Return a number that fits a column of signed ones; another is noted and null."""
     if number < 1 << 63:
         return number
     cursor.soft("out_of_range", f"{field} does not fit int64", start)
@@ -90,7 +90,7 @@ def id_of(id: bytes | None) -> bytes:
 
 
 def payload_of(payload: bytes | None, lose: Lose) -> bytes:
-    """Give the payload; there is no null one."""
+    """Return the payload; there is no null one."""
     if payload is None:
         lose(Loss("null_not_carried", "the payload is null", written="empty"))
         return b""

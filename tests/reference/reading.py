@@ -1,4 +1,4 @@
-"""What every verb that reads begins with: a row becomes fields, headers and faults."""
+"""What every operation that reads begins with: a row becomes fields, headers and errors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reference import keys
 from reference.cursor import Broken, Cursor, ReadOptions
 from reference.formats import Format
 from reference.keys import Key
+from reference.protocols import Entry, Fields, Opened
 from reference.value_types import is_type
-from reference.walk import Entry, Fields, Opened
 
 ERRORS = ("raise", "null", "column")
 """What may become of a message that cannot be read."""
@@ -27,16 +27,16 @@ class Reading(NamedTuple):
 
     fields: Fields
     entries: list[Entry]
-    """Headers up to the first hard fault, those that could not be read left out."""
+    """Headers up to the first hard error, those that could not be read left out."""
     absent: bool
     """The message has no headers field."""
     broken: bool
-    """A hard fault, of the frame or the block, ended the walk."""
+    """A hard error, of the frame or the block, ended the reading."""
     damaged: bool
     """Not every header could be read."""
-    faults: list[ErrorDetail]
+    details: list[ErrorDetail]
     place: int | None = None
-    """Where everything of the message stands, if its bytes are in the cell in another form."""
+    """Where everything of the message stands, if its bytes are in the message in another form."""
 
     @property
     def headers(self) -> list[Triple] | None:
@@ -46,37 +46,39 @@ class Reading(NamedTuple):
         return [(entry.key, entry.type, entry.value) for entry in self.entries]
 
 
-def read_cell(cell: bytes, row: Format, options: ReadOptions) -> Reading:
+def read_message(data: bytes, row: Format, options: ReadOptions) -> Reading:
     """Read the bytes of one message."""
-    cursor = Cursor(cell, options=options)
+    cursor = Cursor(data, options=options)
     try:
-        cursor.check_cell()
-        fields, block = ({}, cursor) if row.envelope is None else row.envelope.unseal(cursor)
+        cursor.check_size()
+        fields, block = ({}, cursor) if row.message is None else row.message.read(cursor)
     except Broken as end:
-        return Reading({}, [], False, True, True, [*cursor.faults, end.fault])
-    return _read_block(row, fields, block, cursor.faults, broken=False)
+        return Reading({}, [], False, True, True, [*cursor.details, end.detail])
+    return _read_block(row, fields, block, cursor.details, broken=False)
 
 
-def read_batch(cell: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
-    """Read the bytes of many messages; faults say which message they are in."""
+def read_batch(data: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
+    """Read the bytes of many messages; errors say which message they are in."""
     assert row.batch is not None, "only batches come here"
-    cursor = Cursor(cell, options=options)
+    cursor = Cursor(data, options=options)
     try:
-        cursor.check_cell()
+        cursor.check_size()
     except Broken as end:
-        yield _read_block(row, {}, None, [in_message(0, end.fault)], broken=True)
+        yield _read_block(row, {}, None, [in_message(0, end.detail)], broken=True)
         return
     output = 0
     for number, opened in enumerate(row.batch.messages(cursor)):
         output += _output_bytes(opened)
         message = _over_limit(number + 1, output, options)
         if message is not None:
-            faults = [in_message(number, fault) for fault in (*opened.faults, ErrorDetail("limit_exceeded", message))]
-            yield Reading({}, [], False, True, True, faults)
+            details = [
+                in_message(number, detail) for detail in (*opened.details, ErrorDetail("limit_exceeded", message))
+            ]
+            yield Reading({}, [], False, True, True, details)
             return
-        reading = _read_block(row, opened.fields, opened.block, opened.faults, broken=opened.broken)
+        reading = _read_block(row, opened.fields, opened.block, opened.details, broken=opened.broken)
         place = None if opened.block is None else opened.block.place
-        yield reading._replace(faults=[in_message(number, fault) for fault in reading.faults], place=place)
+        yield reading._replace(details=[in_message(number, detail) for detail in reading.details], place=place)
 
 
 def _output_bytes(opened: Opened) -> int:
@@ -95,33 +97,33 @@ def _over_limit(records: int, output: int, options: ReadOptions) -> str | None:
     return None
 
 
-def in_message(number: int, fault: ErrorDetail) -> ErrorDetail:
-    """Say which message of a batch a fault is in."""
-    return fault._replace(message=f"message {number}: {fault.message}")
+def in_message(number: int, detail: ErrorDetail) -> ErrorDetail:
+    """Prefix an error with its message in the batch."""
+    return detail._replace(message=f"message {number}: {detail.message}")
 
 
 def _read_block(
-    row: Format, fields: Fields, block: Cursor | None, faults: list[ErrorDetail], *, broken: bool
+    row: Format, fields: Fields, block: Cursor | None, details: list[ErrorDetail], *, broken: bool
 ) -> Reading:
-    """Walk the headers of a message whose frame was read; the faults of the frame come first."""
+    """Walk the headers of a message whose frame was read; the errors of the frame come first."""
     entries: list[Entry] = []
-    frame_faults = len(faults)
+    frame_details = len(details)
     text_keys = block is not None and block.options.text_keys and row.traits.keys == "typed"
     try:
-        for entry in () if block is None else row.block.walk(block):
+        for entry in () if block is None else row.block.read(block):
             if text_keys and not isinstance(entry.key, str):
                 # The list is refused; what is asked for by its typed key is still found.
-                faults.append(_no_text(entry))
+                details.append(_no_text(entry))
             entries.append(entry)
     except Broken as end:
-        faults.append(end.fault)
+        details.append(end.detail)
         broken = True
     absent = block is None and not broken
-    return Reading(fields, entries, absent, broken, len(faults) > frame_faults, faults)
+    return Reading(fields, entries, absent, broken, len(details) > frame_details, details)
 
 
 def _no_text(entry: Entry) -> ErrorDetail:
-    """Say why a typed key is no text."""
+    """Return why a typed key is not text."""
     type, _ = keys.typed(entry.key)
     code, message = "wrong_type", f"the key is {type} and text keys were requested"
     if type == "string":
@@ -130,31 +132,31 @@ def _no_text(entry: Entry) -> ErrorDetail:
 
 
 def read_list(headers: Sequence[Any] | None) -> Reading:
-    """Take headers that are a list already."""
+    """Read headers that are a list already."""
     entries: list[Entry] = []
-    faults: list[ErrorDetail] = []
+    details: list[ErrorDetail] = []
     for index, header in enumerate(headers or ()):
         key, type, value = header_of(header)
         unknown = unknown_type(key, type)
         if key is None:
-            faults.append(ErrorDetail("null_key", "the key is null", None, index))
+            details.append(ErrorDetail("null_key", "the key is null", None, index))
         elif unknown is not None:
             text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-            faults.append(ErrorDetail("unknown_type", f"unknown type '{unknown}'", None, index, text))
+            details.append(ErrorDetail("unknown_type", f"unknown type '{unknown}'", None, index, text))
         else:
             entries.append(Entry(index, key, type, value, None))
-    return Reading({}, entries, headers is None, False, bool(faults), faults)
+    return Reading({}, entries, headers is None, False, bool(details), details)
 
 
-def read_row(cell: Row, row: Format, options: ReadOptions) -> Reading:
+def read_row(data: Row, row: Format, options: ReadOptions) -> Reading:
     """Read bytes, or take a list."""
-    if isinstance(cell, bytes | bytearray | memoryview):
-        return read_cell(bytes(cell), row, options)
-    return read_list(cell)
+    if isinstance(data, bytes | bytearray | memoryview):
+        return read_message(bytes(data), row, options)
+    return read_list(data)
 
 
 def header_of(header: Any) -> tuple[Key | None, str | None, bytes | None]:
-    """Give key, type and value of a header as rows have it: two or three parts, or the fields of a struct."""
+    """Return key, type and value of a header as rows have it: two or three parts, or the fields of a struct."""
     if header is None:
         return None, None, None
     if isinstance(header, Mapping):
@@ -163,11 +165,11 @@ def header_of(header: Any) -> tuple[Key | None, str | None, bytes | None]:
             key = None if header["key_type"] is None else (header["key_type"], key)
     else:
         key, type, value = header if len(header) == 3 else (header[0], None, header[1])
-    return None if key is None else keys.given(key), type, value
+    return None if key is None else keys.as_key(key), type, value
 
 
 def unknown_type(key: Key | None, type: str | None) -> str | None:
-    """Give the first of the types of a header that there is not."""
+    """Return the first of the types of a header that there is not."""
     for name in (key[0] if isinstance(key, tuple) else None, type):
         if name is not None and not is_type(name):
             return name
@@ -175,8 +177,8 @@ def unknown_type(key: Key | None, type: str | None) -> str | None:
 
 
 def raise_first(
-    faults: list[ErrorDetail], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
+    details: list[ErrorDetail], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
 ) -> None:
-    """Raise the first fault, if there is one."""
-    if faults:
-        raise faults[0].as_error(error, row.name, row=number)
+    """Raise the first error, if there is one."""
+    if details:
+        raise details[0].as_error(error, row.name, row=number)

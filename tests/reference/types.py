@@ -109,7 +109,7 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
 
 
 def accepts(type: str, carried: str) -> bool:
-    """Say whether a value that carries a type may be read as a type."""
+    """Return whether a value that carries a type may be read as a type."""
     name, spelling = parse(type)
     return (
         carried == name
@@ -129,7 +129,7 @@ def untyped(type: str, bits: bytes, spelling: str) -> bytes:
 
 
 def typed(type: str, data: bytes, spelling: str) -> bytes:
-    """Give the bits of a value that was written without its type: what ``untyped`` undoes."""
+    """Return the bits of a value that was written without its type: what ``untyped`` undoes."""
     if spelling == "text":
         return _bits(type, _read_text(type, data))
     check("value", type, data)
@@ -137,7 +137,7 @@ def typed(type: str, data: bytes, spelling: str) -> bytes:
 
 
 def text_of(type: str, bits: bytes) -> str | None:
-    """Give the text of a value that has one; bytes, types without a name and bits that are no value have none."""
+    """Return the text of a value that has one; bytes, types without a name and bits that are no value have none."""
     if type != "string" and type not in WIDTHS:
         return None
     try:
@@ -159,7 +159,7 @@ def check(closely: str, type: str, data: bytes) -> None:
 
 
 def is_other_nan(type: str, bits: bytes) -> bool:
-    """Say whether bits are a NaN that its text does not give back."""
+    """Return whether bits are a NaN that its text does not give back."""
     code = {"float32": ">f", "float64": ">d"}.get(type)
     if code is None:
         return False
@@ -211,10 +211,10 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
 
 
 def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
-    fault = amqp.find_error(data, name)
-    if fault is not None:
-        assert fault.byte_offset is not None
-        raise Misfit(fault.code, fault.message, fault.byte_offset)
+    detail = amqp.find_error(data, name)
+    if detail is not None:
+        assert detail.byte_offset is not None
+        raise Misfit(detail.code, detail.message, detail.byte_offset)
     value = amqp.decode(data).value
     if value is None or name != "timestamp_ms":
         return value
@@ -222,7 +222,7 @@ def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
 
 
 def _ticks(millis: int, dialect: str, *, within: int = 0) -> int:
-    """Give a time as a column of the dialect counts it."""
+    """Return a time as a column of the dialect counts it."""
     if dialect != "spark":
         return millis
     if not -(1 << 63) <= millis * 1000 < 1 << 63:
@@ -284,7 +284,7 @@ def _as_float32(number: float) -> float:
 
 
 def _neighbour(single: float, *, up: bool) -> float:
-    """Give the next number of 32 bits above or below."""
+    """Return the next number of 32 bits above or below."""
     if single == 0.0:
         return 2.0**-149 if up else -(2.0**-149)
     bits = struct.unpack(">i", struct.pack(">f", single))[0]
@@ -302,7 +302,7 @@ def _spell(type: str, bits: bytes) -> bytes:
 
 
 def _spell_float(number: float, *, single: bool) -> str:
-    """Give the fewest digits that read back as the same number, without an exponent."""
+    """Return the fewest digits that read back as the same number, without an exponent."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -313,7 +313,7 @@ def _spell_float(number: float, *, single: bool) -> str:
 
 
 def _shortest(number: float, *, single: bool) -> Decimal:
-    """Give the number of fewest digits that reads back as the same; of two, the nearer; of two as near, the larger."""
+    """Return the number of fewest digits that reads back as the same; of two, the nearer; of two as near, the larger."""
     if number == 0.0:
         return Decimal(0)
     reads = nearest_float32 if single else float

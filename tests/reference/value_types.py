@@ -54,12 +54,12 @@ _NAMES = set(_WIDTHS) | set(UNNAMED.values())
 
 
 def is_type(name: str) -> bool:
-    """Say whether there is a type of this name; a code without one is ``type-16`` to ``type-255``."""
+    """Return whether there is a type of this name; a code without one is ``type-16`` to ``type-255``."""
     return name in _NAMES
 
 
 def code_of(type: str, types: Mapping[int, str]) -> int:
-    """Give the code that a format has for a type."""
+    """Return the code that a format has for a type."""
     return next(code for code, name in types.items() if name == type)
 
 

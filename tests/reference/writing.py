@@ -1,4 +1,4 @@
-"""What the verbs that write have in common: headers go through the gate, and what is left is sealed."""
+"""What the operations that write have in common: headers go through the gate, and the rest is written."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from letterhead.errors import ConversionError, ErrorDetail, check_name
 from reference import keys
 from reference.formats import Format
 from reference.keys import Key
-from reference.losses import ON_LOSS, Asked, Gate, Ledger, Losses, TypesGiven
+from reference.losses import ON_LOSS, Gate, Ledger, Losses, RequestedTypes, TypesOption
+from reference.protocols import Fields, Outgoing, Refused, Written
 from reference.reading import header_of, unknown_type
-from reference.walk import Fields, Outgoing, Refused, Written
 
 NULL_HEADERS = ("empty", "raise")
 
 
 FieldsFor = Callable[[Ledger], Fields]
-"""Gives the fields of a message, and notes what is lost of them."""
+"""Return the fields of a message, and notes what is lost of them."""
 
 
 class Report(NamedTuple):
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
     data: bytes | None
     losses: Losses
-    faults: list[ErrorDetail]
+    details: list[ErrorDetail]
 
 
 NO_MESSAGE = Report(None, Losses(), [])
@@ -61,7 +61,7 @@ class Writer:
         self,
         row: Format,
         *,
-        types: TypesGiven,
+        types: TypesOption,
         on_loss: str,
         null_headers: str,
         canonical: bool,
@@ -73,7 +73,7 @@ class Writer:
         if canonical and row.traits.canonical is None:
             raise ValueError(f"canonical=True: {row.name} has no order of its own for headers")
         self.row = row
-        self.asked = Asked(types, row)
+        self.requested = RequestedTypes(types, row)
         self.on_loss = on_loss
         self.null_headers = null_headers
         self.canonical = canonical
@@ -81,32 +81,32 @@ class Writer:
         self.from_typed_keys = from_typed_keys
 
     def gather(self, headers: Iterable[Any] | None, ledger: Ledger) -> list[Outgoing]:
-        """Take headers through the gate."""
+        """Read headers through the gate."""
         if headers is None and self.null_headers == "raise":
             raise Refused("null_not_carried", 'the list of headers is null, and null_headers="raise" refuses that')
-        gate = Gate(self.row, self.asked, ledger, converting=self.converting, from_typed_keys=self.from_typed_keys)
+        gate = Gate(self.row, self.requested, ledger, converting=self.converting, from_typed_keys=self.from_typed_keys)
         carried = [gate.carry(index, *_checked(index, header)) for index, header in enumerate(headers or ())]
         outgoing = [header for header in carried if header is not None]
         if self.canonical:
             outgoing.sort(key=self.row.traits.canonical)
         return outgoing
 
-    def seal(self, headers: list[Outgoing], fields: Fields, ledger: Ledger) -> bytes | None:
-        """Give the bytes of a message; none where the format says so by having no cell."""
+    def serialize(self, headers: list[Outgoing], fields: Fields, ledger: Ledger) -> bytes | None:
+        """Return the bytes of a message; ``None`` where the format has no bytes for it."""
         block = self.row.block.write(headers)
-        if self.row.envelope is None:
+        if self.row.message is None:
             return block
-        return self.row.envelope.seal(fields, Written(len(headers), block), ledger.lose)
+        return self.row.message.write(fields, Written(len(headers), block), ledger.lose)
 
     def write(self, headers: Iterable[Any] | None, fields: FieldsFor, number: int | None = None) -> Report:
         """Write one message, whose fields are asked for when its headers are through."""
         ledger = Ledger()
         try:
             gathered = self.gather(headers, ledger)
-            written = self.seal(gathered, fields(ledger), ledger)
+            written = self.serialize(gathered, fields(ledger), ledger)
         except Refused as refused:
-            fault = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
-            return Report(None, Losses(), [fault])
+            detail = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
+            return Report(None, Losses(), [detail])
         if self.on_loss == "raise" and ledger.first is not None:
             code, message, header, key = ledger.first[:4]
             raise ErrorDetail(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)

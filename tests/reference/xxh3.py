@@ -36,7 +36,7 @@ _STRIPES_A_BLOCK = (len(_SECRET) - _STRIPE_LEN) // 8
 
 
 def xxh3_64(data: bytes) -> int:
-    """Give the XXH3 of some bytes, 64 bits."""
+    """Return the XXH3 of some bytes, 64 bits."""
     size = len(data)
     if size == 0:
         return _avalanche64(_word(_SECRET, 56) ^ _word(_SECRET, 64))
@@ -52,7 +52,7 @@ def xxh3_64(data: bytes) -> int:
 
 
 def xxh32(data: bytes) -> int:
-    """Give the XXH32 of some bytes, 32 bits."""
+    """Return the XXH32 of some bytes, 32 bits."""
     one, two, three, four, five = _PRIME32
     at = 0
     if len(data) >= 16:

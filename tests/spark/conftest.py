@@ -7,7 +7,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from cells import EXAMPLES
+from sample_values import EXAMPLES
 from spark_session import local_session
 from time_limits import limit_all
 

@@ -25,7 +25,7 @@ COLUMNS = {
 }
 ROWS = 400
 ORDERS, STORE = "orders-0.parquet", "store-latest-0.parquet"
-CELLS = [
+MESSAGES = [
     lh.encode([("k", b"v"), ("k", None), ("é", b"")], "kafka"),
     b"",
     b"\x02\x06key",
@@ -57,13 +57,13 @@ class Spark:
             [row[0] for row in frame.select(column).collect()], frame.select(column).schema[0].dataType
         )
 
-    def cells(self, cells: list[bytes]) -> Any:
-        return self.numbered(cells, "binary")
+    def messages(self, messages: list[bytes]) -> Any:
+        return self.numbered(messages, "binary")
 
     def numbered(self, values: list[Any], of: Any) -> Any:
         from pyspark.sql.types import LongType, StructType
 
-        schema = StructType().add("number", LongType()).add("cell", of)
+        schema = StructType().add("number", LongType()).add("value", of)
         return self.spark.createDataFrame(list(enumerate(values)), schema).repartition(3)
 
     def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
@@ -71,8 +71,8 @@ class Spark:
 
         if operation in ("encode", "convert"):
             options["into"] = "data"
-        made = getattr(lhs, f"{operation}_headers")("cell", format, *more, keep=["number"], **options)
-        rows = column.transform(made).orderBy("number").drop("number").collect()
+        result = getattr(lhs, f"{operation}_headers")("value", format, *more, keep=["number"], **options)
+        rows = column.transform(result).orderBy("number").drop("number").collect()
         return [row.asDict(recursive=True) for row in rows]
 
 
@@ -85,10 +85,10 @@ class Polars:
 
         return pl.read_parquet(self.samples / name).sort(order).head(ROWS)[column]
 
-    def cells(self, cells: list[bytes]) -> Any:
+    def messages(self, messages: list[bytes]) -> Any:
         import polars as pl
 
-        return pl.Series(cells, dtype=pl.Binary)
+        return pl.Series(messages, dtype=pl.Binary)
 
     def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
         import polars as pl
@@ -109,9 +109,9 @@ class DuckDB:
             f"select {column} from read_parquet('{self.samples / name}') order by \"{order}\" limit {ROWS}"
         )
 
-    def cells(self, cells: list[bytes]) -> Any:
-        values = ", ".join(f"({number}, from_hex('{cell.hex()}'))" for number, cell in enumerate(cells))
-        return self.column(f"select cell from (values {values}) as t(number, cell) order by number")
+    def messages(self, messages: list[bytes]) -> Any:
+        values = ", ".join(f"({number}, from_hex('{message.hex()}'))" for number, message in enumerate(messages))
+        return self.column(f"select value from (values {values}) as t(number, value) order by number")
 
     def column(self, query: str) -> Any:
         import nanoarrow as na
@@ -129,15 +129,15 @@ def answers(engine: Any) -> dict[str, Any]:
     """Ask an engine everything."""
     headers = engine.file(ORDERS, "headers", "offset")
     store = engine.file(STORE, "value", "key")
-    cells, typed = engine.cells(CELLS), engine.cells(TYPED)
+    messages, typed = engine.messages(MESSAGES), engine.messages(TYPED)
     return {
         "select from headers": engine.run("select", headers, "kafka", COLUMNS),
         "encode": engine.run("encode", headers, "kafka", on_loss="report"),
         "encode with types": engine.run("encode", headers, "iggy", on_loss="report", types={"amount_cents": "int64"}),
         "decode": engine.run("decode", store, "streams-timestamped"),
         "convert": engine.run("convert", store, "streams-timestamped", target="streams", on_loss="report"),
-        "what is bad": engine.run("decode", cells, "kafka", errors="column"),
-        "select from what is bad": engine.run("select", cells, "kafka", {"k": "string"}, errors="column"),
+        "what is bad": engine.run("decode", messages, "kafka", errors="column"),
+        "select from what is bad": engine.run("select", messages, "kafka", {"k": "string"}, errors="column"),
         "typed": engine.run("decode", typed, "iggy", errors="column"),
         "select typed": engine.run("select", typed, "iggy", {"n": lh.field("int8", repeat="first")}),
     }

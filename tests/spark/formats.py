@@ -21,7 +21,7 @@ class Example(NamedTuple):
 
     Attributes
     ----------
-    cell : bytes
+    value : bytes
         Its bytes.
     types : dict
         The columns that decoding makes, and their types.
@@ -33,16 +33,16 @@ class Example(NamedTuple):
         What is in them; times as microseconds.
     """
 
-    cell: bytes
+    value: bytes
     types: dict[str, str]
     row: dict[str, Any]
     columns: dict[str, Any]
     selected: dict[str, Any]
 
 
-def _example(cell: str, types: dict[str, str], row: dict[str, Any], type: tuple[list, dict, dict]) -> Example:
+def _example(value: str, types: dict[str, str], row: dict[str, Any], type: tuple[list, dict, dict]) -> Example:
     headers, columns, selected = type
-    return Example(bytes.fromhex(cell), types, {**row, "headers": headers}, columns, selected)
+    return Example(bytes.fromhex(value), types, {**row, "headers": headers}, columns, selected)
 
 
 _plain = (

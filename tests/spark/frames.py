@@ -12,10 +12,10 @@ import pyarrow as pa
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 
 
-def cells_of(spark: Any, cells: list[bytes | None], **others: pa.Array) -> Any:
-    """Make a frame of a number, other columns, and cells."""
-    number = pa.array(range(len(cells)), pa.int64())
-    return spark.createDataFrame(pa.table({"number": number, **others, "cell": pa.array(cells, pa.binary())}))
+def values_of(spark: Any, values: list[bytes | None], **others: pa.Array) -> Any:
+    """Make a frame of a number, other columns, and values."""
+    number = pa.array(range(len(values)), pa.int64())
+    return spark.createDataFrame(pa.table({"number": number, **others, "data": pa.array(values, pa.binary())}))
 
 
 def collected(df: Any) -> dict[str, list[Any]]:
@@ -72,9 +72,9 @@ def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
     schema = StructType([StructField(field.name, spark_type(field.type)) for field in batch.schema])
     run, declared = transform(Recorder(schema))
     crossing = dict.fromkeys([*run.kept, *(column.name for column in transform.inputs)])
-    made = list(run(iter([batch.select(list(crossing))])))
-    assert all(part.schema.names == [field.name for field in declared] for part in made)
-    return made
+    result = list(run(iter([batch.select(list(crossing))])))
+    assert all(part.schema.names == [field.name for field in declared] for part in result)
+    return result
 
 
 def _without_times(column: Any) -> Any:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import connect
-import elsewhere
 import letterhead as lh
+import other_sessions
 import pages
 from letterhead import spark as lhs
 
@@ -29,15 +29,15 @@ def recipe(info: str, **names: Any) -> dict[str, Any]:
 
 def read(spark: Any) -> Any:
     """Read a header on a worker: what it has, or the first line that says what went wrong."""
-    frame = spark.createDataFrame([(lh.encode(HEADERS, "iggy"),)], "cell binary")
+    frame = spark.createDataFrame([(lh.encode(HEADERS, "iggy"),)], "value binary")
     try:
-        return frame.transform(lhs.select_headers("cell", "iggy", {"k": "int8", "é": "string"})).first().asDict()
+        return frame.transform(lhs.select_headers("value", "iggy", {"k": "int8", "é": "string"})).first().asDict()
     except Exception as error:
         return next((line.strip() for line in str(error).splitlines() if "ModuleNotFound" in line), str(error))
 
 
 def said(spark: Any) -> dict[str, Any]:
-    """Give what the executors say."""
+    """Return what the executors say."""
     seen = lhs.doctor(spark)
     facts = [facts["letterhead"] for facts in seen.places.values()]
     return {
@@ -66,7 +66,7 @@ def run(type: str, samples: Path) -> None:
     recipe("python doctor", spark=spark)
     after = said(spark)
     if type == "settings":
-        elsewhere.check(spark, samples)
+        other_sessions.check(spark, samples)
     print(json.dumps({"before": before, "after": after}))
     spark.stop()
 

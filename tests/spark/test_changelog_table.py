@@ -44,11 +44,11 @@ def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.
                 if record.partition == partition:
                     driver.pipe("in", app.raw(record))
             logs = {name: driver.take_changelog(name) for name in TABLES}
-            held = app.rows_of(driver)
+            kept = app.rows_of(driver)
         with TopologyTestDriver(app.topology("partition"), application_id="app") as driver:
             for name, log in logs.items():
                 driver.restore(name, log)
-            found[partition] = logs, held, app.rows_of(driver)
+            found[partition] = logs, kept, app.rows_of(driver)
     return found
 
 
@@ -75,8 +75,8 @@ def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name
     for row in table:
         found.setdefault(row.partition, []).append((bytes(row.stored_key), bytes(row.stored)))
     deleted = 0
-    for partition, (logs, held, restored) in logged.items():
-        for rows in (held, restored):
+    for partition, (logs, kept, restored) in logged.items():
+        for rows in (kept, restored):
             wanted = sorted(row for (store, _), rows in rows.items() if store == name for row in rows)
             if name == "versions":
                 wanted = [row for row in wanted if row[0].startswith(LATEST)]

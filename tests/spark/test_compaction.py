@@ -67,7 +67,7 @@ def kept_by_the_rule(
 
 
 def read_by_spark(spark, path: Path, layout: str, **options: Any):
-    """Read the files of a log as who outgrows it does: each of them is a cell."""
+    """Read the files of a log as who outgrows it does: each of them is a value."""
     files = spark.read.format("binaryFile").load(f"{path}/*.log")
     return files.transform(lhs.explode_batches("content", SETS[layout], keep=[], **options))
 
@@ -94,8 +94,8 @@ def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, la
         assert by_spark["offset"].to_pylist() == wanted
         # The very messages, and not only which: in both they are what they were.
         assert after == [before[offset] for offset in wanted]
-        cells = (lh.encode(message._replace(crc=None), MESSAGES[layout]) for message in after)
-        assert b"".join(cells) == b"".join(file.read_bytes() for file in sorted(path.glob("*.log")))
+        values = (lh.encode(message._replace(crc=None), MESSAGES[layout]) for message in after)
+        assert b"".join(values) == b"".join(file.read_bytes() for file in sorted(path.glob("*.log")))
         rows = read_by_spark(spark, path, layout).orderBy("offset").toArrow()
         assert rows == by_spark
     kept_deletes = [message for message in after if message.tombstone]
@@ -141,7 +141,7 @@ def test_nothing_goes_for_a_null_that_is_not_known(spark):
     assert sorted(df.collect(), key=str) == sorted(frame_of(spark, rows).collect(), key=str)
 
 
-def test_logs_are_told_apart(spark):
+def test_logs_are_distinguished(spark):
     rows = [(b"k", offset, 1, [], b"v", False, log) for log in (1, 2) for offset in range(3)]
     df = frame_of(spark, rows)
     assert sorted(row["a.b"] for row in df.transform(lhs.compact(by=["a.b"])).collect()) == [1, 2]
@@ -163,7 +163,7 @@ def test_a_column_of_the_same_name_stays(spark):
     assert df.transform(lhs.compact()).columns == df.columns
 
 
-def test_mistakes_are_told_before_a_job_runs(spark):
+def test_mistakes_are_reported_before_a_job_runs(spark):
     df = frame_of(spark, [])
     with pytest.raises(ValueError, match="unknown column 'tombstone'"):
         df.drop("tombstone").transform(lhs.compact())

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 from formats import ERROR, EXAMPLES, LOSSES
-from frames import cells_of, collected, failure
+from frames import collected, failure, values_of
 from letterhead import spark as lhs
 
 HEADERS = [("tenant", b"acme"), ("retry", b"\0\0\0\3"), ("retry", b"4"), ("7", b"x")]
@@ -19,8 +19,8 @@ VALUE_TYPES = {"tenant": "string", "retry": ["int32", "int8:text"], "7": "binary
 WITH_TYPES = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("retry", lh.Int8(4)), ("7", lh.Binary(b"x"))]
 
 
-def headers_of(cell: bytes, format: str):
-    read = lh.decode(cell, format)
+def headers_of(message: bytes, format: str):
+    read = lh.decode(message, format)
     return list(read if isinstance(read, lh.Headers) else read.headers)
 
 
@@ -34,13 +34,13 @@ def test_headers_of_kafka_are_written_in_every_format(spark, target):
     if "key:int" in headers:
         # The other keys are no numbers.
         written = [(7, b"x")]
-    df = cells_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
-        lhs.convert_headers("cell", "kafka", target=target, types=types, on_loss="drop")
+    df = values_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
+        lhs.convert_headers("data", "kafka", target=target, types=types, on_loss="drop")
     )
-    assert df.dtypes == [("number", "bigint"), ("cell", "binary")]
+    assert df.dtypes == [("number", "bigint"), ("data", "binary")]
     found = collected(df)
     assert found["number"] == [0, 1, 2]
-    whole, null, empty = found["cell"]
+    whole, null, empty = found["data"]
     assert headers_of(whole, target) == written
     assert null is None
     assert headers_of(empty, target) == []
@@ -58,22 +58,22 @@ def test_headers_of_every_format_are_written_as_kafkas(spark, format):
             ("tenant", b"acme"), ("3", str(2**64 - 1).encode()), ("flag", b"x"),
         ],
     }  # fmt: skip
-    df = cells_of(spark, [EXAMPLES[format].cell]).transform(
-        lhs.convert_headers("cell", format, target="kafka", types="text", on_loss="drop", into="block", keep=[])
+    df = values_of(spark, [EXAMPLES[format].value]).transform(
+        lhs.convert_headers("data", format, target="kafka", types="text", on_loss="drop", into="block", keep=[])
     )
-    (cell,) = collected(df)["block"]
-    assert headers_of(cell, "kafka") == text[EXAMPLES[format].types["headers"]]
+    (message,) = collected(df)["block"]
+    assert headers_of(message, "kafka") == text[EXAMPLES[format].types["headers"]]
 
 
 def test_headers_go_to_iggy_and_come_back_equal(spark):
-    cells = [lh.encode(HEADERS, "kafka"), b"", None]
-    there = lhs.convert_headers("cell", "kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["cell"])
-    back = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
-    df = cells_of(spark, cells).transform(there).transform(back)
-    assert df.dtypes == [("cell", "binary"), ("back", "binary"), ("losses", LOSSES)]
+    messages = [lh.encode(HEADERS, "kafka"), b"", None]
+    there = lhs.convert_headers("data", "kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["data"])
+    restored = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
+    df = values_of(spark, messages).transform(there).transform(restored)
+    assert df.dtypes == [("data", "binary"), ("back", "binary"), ("losses", LOSSES)]
     found = collected(df)
     expected = [(key, b"\4" if value == b"4" else value) for key, value in HEADERS]
-    assert [cell and headers_of(cell, "kafka") for cell in found["back"]] == [expected, b"", None]
+    assert [message and headers_of(message, "kafka") for message in found["back"]] == [expected, b"", None]
     assert [losses and [(loss["key"], loss["type"], loss["written"]) for loss in losses] for losses in found["losses"]] == [
         [("tenant", "string", "as it is"), ("retry", "int32", "big-endian"), ("retry", "int8", "big-endian"),
          ("7", "binary", "as it is")],
@@ -82,11 +82,11 @@ def test_headers_go_to_iggy_and_come_back_equal(spark):
     ]  # fmt: skip
 
 
-def test_the_losses_say_how_to_come_back(spark):
+def test_losses_name_the_options_that_restore_the_headers(spark):
     """Iggy to Kafka and back with the types that were reported."""
-    cell = lh.encode([*WITH_TYPES, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
-    there = lhs.convert_headers("cell", "iggy", target="kafka", types="text", on_loss="report", keep=[])
-    found = collected(cells_of(spark, [cell]).transform(there))
+    message = lh.encode([*WITH_TYPES, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
+    there = lhs.convert_headers("data", "iggy", target="kafka", types="text", on_loss="report", keep=[])
+    found = collected(values_of(spark, [message]).transform(there))
     types = {}
     for loss in found["losses"][0]:
         types.setdefault(loss["key"], []).append(loss["type"])
@@ -94,8 +94,8 @@ def test_the_losses_say_how_to_come_back(spark):
         "tenant": ["string"], "retry": ["int32:text", "int8:text"], "7": ["binary"], "big": ["uint128:text"],
         "f": ["float32:text"],
     }  # fmt: skip
-    back = lhs.convert_headers("cell", "kafka", target="iggy", types=types)
-    assert collected(cells_of(spark, found["cell"]).transform(back))["cell"] == [cell]
+    restored = lhs.convert_headers("data", "kafka", target="iggy", types=types)
+    assert collected(values_of(spark, found["data"]).transform(restored))["data"] == [message]
 
 
 def test_a_real_topic_goes_there_and_back(spark, samples):
@@ -129,19 +129,19 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
 
 
 def test_timestamps_and_payloads_find_their_places(spark):
-    cell = EXAMPLES["streams-timestamped"].cell
-    df = cells_of(spark, [cell]).transform(
-        lhs.convert_headers("cell", "streams-timestamped", target="kip82-message", types="binary")
+    message = EXAMPLES["streams-timestamped"].value
+    df = values_of(spark, [message]).transform(
+        lhs.convert_headers("data", "streams-timestamped", target="kip82-message", types="binary")
     )
-    read = lh.decode(collected(df)["cell"][0], "kip82-message")
+    read = lh.decode(collected(df)["data"][0], "kip82-message")
     assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
 
 
 def test_headers_are_sorted_as_iggy_sorts_them(spark):
-    df = cells_of(spark, [EXAMPLES["iggy-2023"].cell]).transform(
-        lhs.convert_headers("cell", "iggy-2023", target="iggy", canonical=True)
+    df = values_of(spark, [EXAMPLES["iggy-2023"].value]).transform(
+        lhs.convert_headers("data", "iggy-2023", target="iggy", canonical=True)
     )
-    assert [key for key, _ in lh.decode(collected(df)["cell"][0], "iggy")] == ["at", "raw", "retry", "tenant"]
+    assert [key for key, _ in lh.decode(collected(df)["data"][0], "iggy")] == ["at", "raw", "retry", "tenant"]
 
 
 # Errors and losses ----------------------------------------------------------------------------------------------------
@@ -153,19 +153,19 @@ MANY = [(f"k{number}", b"v" * 255) for number in range(400)]
 
 @pytest.fixture(scope="module")
 def mixed(spark):
-    """A cell that loses a header, one that cannot be read, null, a good one, and one that cannot be written."""
+    """A value that loses a header, one that cannot be read, null, a good one, and one that cannot be written."""
     lost, good = lh.encode([("tenant", b"acme"), ("none", None)], "kafka"), lh.encode([("k", b"v")], "kafka")
-    return cells_of(spark, [lost, b"\x01", None, good, lh.encode(MANY, "kafka")])
+    return values_of(spark, [lost, b"\x01", None, good, lh.encode(MANY, "kafka")])
 
 
-def test_what_is_wrong_and_what_is_lost_stand_in_columns_of_their_own(mixed):
+def test_errors_and_losses_have_columns_of_their_own(mixed):
     df = mixed.transform(
-        lhs.convert_headers("cell", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
+        lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
     )
-    assert df.dtypes == [("number", "bigint"), ("cell", "binary"), ("losses", LOSSES), ("error", ERROR)]
+    assert df.dtypes == [("number", "bigint"), ("data", "binary"), ("losses", LOSSES), ("error", ERROR)]
     found = collected(df)
-    assert headers_of(found["cell"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
-    assert headers_of(found["cell"][3], "iggy") == [("k", lh.Binary(b"v"))]
+    assert headers_of(found["data"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
+    assert headers_of(found["data"][3], "iggy") == [("k", lh.Binary(b"v"))]
     assert [losses and [(loss["code"], loss["key"]) for loss in losses] for losses in found["losses"]] == [
         [("null_not_carried", "none")], None, None, None, None,
     ]  # fmt: skip
@@ -173,43 +173,43 @@ def test_what_is_wrong_and_what_is_lost_stand_in_columns_of_their_own(mixed):
 
 
 @pytest.mark.parametrize("errors", ["null", "column"])
-def test_a_cell_that_could_not_be_converted_is_null(mixed, errors):
-    convert = lhs.convert_headers("cell", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
+def test_a_value_that_could_not_be_converted_is_null(mixed, errors):
+    convert = lhs.convert_headers("data", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
     found = collected(mixed.transform(convert))
-    assert [cell is None for cell in found["cell"]] == [False, True, True, False, True]
+    assert [message is None for message in found["data"]] == [False, True, True, False, True]
 
 
 def test_a_loss_is_raised_with_what_is_kept(spark):
-    df = cells_of(spark, [EXAMPLES["kip82-typed"].cell])
-    text = failure(df.transform(lhs.convert_headers("cell", "kip82-typed", target="kafka", keep=["number"])))
+    df = values_of(spark, [EXAMPLES["kip82-typed"].value])
+    text = failure(df.transform(lhs.convert_headers("data", "kip82-typed", target="kafka", keep=["number"])))
     assert (
         'ConversionError: kafka: header 0: kafka carries no types: pass types="be", "le" or "text" (--types be) '
         "to write string values in the row with number=0"
     ) in text
-    df = cells_of(spark, [b"\x01"])
-    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["number"])))
+    df = values_of(spark, [b"\x01"])
+    text = failure(df.transform(lhs.convert_headers("data", "kafka", target="iggy", keep=["number"])))
     assert "DecodeError: kafka: header count -1 is negative in the row with number=0 (byte 0)" in text
-    df = cells_of(spark, [lh.encode(MANY, "kafka")])
-    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", types="binary", keep=[])))
+    df = values_of(spark, [lh.encode(MANY, "kafka")])
+    text = failure(df.transform(lhs.convert_headers("data", "kafka", target="iggy", types="binary", keep=[])))
     assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
 
 
 def test_options_of_the_reader_and_of_the_writer_arrive(spark):
-    lenient = lhs.convert_headers("cell", "kafka", target="kafka", lenient=True, keep=[])
-    assert collected(cells_of(spark, [b"\x01"]).transform(lenient)) == {"cell": [b""]}
-    strict = lhs.convert_headers("cell", "iggy", target="iggy", strict_types=True)
-    assert "value type code 200 is unknown" in failure(cells_of(spark, [EXAMPLES["iggy"].cell]).transform(strict))
+    lenient = lhs.convert_headers("data", "kafka", target="kafka", lenient=True, keep=[])
+    assert collected(values_of(spark, [b"\x01"]).transform(lenient)) == {"data": [b""]}
+    strict = lhs.convert_headers("data", "iggy", target="iggy", strict_types=True)
+    assert "value type code 200 is unknown" in failure(values_of(spark, [EXAMPLES["iggy"].value]).transform(strict))
     # Null headers: there is no such field before the later of the message formats.
     old = lh.encode(lh.Message(magic=1, value=b"v", headers=None), "kip82-message")
-    refused = lhs.convert_headers("cell", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
-    assert 'null_headers="raise" refuses that' in failure(cells_of(spark, [old]).transform(refused))
+    refused = lhs.convert_headers("data", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
+    assert 'null_headers="raise" refuses that' in failure(values_of(spark, [old]).transform(refused))
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("options", "error", "said"),
+    ("options", "error", "message"),
     [
         ({"target": "igyg"}, ValueError, "did you mean 'iggy'"),
         ({"target": 7}, TypeError, "target must be str, not int"),
@@ -228,20 +228,20 @@ def test_options_of_the_reader_and_of_the_writer_arrive(spark):
         ({"target": "kafka", "null_headers": "drop"}, ValueError, "null_headers"),
         ({"target": "kafka", "into": 7}, TypeError, "into must be str"),
         ({"target": "kafka", "into": "error", "errors": "column"}, ValueError, "two columns 'error' would be made"),
-        ({"target": "kafka", "keep": "cell"}, TypeError, "keep must be a list of column names"),
+        ({"target": "kafka", "keep": "data"}, TypeError, "keep must be a list of column names"),
     ],
 )
-def test_wrong_arguments_are_refused_when_given(options, error, said):
-    with pytest.raises(error, match=re.escape(said)):
-        lhs.convert_headers("cell", "kafka", **options)
+def test_wrong_arguments_are_rejected_when_passed(options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        lhs.convert_headers("data", "kafka", **options)
 
 
 def test_what_is_read_is_replaced_unless_it_is_named_otherwise(spark):
-    df = cells_of(spark, [b""])
-    assert df.transform(lhs.convert_headers("cell", "kafka", target="iggy")).columns == ["number", "cell"]
-    both = lhs.convert_headers("cell", "kafka", target="iggy", into="iggy", keep=["cell"])
-    assert df.transform(both).columns == ["cell", "iggy"]
-    with pytest.raises(ValueError, match="column 'cell' would be there twice"):
-        df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["cell"]))
+    df = values_of(spark, [b""])
+    assert df.transform(lhs.convert_headers("data", "kafka", target="iggy")).columns == ["number", "data"]
+    both = lhs.convert_headers("data", "kafka", target="iggy", into="iggy", keep=["data"])
+    assert df.transform(both).columns == ["data", "iggy"]
+    with pytest.raises(ValueError, match="column 'data' would be there twice"):
+        df.transform(lhs.convert_headers("data", "kafka", target="iggy", keep=["data"]))
     with pytest.raises(TypeError, match="column 'number' is bigint, and kafka is read from binary"):
         df.transform(lhs.convert_headers("number", "kafka", target="iggy"))

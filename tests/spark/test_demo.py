@@ -83,17 +83,17 @@ def test_exactly_the_damaged_rows_are_set_aside(demo):
     assert len(hurt) == round(0.01 * len(before)) == report["store"]["damaged"]
 
 
-def test_the_quarantine_says_what_the_reference_says(demo):
+def test_the_quarantine_has_the_errors_of_the_reference(demo):
     _, out, _ = demo
     quarantine = read(out / "quarantine", "key")
-    cells = [row["value"] for row in quarantine]
-    expected = ops.select_rows(cells, FORMAT, columns(), errors="column")["error"]
+    values = [row["value"] for row in quarantine]
+    expected = ops.select_rows(values, FORMAT, columns(), errors="column")["error"]
     assert [[tuple(found_error.values()) for found_error in row["error"]] for row in quarantine] == [
         [tuple(found_error) for found_error in found_errors] for found_errors in expected
     ]
 
 
-def test_whole_cells_become_what_the_reference_reads(demo):
+def test_whole_values_match_the_reference(demo):
     _, out, _ = demo
     damaged = {row["key"] for row in read(out / "quarantine", "key")}
     whole = [row for row in read(SAMPLES / "store-latest-0.parquet", "key") if row["key"] not in damaged]
@@ -120,17 +120,17 @@ def test_orders_and_amounts_by_tenant_add_up(demo):
     assert {row["tenant"]: row["cents"] or 0 for row in report["tenants"]} == amounts
 
 
-def test_cells_are_the_bytes_the_reference_writes(demo, topic):
+def test_values_are_the_bytes_the_reference_writes(demo, topic):
     _, out, _ = demo
-    cells = read(out / "topic-cells", "offset")
-    for row, cell in zip(topic, cells, strict=True):
-        assert cell["offset"] == row["offset"]
+    values = read(out / "topic-values", "offset")
+    for row, value in zip(topic, values, strict=True):
+        assert value["offset"] == row["offset"]
         fields = {
             "headers": row["headers"],
             "timestamp": round(row["timestamp"].timestamp() * 1000),
             "payload": row["value"],
         }
-        assert cell["cell"] == ops.encode(fields, FORMAT, on_loss="drop")
+        assert value["value"] == ops.encode(fields, FORMAT, on_loss="drop")
 
 
 def test_what_each_format_could_not_carry_adds_up(demo, topic):

@@ -12,14 +12,14 @@ from letterhead import spark as lhs
 
 
 @pytest.fixture
-def asked(spark, monkeypatch):
-    """Ask with workers that run another Python."""
+def doctor_with(spark, monkeypatch):
+    """Run the doctor with workers that use another Python."""
 
-    def ask(python: Path | str):
+    def run(python: Path | str):
         monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
         return lhs.doctor(spark)
 
-    return ask
+    return run
 
 
 def wrong(report) -> list[tuple[str, str]]:
@@ -46,19 +46,19 @@ def test_nothing_is_wrong_here(spark):
     assert read["settings"] == report.settings
 
 
-def test_an_executor_without_letterhead(asked, tmp_path):
+def test_an_executor_without_letterhead(doctor_with, tmp_path):
     python = environments.environment(tmp_path / "bare", lambda name: True)
-    report = asked(python)
+    report = doctor_with(python)
     assert wrong(report) == [("1 executor", f"letterhead is not installed ({python} has none)")]
     (finding,) = (each for each in report.findings if each.level == "wrong")
     assert "spark.archives=letterhead.zip#letterhead" in finding.mend
 
 
-def test_an_executor_with_another_version(asked, tmp_path):
+def test_an_executor_with_another_version(doctor_with, tmp_path):
     directory = tmp_path / "other"
     python = environments.environment(directory, lambda name: True)
     environments.install(environments.packed(tmp_path, version="9.9.9"), directory)
-    report = asked(python)
+    report = doctor_with(python)
     ours = report.places["driver"]["letterhead"]["version"]
     theirs = report.places["1 executor"]["letterhead"]
     assert theirs["version"] == "9.9.9"
@@ -68,17 +68,17 @@ def test_an_executor_with_another_version(asked, tmp_path):
     ]  # fmt: skip
 
 
-def test_an_executor_without_pyarrow(asked, tmp_path):
+def test_an_executor_without_pyarrow(doctor_with, tmp_path):
     directory = tmp_path / "poor"
     python = environments.environment(directory, lambda name: not name.startswith("pyarrow"))
     environments.install(environments.packed(tmp_path), directory)
-    report = asked(python)
+    report = doctor_with(python)
     assert wrong(report) == [("1 executor", "pyarrow is not installed, and Spark needs it")]
     assert report.places["1 executor"]["decode"] == "right"
 
 
-def test_a_python_that_is_not_there(asked, tmp_path):
-    report = asked(tmp_path / "nowhere" / "python")
+def test_a_python_that_is_not_there(doctor_with, tmp_path):
+    report = doctor_with(tmp_path / "nowhere" / "python")
     ((where, what),) = wrong(report)
     assert where == "executors"
     assert what.startswith(f'the workers\' Python does not start: Cannot run program "{tmp_path}/nowhere/python"')
@@ -94,6 +94,6 @@ def test_what_is_worth_a_note_is_not_wrong(spark):
     finally:
         spark.conf.set(name, before)
     assert report.ok
-    told = {each.where: each.what for each in report.findings}
-    assert told["session"] == f"{name}=0: no limit of rows, so that a batch can be as large as a partition"
-    assert told["executors"] == "1 of 2 executors answered; the others were busy, or are gone"
+    reported = {each.where: each.what for each in report.findings}
+    assert reported["session"] == f"{name}=0: no limit of rows, so that a batch can be as large as a partition"
+    assert reported["executors"] == "1 of 2 executors answered; the others were busy, or are gone"

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from cells import TYPES, many_rows, values
 from frames import HEADERS, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
+from sample_values import TYPES, many_rows, values
 
 ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
 
 
 def frame_of(spark, rows, **others):
-    given = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
-    return spark.createDataFrame(pa.table({"headers": pa.array(given, HEADERS), **others}))
+    source = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+    return spark.createDataFrame(pa.table({"headers": pa.array(source, HEADERS), **others}))
 
 
 def edited(df, **edits):
@@ -69,17 +69,17 @@ def edits(draw):
 @pytest.mark.hypothesis
 @many_rows
 @given(st.lists(HEADER_LISTS, min_size=10, max_size=40), st.lists(edits(), min_size=12, max_size=12))
-def test_edits_are_what_the_rule_says(spark, rows, many):
+def test_edits_follow_the_rule(spark, rows, many):
     """A dozen edits in one job, each of a copy of the headers."""
     df = frame_of(spark, rows)
     df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
     for n, edit in enumerate(many):
         df = df.transform(lhs.edit_headers(f"h{n}", **edit))
-    made = df.toArrow()
+    result = df.toArrow()
     for n, edit in enumerate(many):
         found = [
             None if row is None else [(header["key"], header["value"]) for header in row]
-            for row in made[f"h{n}"].to_pylist()
+            for row in result[f"h{n}"].to_pylist()
         ]
         assert found == [rule(row, **edit) for row in rows], edit
 
@@ -151,9 +151,11 @@ def test_the_rest_of_the_frame_stays(spark, samples):
 def test_names_of_any_characters(spark):
     df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
     df = df.withColumnRenamed("headers", "h.`s")
-    made = df.transform(lhs.edit_headers("h.`s", insert={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")}))
-    assert made.columns == ["h.`s", "a.b`c", "inserted_0"]
-    assert [(header.key, bytes(header.value)) for header in made.first()[0]] == [
+    result = df.transform(
+        lhs.edit_headers("h.`s", insert={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")})
+    )
+    assert result.columns == ["h.`s", "a.b`c", "inserted_0"]
+    assert [(header.key, bytes(header.value)) for header in result.first()[0]] == [
         ("k", b"v"), ("n", b"\5"), ("t", b"mine"),
     ]  # fmt: skip
 
@@ -173,10 +175,12 @@ def test_no_python_runs(spark, samples):
 
 def test_what_is_random_is_drawn_once(spark):
     """A value is looked at several times while it is written."""
-    made = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
-    made = made.transform(lhs.edit_headers(insert={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")}))
+    result = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
+    result = result.transform(
+        lhs.edit_headers(insert={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")})
+    )
     # A sum of parts of different draws would not keep to the range.
-    rows = made.select(lhs.header("headers", "f", "float64"), lhs.header("headers", "u", "uuid")).collect()
+    rows = result.select(lhs.header("headers", "f", "float64"), lhs.header("headers", "u", "uuid")).collect()
     assert all(0 <= row.f < 1e6 for row in rows)
     assert len({row.f for row in rows}) == len({row.u for row in rows}) == 500
     assert abs(sum(row.f for row in rows) / 500 - 5e5) < 5e4
@@ -189,12 +193,12 @@ GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_what_is_written_is_read_back(spark, types):
+def test_written_messages_are_read_back(spark, types):
     """A column that the kernel made of any bytes is written, and the kernel reads the same out of it."""
-    cells = st.tuples(*(st.lists(values(type), min_size=40, max_size=40) for type in types))
+    messages = st.tuples(*(st.lists(values(type), min_size=40, max_size=40) for type in types))
 
     @many_rows
-    @given(cells)
+    @given(messages)
     def agree(drawn):
         columns = {}
         for type, column in zip(types, drawn, strict=True):
@@ -202,11 +206,11 @@ def test_what_is_written_is_read_back(spark, types):
             fields = {"k": lh.field(type)}
             columns[type] = lha.select(rows, "kafka", fields, errors="null", _dialect="spark").field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
-        made = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
-        lists = made.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
-        back = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, _dialect="spark")
+        result = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
+        lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
+        restored = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, _dialect="spark")
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
-            assert plain(back.field(type)) == plain(columns[type]), type
+            assert plain(restored.field(type)) == plain(columns[type]), type
             if not type.endswith(":text") and "float" not in type:
                 # Other than of text and of NaN, there is one spelling: the bytes are those it was read from.
                 wrote = [row[place]["value"] for row in lists.to_pylist()]
@@ -271,8 +275,8 @@ def test_bytes_are_those_of_the_native_types(spark):
     doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
     df = spark.createDataFrame(pa.table({"headers": pa.nulls(len(doubles), HEADERS), "v": pa.array(doubles)}))
     orders = ("be", "le")
-    made = df.transform(lhs.edit_headers(insert={order: ("v", f"float64:{order}") for order in orders})).toArrow()
-    for number, row in zip(made["v"].to_pylist(), made["headers"].to_pylist(), strict=True):
+    result = df.transform(lhs.edit_headers(insert={order: ("v", f"float64:{order}") for order in orders})).toArrow()
+    for number, row in zip(result["v"].to_pylist(), result["headers"].to_pylist(), strict=True):
         assert [header["value"] for header in row] == [
             lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", types=order), "kafka")["k"] for order in orders
         ], number
@@ -282,13 +286,13 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
     """The list of types is the reader's, so that none is forgotten."""
     columns = {name: lh.field(name) for name in SELECT_TYPES}
     df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", "kafka", columns, keep=["headers"]))
-    made = df.transform(lhs.edit_headers(insert={name: (name, name) for name in SELECT_TYPES}))
-    assert [(header.key, header.value) for header in made.first().headers] == [(name, None) for name in SELECT_TYPES]
+    result = df.transform(lhs.edit_headers(insert={name: (name, name) for name in SELECT_TYPES}))
+    assert [(header.key, header.value) for header in result.first().headers] == [(name, None) for name in SELECT_TYPES]
     assert set(VALUE_TYPES) <= set(SELECT_TYPES)
 
 
 @pytest.mark.parametrize(
-    ("value", "of", "type", "said"),
+    ("value", "of", "type", "message"),
     [
         (128, "int", "int8", "header k: the number does not fit int8 (out_of_range)"),
         (-1, "int", "uint64", "header k: the number does not fit uint64 (out_of_range)"),
@@ -299,23 +303,23 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
         ("0001", "string", "uuid", "header k: the text does not spell uuid (bad_text)"),
     ],
 )
-def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, said):
+def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, message):
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
-    assert said in failure(df.transform(lhs.edit_headers(insert={"k": ("v", type)})))
+    assert message in failure(df.transform(lhs.edit_headers(insert={"k": ("v", type)})))
 
 
 def test_text_that_is_not_utf8_is_not_written(spark):
     """A cast from binary makes such strings."""
     df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))
-    said = failure(df.transform(lhs.edit_headers(insert={"k": ("v", "string")})))
-    assert "header k: the value is not UTF-8 (value_not_utf8)" in said
+    output = failure(df.transform(lhs.edit_headers(insert={"k": ("v", "string")})))
+    assert "header k: the value is not UTF-8 (value_not_utf8)" in output
 
 
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "no edit was requested: pass only, drop, rename or insert"),
         ({"drop": "retry"}, "drop must be a list of keys or a function of a Column, not str"),
@@ -337,14 +341,14 @@ def test_text_that_is_not_utf8_is_not_written(spark):
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused_at_once(options, said):
+def test_what_makes_no_sense_is_refused_at_once(options, message):
     with pytest.raises((TypeError, ValueError)) as raised:
         lhs.edit_headers(**options)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"column": "header"}, "unknown column 'header': did you mean 'headers'?"),
         ({"column": "text"}, "column 'text' is string, and headers are edited in array<struct<key:string,value:binary>>"),
@@ -356,14 +360,14 @@ def test_what_makes_no_sense_is_refused_at_once(options, said):
         ({"drop": lambda key: True}, "the function of drop must return a Column, not bool"),
     ],
 )  # fmt: skip
-def test_a_frame_that_does_not_fit_is_refused(spark, options, said):
+def test_a_frame_that_does_not_fit_is_refused(spark, options, message):
     df = frame_of(
         spark, ROWS[:1], offset=pa.array([1]), text=pa.array(["t"]), real=pa.array([0.5]),
         price=pa.array([Decimal("1.25")], pa.decimal128(9, 2)),
     )  # fmt: skip
     with pytest.raises((TypeError, ValueError)) as raised:
         df.transform(lhs.edit_headers(**{"drop": ["z"], **options}))
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
 def test_a_column_that_is_no_bytes_needs_a_type(spark):

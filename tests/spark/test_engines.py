@@ -26,18 +26,18 @@ def pythons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     wheel = environments.wheel(directory)
     arrow = ("polars", "duckdb", "nanoarrow")
     keep = {"spark": lambda name: True, "arrow": lambda name: name.startswith(arrow)}
-    made = {name: environments.environment(directory / name, keep[name]) for name in keep}
-    for name in made:
+    result = {name: environments.environment(directory / name, keep[name]) for name in keep}
+    for name in result:
         environments.install(wheel, directory / name)
-    return {"polars": made["arrow"], "duckdb": made["arrow"], "spark": made["spark"], "connect": made["spark"]}
+    return {"polars": result["arrow"], "duckdb": result["arrow"], "spark": result["spark"], "connect": result["spark"]}
 
 
 @pytest.fixture(scope="module")
-def asked(pythons: dict[str, Path], samples: Path) -> Any:
+def answers_of(pythons: dict[str, Path], samples: Path) -> Any:
     """Run the cases in an engine, once."""
 
     @functools.cache
-    def ask(engine: str) -> dict[str, Any]:
+    def answers(engine: str) -> dict[str, Any]:
         python = pythons[engine]
         done = subprocess.run(
             [python, engines.__file__, engine, str(samples)],
@@ -45,13 +45,13 @@ def asked(pythons: dict[str, Path], samples: Path) -> Any:
             capture_output=True, text=True, timeout=180, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-4000:]
-        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        output: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         # The wheel, and not what the tests were started with.
-        assert said["letterhead"].startswith(str(python.parents[1]))
-        assert said["pyarrow"] is (engine in ("spark", "connect"))
-        return said["answers"]
+        assert output["letterhead"].startswith(str(python.parents[1]))
+        assert output["pyarrow"] is (engine in ("spark", "connect"))
+        return output["answers"]
 
-    return ask
+    return answers
 
 
 def rows(samples: Path, name: str, column: str, order: str) -> list[Any]:
@@ -68,7 +68,7 @@ def truth(samples: Path) -> dict[str, Any]:
     ]
     store = rows(samples, engines.STORE, "value", "key")
     blocks = [lh.encode(each, "kafka") for each in headers]
-    read = [lh.decode(cell, "streams-timestamped") for cell in store]
+    read = [lh.decode(message, "streams-timestamped") for message in store]
     return engines.plain({
         "select from headers": [lh.select(block, "kafka", engines.COLUMNS) for block in blocks],
         "encode": [{"data": block, "losses": None} for block in blocks],
@@ -81,29 +81,29 @@ def truth(samples: Path) -> dict[str, Any]:
             for each in read
         ],
         "select typed": [
-            lh.select(cell, "iggy", {"n": lh.field("int8", repeat="first")}) for cell in engines.TYPED
+            lh.select(message, "iggy", {"n": lh.field("int8", repeat="first")}) for message in engines.TYPED
         ],
     })  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_says_what_the_verbs_for_one_message_say(asked, truth, engine) -> None:
-    answers = asked(engine)
+def test_an_engine_returns_the_results_for_one_message(answers_of, truth, engine) -> None:
+    answers = answers_of(engine)
     assert len(truth["decode"]) == engines.ROWS
     for case, expected in truth.items():
         assert answers[case] == expected, case
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
-def test_all_engines_give_the_same_answers(asked, engine) -> None:
-    first, answers = asked(ENGINES[0]), asked(engine)
+def test_all_engines_give_the_same_answers(answers_of, engine) -> None:
+    first, answers = answers_of(ENGINES[0]), answers_of(engine)
     assert list(answers) == list(first)
     for case, expected in first.items():
         assert answers[case] == expected, case
 
 
-def test_what_is_bad_is_said_with_its_reason(asked) -> None:
-    codes = [[found_error["code"] for found_error in row["error"] or []] for row in asked("polars")["what is bad"]]
+def test_a_bad_value_is_reported_with_its_reason(answers_of) -> None:
+    codes = [[found_error["code"] for found_error in row["error"] or []] for row in answers_of("polars")["what is bad"]]
     assert codes == [[], [], ["truncated"], ["trailing_bytes"], ["negative_count"]]
-    losses = asked("polars")["encode with types"][0]["losses"]
+    losses = answers_of("polars")["encode with types"][0]["losses"]
     assert {loss["code"] for loss in losses} == {"unknown_type"}

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from cells import TYPES, many_rows, values
 from frames import HEADERS, collected, plain
 from letterhead import arrow as lha
+from sample_values import TYPES, many_rows, values
 
 GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
 
 
-def read_by_spark(spark, type: str, cells: list[bytes | None]) -> tuple[list, list]:
+def read_by_spark(spark, type: str, messages: list[bytes | None]) -> tuple[list, list]:
     """Return the values, and the errors as code and message."""
-    table = pa.table({"row": range(len(cells)), type: pa.array(cells, pa.binary())})
+    table = pa.table({"row": range(len(messages)), type: pa.array(messages, pa.binary())})
     found = collected(spark.createDataFrame(table).select(*read_columns(type)))
     return found[f"value {type}"], found[f"error {type}"]
 
@@ -35,8 +35,8 @@ def read_columns(type: str):
     return value.alias(f"value {type}"), error.cast("string").alias(f"error {type}")
 
 
-def read_by_native(type: str, cells: list[bytes | None]) -> tuple[list, list]:
-    rows = pa.array([[{"key": "k", "value": cell}] for cell in cells], HEADERS)
+def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:
+    rows = pa.array([[{"key": "k", "value": message}] for message in messages], HEADERS)
     found = lha.select(rows, "kafka", {"k": type}, errors="column", _dialect="spark")
     errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
     return plain(found.field("k")), errors
@@ -48,10 +48,10 @@ def test_values_and_errors_are_those_of_the_native_module(spark, types):
     @many_rows
     @given(st.lists(st.tuples(*map(values, types)), min_size=30, max_size=90))
     def agree(rows):
-        cells = {type: [row[place] for row in rows] for place, type in enumerate(types)}
-        table = pa.table({type: pa.array(column, pa.binary()) for type, column in cells.items()})
+        messages = {type: [row[place] for row in rows] for place, type in enumerate(types)}
+        table = pa.table({type: pa.array(column, pa.binary()) for type, column in messages.items()})
         found = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
-        for type, column in cells.items():
+        for type, column in messages.items():
             expected_values, expected_errors = read_by_native(type, column)
             got = list(zip(column, found[f"value {type}"], found[f"error {type}"], strict=True))
             expected = list(zip(column, expected_values, expected_errors, strict=True))
@@ -64,7 +64,7 @@ def test_values_and_errors_are_those_of_the_native_module(spark, types):
 
 
 def _codes(rows: list) -> list:
-    return [(cell, value, error and error.partition(":")[0]) for cell, value, error in rows]
+    return [(message, value, error and error.partition(":")[0]) for message, value, error in rows]
 
 
 def test_floats_are_exact_at_every_exponent(spark):
@@ -80,17 +80,17 @@ def test_floats_are_exact_at_every_exponent(spark):
             for exponent in range(exponents)
             for mantissa in mantissas
         ]
-        cells = [struct.pack(code, one) for one in bits]
-        expected = plain(pa.array([struct.unpack(number, cell)[0] for cell in cells], pa.float64()))
-        for spelled, written in ((type, cells), (f"{type}:le", [cell[::-1] for cell in cells])):
+        messages = [struct.pack(code, one) for one in bits]
+        expected = plain(pa.array([struct.unpack(number, message)[0] for message in messages], pa.float64()))
+        for spelled, written in ((type, messages), (f"{type}:le", [message[::-1] for message in messages])):
             found, errors = read_by_spark(spark, spelled, written)
             assert found == expected
             assert set(errors) == {None}
 
 
 def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
-    cells = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
-    found, errors = read_by_spark(spark, "char", cells)
+    messages = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
+    found, errors = read_by_spark(spark, "char", messages)
     halves = range(0xD800, 0xE000)
     assert found == [None if unit in halves else chr(unit) for unit in range(1 << 16)]
     assert [error is not None for error in errors] == [unit in halves for unit in range(1 << 16)]
@@ -105,13 +105,13 @@ def test_every_byte_of_a_boolean_is_checked(spark):
 def test_utf8_is_checked_as_the_native_module_checks_it(spark):
     """Each lead byte with the tails at which the rule changes."""
     tails = [b"", b"\x7f", b"\x80", b"\x8f", b"\x90", b"\x9f", b"\xa0", b"\xbf", b"\xc0"]
-    cells = [
+    messages = [
         bytes([lead]) + second + rest
         for lead in range(256)
         for second in tails
         for rest in (b"", b"\x80", b"\x80\xbf", b"\xbf\x80\x80")
     ]
-    assert read_by_spark(spark, "string", cells) == read_by_native("string", cells)
+    assert read_by_spark(spark, "string", messages) == read_by_native("string", messages)
 
 
 def test_every_type_has_an_expression():

@@ -10,7 +10,7 @@ import pytest
 
 import letterhead as lh
 from formats import BATCHES, ERROR, EXAMPLES, LOSSES, TYPED
-from frames import cells_of, collected, failure
+from frames import collected, failure, values_of
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead import spark as lhs
@@ -26,27 +26,27 @@ def test_every_format_has_an_example():
 @pytest.mark.parametrize("format", EXAMPLES)
 def test_a_message_is_decoded_and_written_again(spark, format):
     example = EXAMPLES[format]
-    df = cells_of(spark, [example.cell, example.cell]).transform(
-        lhs.decode_headers("cell", format, keep=["number", "cell"])
+    df = values_of(spark, [example.value, example.value]).transform(
+        lhs.decode_headers("data", format, keep=["number", "data"])
     )
-    assert dict(df.dtypes) == {"number": "bigint", "cell": "binary", **example.types}
+    assert dict(df.dtypes) == {"number": "bigint", "data": "binary", **example.types}
     target = "iggy" if format == "iggy-auto" else format
     written = df.transform(lhs.encode_headers("headers", target, into="again", keep=df.columns))
     found = collected(written)
     assert {name: found[name] for name in example.types} == {name: [value] * 2 for name, value in example.row.items()}
-    assert found["again"] == found["cell"] == [example.cell] * 2
+    assert found["again"] == found["data"] == [example.value] * 2
 
 
 @pytest.mark.parametrize("format", EXAMPLES)
 def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
     example = EXAMPLES[format]
-    by_bytes = cells_of(spark, [example.cell, None]).transform(
-        lhs.select_headers("cell", format, example.columns, keep=[])
+    by_bytes = values_of(spark, [example.value, None]).transform(
+        lhs.select_headers("data", format, example.columns, keep=[])
     )
     expected = {name: [value, None] for name, value in example.selected.items()}
     assert collected(by_bytes) == expected
 
-    read = lha.decode(pa.array([example.cell], pa.binary()), format)
+    read = lha.decode(pa.array([example.value], pa.binary()), format)
     headers = read if format in BLOCKS else read.field("headers")
     by_list = spark.createDataFrame(pa.table({"headers": headers})).transform(
         lhs.select_headers("headers", format, example.columns)
@@ -82,16 +82,16 @@ def test_values_of_every_type_arrive(spark, format):
     codes = {type["name"]: type["kip82" if format == "kip82-typed" else "iggy"] for type in _native.types()}
     types = [type for type in VALUES if codes[type] is not None]
     assert len(types) == (10 if format == "kip82-typed" else 15)
-    cell = lh.encode([(type, VALUES[type][0]) for type in types], format)
-    df = cells_of(spark, [cell]).transform(lhs.select_headers("cell", format, {type: type for type in types}, keep=[]))
+    data = lh.encode([(type, VALUES[type][0]) for type in types], format)
+    df = values_of(spark, [data]).transform(lhs.select_headers("data", format, {type: type for type in types}, keep=[]))
     assert df.dtypes == [(type, VALUES[type][1]) for type in types]
     assert collected(df) == {type: [VALUES[type][2]] for type in types}
 
 
 def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
-    cells = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
-    df = cells_of(spark, cells).transform(
-        lhs.select_headers("cell", "iggy", {"a": "uint128", "b": "uint128"}, keep=[], errors="column")
+    rows = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
+    df = values_of(spark, rows).transform(
+        lhs.select_headers("data", "iggy", {"a": "uint128", "b": "uint128"}, keep=[], errors="column")
     )
     found = collected(df)
     assert (found["a"], found["b"]) == ([None], [Decimal(1)])
@@ -103,10 +103,10 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     """Never a guess: int32 has the bytes of a float32 too."""
     first = next(name for name, wanted in EXAMPLES[format].columns.items() if wanted == "string")
     columns = {"wrong": lh.field("binary", key=first), first: "string"}
-    df = cells_of(spark, [EXAMPLES[format].cell])
-    text = failure(df.transform(lhs.select_headers("cell", format, columns, keep=["number"])))
+    df = values_of(spark, [EXAMPLES[format].value])
+    text = failure(df.transform(lhs.select_headers("data", format, columns, keep=["number"])))
     assert "column wrong: header 0: the value is string and binary was requested in the row with number=0" in text
-    found = collected(df.transform(lhs.select_headers("cell", format, columns, keep=[], errors="column")))
+    found = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
     assert (found["wrong"], found[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
         ("wrong_type", first, "wrong")
@@ -114,13 +114,13 @@ def test_a_value_of_another_type_is_an_error(spark, format):
 
 
 def test_codes_without_a_name_pass_or_are_refused(spark):
-    cells = [EXAMPLES["iggy"].cell]
+    rows = [EXAMPLES["iggy"].value]
     assert "value type code 200 is unknown" in failure(
-        cells_of(spark, cells).transform(lhs.decode_headers("cell", "iggy", strict_types=True))
+        values_of(spark, rows).transform(lhs.decode_headers("data", "iggy", strict_types=True))
     )
     columns = {"tenant": "string", "flag": "binary"}
-    select = lhs.select_headers("cell", "iggy", columns, keep=[], errors="column", strict_types=True)
-    found = collected(cells_of(spark, cells).transform(select))
+    select = lhs.select_headers("data", "iggy", columns, keep=[], errors="column", strict_types=True)
+    found = collected(values_of(spark, rows).transform(select))
     assert (found["tenant"], found["flag"]) == (["acme"], [None])
     assert [error["code"] for error in found["error"][0]] == ["unknown_type"]
 
@@ -130,8 +130,8 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, format):
     headers = [("tenant", lh.String("acme")), ("n", lh.Int8(1))]
     message = headers if format != "iggy-message" else lh.Message(headers=headers, payload=b"p", id=bytes(16))
     good = lh.encode(message, "iggy" if format == "iggy-auto" else format)
-    df = cells_of(spark, [good, EXAMPLES[format].cell]).transform(
-        lhs.decode_headers("cell", format, keep=["number"], text_keys=True, errors="column")
+    df = values_of(spark, [good, EXAMPLES[format].value]).transform(
+        lhs.decode_headers("data", format, keep=["number"], text_keys=True, errors="column")
     )
     assert dict(df.dtypes)["headers"] == TYPED
     found = collected(df)
@@ -145,16 +145,16 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, format):
 
 
 def test_text_keys_are_written_as_typed_ones(spark):
-    cell = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
-    df = cells_of(spark, [cell]).transform(lhs.decode_headers("cell", "iggy", text_keys=True, keep=["cell"]))
+    data = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
+    df = values_of(spark, [data]).transform(lhs.decode_headers("data", "iggy", text_keys=True, keep=["data"]))
     found = collected(df.transform(lhs.encode_headers("headers", "iggy", into="again")))
-    assert found["again"] == found["cell"] == [cell]
+    assert found["again"] == found["data"] == [data]
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-GOOD = EXAMPLES["iggy"].cell
+GOOD = EXAMPLES["iggy"].value
 
 PLACES = [GOOD.index(b"\x0c\x08\0\0\0"), GOOD.index(b"\x08\x10\0\0\0")]
 """Where the types of the second and the third value are."""
@@ -165,8 +165,8 @@ CUT = GOOD[:-1]
 
 
 def test_a_bad_header_does_not_hide_its_neighbours(spark):
-    select = lhs.select_headers("cell", "iggy", EXAMPLES["iggy"].columns, keep=[], errors="column")
-    found = collected(cells_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
+    select = lhs.select_headers("data", "iggy", EXAMPLES["iggy"].columns, keep=[], errors="column")
+    found = collected(values_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
     assert found["tenant"] == ["acme", "acme", None, "acme"]
     assert found["big"] == [Decimal(2**64 - 1), None, None, Decimal(2**64 - 1)]
     assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
@@ -180,26 +180,26 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
     ]  # fmt: skip
 
 
-def test_a_list_with_a_bad_header_is_null_and_says_all_that_is_wrong(spark):
-    df = cells_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers("cell", "iggy", errors="column"))
+def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
+    df = values_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers("data", "iggy", errors="column"))
     assert dict(df.dtypes)["error"] == ERROR
     found = collected(df)
     assert found["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
     assert [error and [(one["code"], one["header"]) for one in error] for error in found["error"]] == [
         None, [("unknown_type", 1)], [("unknown_type", 1), ("unknown_type", 2)], [("truncated", 3)],
     ]  # fmt: skip
-    two = cells_of(spark, [GOOD, ONE_BAD])
-    nulls = two.transform(lhs.decode_headers("cell", "iggy", keep=["number"], errors="null"))
+    two = values_of(spark, [GOOD, ONE_BAD])
+    nulls = two.transform(lhs.decode_headers("data", "iggy", keep=["number"], errors="null"))
     assert collected(nulls) == {"number": [0, 1], "headers": [EXAMPLES["iggy"].row["headers"], None]}
-    text = failure(two.transform(lhs.decode_headers("cell", "iggy", keep=["number"])))
+    text = failure(two.transform(lhs.decode_headers("data", "iggy", keep=["number"])))
     assert f"iggy: header 1: value type code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
 
 
 def test_what_was_read_of_a_message_format_stays(spark):
     example = EXAMPLES["kip82-message-int"]
-    bad = bytearray(example.cell)
+    bad = bytearray(example.value)
     bad[12] ^= 1  # of the checksum
-    df = cells_of(spark, [bytes(bad)]).transform(lhs.decode_headers("cell", "kip82-message-int", errors="column"))
+    df = values_of(spark, [bytes(bad)]).transform(lhs.decode_headers("data", "kip82-message-int", errors="column"))
     found = collected(df)
     assert found["headers"] == [example.row["headers"]]
     assert (found["offset"], found["value"]) == ([41], [b"v"])
@@ -212,8 +212,8 @@ def test_what_was_read_of_a_message_format_stays(spark):
 def test_a_batch_is_refused_where_a_message_is_read(format):
     one = re.escape(f"{format} is a batch: read it with messages")
     for make in (
-        lambda: lhs.decode_headers("cell", format),
-        lambda: lhs.select_headers("cell", format, {"k": lh.field("string", key=7 if "kip82" in format else "k")}),
+        lambda: lhs.decode_headers("data", format),
+        lambda: lhs.select_headers("data", format, {"k": lh.field("string", key=7 if "kip82" in format else "k")}),
         lambda: lhs.encode_headers("headers", format),
         lambda: lhs.header("headers", "k", "string", format=format),
         lambda: lhs.header("headers", "k", "string", format=format, engine="spark"),
@@ -221,20 +221,20 @@ def test_a_batch_is_refused_where_a_message_is_read(format):
         with pytest.raises(ValueError, match=one):
             make()
     with pytest.raises(ValueError, match=f"{format} is a batch: convert its messages one by one"):
-        lhs.convert_headers("cell", format, target="kafka")
+        lhs.convert_headers("data", format, target="kafka")
     with pytest.raises(ValueError, match=f"{format} is a batch and no target"):
-        lhs.convert_headers("cell", "kafka", target=format)
+        lhs.convert_headers("data", "kafka", target=format)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
 def test_values_get_their_types_when_they_are_written(spark):
-    df = cells_of(spark, [EXAMPLES["kafka"].cell]).transform(lhs.decode_headers("cell", "kafka", keep=[]))
+    df = values_of(spark, [EXAMPLES["kafka"].value]).transform(lhs.decode_headers("data", "kafka", keep=[]))
     types = {"tenant": "string", "route": ["string", "binary"]}
-    encode = lhs.encode_headers("headers", "iggy", types=types, on_loss="report", into="cell")
+    encode = lhs.encode_headers("headers", "iggy", types=types, on_loss="report", into="data")
     found = collected(df.transform(encode))
-    assert list(lh.decode(found["cell"][0], "iggy")) == [
+    assert list(lh.decode(found["data"][0], "iggy")) == [
         ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.Binary(b"b")),
     ]  # fmt: skip
     assert found["losses"] == [[{
@@ -247,13 +247,13 @@ def test_values_get_their_types_when_they_are_written(spark):
 
 def test_types_are_written_out_where_the_format_has_none(spark):
     """A list with types goes into a format without, if it is said how."""
-    df = cells_of(spark, [EXAMPLES["kip82-typed"].cell]).transform(lhs.decode_headers("cell", "kip82-typed", keep=[]))
+    df = values_of(spark, [EXAMPLES["kip82-typed"].value]).transform(lhs.decode_headers("data", "kip82-typed", keep=[]))
     for types, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
-        encode = lhs.encode_headers("headers", "kafka", types=types, on_loss="report", into="cell")
-        made = df.transform(encode)
-        assert made.dtypes == [("cell", "binary"), ("losses", LOSSES)]
-        found = collected(made)
-        assert lh.decode(found["cell"][0], "kafka").get("retry") == retry
+        encode = lhs.encode_headers("headers", "kafka", types=types, on_loss="report", into="data")
+        result = df.transform(encode)
+        assert result.dtypes == [("data", "binary"), ("losses", LOSSES)]
+        found = collected(result)
+        assert lh.decode(found["data"][0], "kafka").get("retry") == retry
         assert [loss["type"] for loss in found["losses"][0]][1:] == [
             *({"be": ["int32", "int64"], "le": ["int32:le", "int64:le"], "text": ["int32:text", "int64:text"]}[types]),
             "binary",
@@ -261,17 +261,17 @@ def test_types_are_written_out_where_the_format_has_none(spark):
 
 
 def test_headers_are_sorted_as_iggy_sorts_them(spark):
-    df = cells_of(spark, [EXAMPLES["iggy"].cell]).transform(lhs.decode_headers("cell", "iggy", keep=[]))
-    found = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="cell")))
-    keys = [key for key, _ in lh.decode(found["cell"][0], "iggy")]
+    df = values_of(spark, [EXAMPLES["iggy"].value]).transform(lhs.decode_headers("data", "iggy", keep=[]))
+    found = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="data")))
+    keys = [key for key, _ in lh.decode(found["data"][0], "iggy")]
     # By the code of the type: binary 1, string 2, int32 6.
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
 
 
 def test_fields_of_a_message_format_can_be_null(spark):
     """The writer fills in what it computes, and its own defaults."""
-    df = cells_of(spark, [EXAMPLES["kip82-int"].cell]).transform(
-        lhs.decode_headers("cell", "kip82-int", keep=["number"])
+    df = values_of(spark, [EXAMPLES["kip82-int"].value]).transform(
+        lhs.decode_headers("data", "kip82-int", keep=["number"])
     )
     frame = df.selectExpr("headers", "cast('v' as binary) body", "1767225600000L as at", "41L as offset")
     with pytest.raises(
@@ -284,8 +284,8 @@ def test_fields_of_a_message_format_can_be_null(spark):
     )
     written = frame.transform(lhs.encode_headers("headers", "kip82-message-int", fields=fields))
     assert written.columns == ["value"]
-    (cell,) = collected(written)["value"]
-    assert lh.decode(cell, "kip82-message-int") == lh.Message(
-        offset=41, crc=int.from_bytes(cell[12:16], "big"), magic=2, attributes=16, timestamp=1767225600000, key=None,
+    (data,) = collected(written)["value"]
+    assert lh.decode(data, "kip82-message-int") == lh.Message(
+        offset=41, crc=int.from_bytes(data[12:16], "big"), magic=2, attributes=16, timestamp=1767225600000, key=None,
         headers=[(7, b"\0\0\0\3"), (1000001, b"acme"), (7, None)], value=b"v", tombstone=False,
     )  # fmt: skip

@@ -18,7 +18,7 @@ SECTIONS = {section.number: section for section in page.sections()}
 
 @pytest.fixture(scope="module")
 def messages():
-    """Give the headers of every message by its offset, as pairs; null where there are none."""
+    """Return the headers of every message by its offset, as pairs; null where there are none."""
     rows = page.topic().to_pylist()
     return {
         row["offset"]: row["headers"] and [(header["key"], header["value"]) for header in row["headers"]]
@@ -33,7 +33,7 @@ def topic(spark):
 
 @pytest.fixture
 def answers(spark, topic):
-    """Give what both sides of a section answer, by offset."""
+    """Return what both sides of a section answer, by offset."""
 
     def answers(number: int):
         section = SECTIONS[number]
@@ -56,8 +56,8 @@ def last(headers, key):
 
 def test_map_from_entries(spark, topic, answers, messages):
     section = SECTIONS[1]
-    said = failure(page.run(section.theirs, "theirs", spark, topic))
-    assert re.search(r"\[DUPLICATED_MAP_KEY\] Duplicate map key (route|retry) was found", said)
+    output = failure(page.run(section.theirs, "theirs", spark, topic))
+    assert re.search(r"\[DUPLICATED_MAP_KEY\] Duplicate map key (route|retry) was found", output)
     theirs, ours = answers(1)
     assert (theirs[15].route, ours[15].route) == ("us-1", ["eu-1", "us-1"])
     lost = 0
@@ -159,13 +159,13 @@ def test_a_schema_id_by_substring(answers, messages):
     guids = 0
     for offset, headers in messages.items():
         value = last(headers, "__value_schema_id")
-        made = theirs[offset].schema_id
-        assert made == (value and int.from_bytes(value[1:5], "big"))
+        result = theirs[offset].schema_id
+        assert result == (value and int.from_bytes(value[1:5], "big"))
         if value is not None and value[0] == 1:
             guids += 1
             assert (ours[offset].schema_id, ours[offset].guid.replace("-", "")) == (None, value[1:].hex())
         else:
-            assert (ours[offset].schema_id, ours[offset].guid) == (made, None)
+            assert (ours[offset].schema_id, ours[offset].guid) == (result, None)
     assert guids == page.DIFFER[7]
 
 
@@ -183,7 +183,7 @@ def test_from_json_of_springs_headers(answers, messages):
     assert wrong == page.DIFFER[8]
 
 
-def test_the_page_says_what_was_measured(samples):
+def test_the_page_matches_the_measurement(samples):
     """Its table against the counts that are held above and the results that are recorded."""
     root = samples.parents[1]
     record = json.loads((root / "benches" / "record" / "from-your-query.json").read_text())

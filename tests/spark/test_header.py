@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from cells import TYPES, headers, many_rows, typed_headers
 from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.fields import REPEATS
 from letterhead.types import SELECT_TYPES
+from sample_values import TYPES, headers, many_rows, typed_headers
 
 GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
 
@@ -74,7 +74,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, types):
     "type", ["string", "int64", "uint64:le", "float64", "uuid:text", "timestamp_ms", "char", "bool"]
 )
 def test_engines_fail_at_the_same_rows(spark, type, repeat):
-    """Rows that are whole are read; each kind of bad row stops either engine."""
+    """Rows that are whole are read; each type of bad row stops either engine."""
 
     @many_rows
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
@@ -103,8 +103,8 @@ def test_engines_fail_at_the_same_rows(spark, type, repeat):
             if found_error
         }
         for code, (row, found_error) in by_code.items():
-            said = message([row], spark, type=type, repeat=repeat)
-            assert f"header k: {found_error['message']} ({code})" in said
+            output = message([row], spark, type=type, repeat=repeat)
+            assert f"header k: {found_error['message']} ({code})" in output
             assert found_error["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
 
     agree()
@@ -117,8 +117,8 @@ WANTED = {"kip82-typed": ["k"], "kip82-int": [7], "iggy": ["k", lh.Int8(ord("k")
 def read_both(spark, rows, format, key, wanted, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     of = list_of(format)
-    asked = {name: one._replace(key=key) for name, one in wanted.items()}
-    expected = lha.select(pa.array(rows, of), format, asked, errors="null", _dialect="spark")
+    requested = {name: one._replace(key=key) for name, one in wanted.items()}
+    expected = lha.select(pa.array(rows, of), format, requested, errors="null", _dialect="spark")
     df = frame_of(spark, rows, of)
     for engine in engines:
         columns = [
@@ -132,10 +132,10 @@ def read_both(spark, rows, format, key, wanted, engines):
                 format=format,
                 engine=engine,
             ).alias(name)
-            for name, one in asked.items()
+            for name, one in requested.items()
         ]
         found = collected(df.select(*columns))
-        for name in asked:
+        for name in requested:
             assert list(zip(rows, found[name], strict=True)) == list(
                 zip(rows, plain(expected.field(name)), strict=True)
             ), (engine, name, key)
@@ -207,9 +207,9 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
         }
         for code, (row, found_error) in by_code.items():
             options = {"key": key, "of": of, "type": type, "format": format}
-            said = message([row], spark, engine="spark", **options)
-            assert f"({code})" in said
-            assert code == "null_key" or found_error["message"] in said
+            output = message([row], spark, engine="spark", **options)
+            assert f"({code})" in output
+            assert code == "null_key" or found_error["message"] in output
             assert found_error["message"] in message([row], spark, **options)
 
     agree()
@@ -244,18 +244,18 @@ def test_a_column_is_named_as_errors_name_its_key(spark, key, name):
 
 
 @pytest.mark.parametrize(
-    ("format", "said"),
+    ("format", "text"),
     [
         ("kip82-typed", "a header of kafka is read from array<struct<key:string,value:binary>>"),
         ("iggy", None),
         ("kip82-int", "a header of kafka is read from array<struct<key:string,value:binary>>"),
     ],
 )
-def test_a_list_of_another_layout_is_not_misread(spark, format, said):
+def test_a_list_of_another_layout_is_not_misread(spark, format, text):
     """Its values have types that would not be looked at."""
-    if said is not None:
-        assert said in message([[]], spark, of=list_of(format), type="string", engine="spark")
-        assert said in message([[]], spark, of=list_of(format), type="string", errors="null")
+    if text is not None:
+        assert text in message([[]], spark, of=list_of(format), type="string", engine="spark")
+        assert text in message([[]], spark, of=list_of(format), type="string", errors="null")
     assert "the column is array" in message([[]], spark, type="string", format="kip82-typed", engine="spark") or (
         "FIELD_NOT_FOUND" in message([[]], spark, type="string", format="kip82-typed", engine="spark")
     )
@@ -283,7 +283,7 @@ def test_the_check_of_the_layout_costs_nothing(spark):
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "said"),
+    ("rows", "options", "text"),
     [
         ([[("k", b"abcd")]], {"type": "int64"}, "header k: 4 bytes where int64 takes 8 (wrong_size)"),
         ([[("k", b"a")]], {"type": "int64", "repeat": "all"}, "header k: 1 byte where int64 takes 8 (wrong_size)"),
@@ -305,9 +305,9 @@ def test_the_check_of_the_layout_costs_nothing(spark):
         ([[(None, b"")]], {"type": "binary"}, "the key of a header is null (null_key)"),
     ],
 )
-def test_what_an_expression_says(spark, rows, options, said):
+def test_the_error_names_the_expression(spark, rows, options, text):
     rows = [row and [dict(zip(("key", "value"), header, strict=True)) for header in row] for row in rows]
-    assert said in message(rows, spark, **options)
+    assert text in message(rows, spark, **options)
 
 
 @pytest.mark.parametrize("errors", ["raise", "null"])
@@ -330,8 +330,8 @@ def test_an_expression_is_of_the_type_that_is_declared(spark, type, repeat):
     df = frame_of(spark, [])
     wanted = declared("select", "kafka", columns={"k": lh.field(type, repeat=repeat)}, _dialect="spark").spark[0]
     for errors in ("raise", "null"):
-        made = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
-        assert (made.name, made.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
+        result = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
+        assert (result.name, result.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
 
 
 def test_no_python_runs_for_headers(spark):
@@ -349,7 +349,7 @@ def test_no_python_runs_for_headers(spark):
 
 
 @pytest.mark.parametrize("engine", ["spark", "arrow"])
-def test_a_header_stands_in_where_and_join(spark, samples, engine):
+def test_a_header_can_be_used_in_where_and_join(spark, samples, engine):
     from pyspark.sql import functions as F
 
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 2000")
@@ -394,8 +394,8 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
 
 
 def test_bytes_are_read_by_arrow(spark):
-    cells = [lh.encode([("k", b"\0\0\0\1"), ("other", b"")], "kafka"), None, b"", b"\x01"]
-    df = spark.createDataFrame(pa.table({"value": pa.array(cells, pa.binary())}))
+    values = [lh.encode([("k", b"\0\0\0\1"), ("other", b"")], "kafka"), None, b"", b"\x01"]
+    df = spark.createDataFrame(pa.table({"value": pa.array(values, pa.binary())}))
     k = lhs.header("value", "k", "int32", format="kafka", errors="null")
     assert collected(df.select(k)) == {"k": [1, None, None, None]}
     assert collected(df.where(k == 1).select((k + 1).alias("next"))) == {"next": [2]}
@@ -409,7 +409,7 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "error", "said"),
+    ("arguments", "options", "error", "message"),
     [
         (("k", "itn32"), {}, ValueError, "did you mean 'int32'"),
         (("k", "int32:big"), {}, ValueError, "suffix"),
@@ -432,12 +432,12 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
         (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
     ],
 )
-def test_wrong_arguments_are_refused_before_a_job(spark, arguments, options, error, said):
-    with pytest.raises(error, match=said):
+def test_wrong_arguments_are_refused_before_a_job(spark, arguments, options, error, message):
+    with pytest.raises(error, match=message):
         lhs.header("headers", *arguments, **options)
 
 
-def test_spark_without_arrow_udfs_is_told_what_to_use(spark, monkeypatch):
+def test_spark_without_arrow_udfs_gets_an_error_with_an_alternative(spark, monkeypatch):
     from pyspark.sql import functions as F
 
     monkeypatch.delattr(F, "arrow_udf")

@@ -12,7 +12,7 @@ import pytest
 
 import letterhead as lh
 from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
-from frames import batches_of, cells_of, collected, failure
+from frames import batches_of, collected, failure, values_of
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead import spark as lhs
@@ -33,7 +33,7 @@ def sent(number: int, **fields) -> bytes:
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
 def test_messages_of_a_set_become_rows(spark, format):
     one = EXAMPLES[format.replace("messages", "message")]
-    df = cells_of(spark, [one.cell * 2, None, b"", one.cell]).transform(lhs.explode_batches("cell", format))
+    df = values_of(spark, [one.value * 2, None, b"", one.value]).transform(lhs.explode_batches("data", format))
     assert df.dtypes == [("number", "bigint"), *one.types.items()]
     found = collected(df)
     assert found.pop("number") == [0, 0, 3]
@@ -62,8 +62,8 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
         "high": lh.field("uint64", key=lh.UInt64(4)), "raw": lh.field("binary", key=b"\0\xff"),
         "retries": lh.field("uint8"), "big": lh.field("uint128"),
     }  # fmt: skip
-    df = cells_of(spark, [captured["iggy-batch"]]).transform(
-        lhs.explode_batches("cell", "iggy-batch", headers=columns, keep=[])
+    df = values_of(spark, [captured["iggy-batch"]]).transform(
+        lhs.explode_batches("data", "iggy-batch", headers=columns, keep=[])
     )
     assert df.dtypes == [
         *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
@@ -84,8 +84,8 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
 
 
 def test_messages_polled_from_iggy_become_rows(spark, captured):
-    df = cells_of(spark, [captured["iggy-polled-2023"]]).transform(
-        lhs.explode_batches("cell", "iggy-polled-2023", keep=["number"])
+    df = values_of(spark, [captured["iggy-polled-2023"]]).transform(
+        lhs.explode_batches("data", "iggy-polled-2023", keep=["number"])
     )
     assert df.dtypes == [
         ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
@@ -100,18 +100,18 @@ def test_messages_polled_from_iggy_become_rows(spark, captured):
 @pytest.mark.parametrize("format", BATCHES)
 def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, format):
     """All lines of the vectors in one frame, and some of them cut off."""
-    cells = [*cells_in(vectors, format), captured.get(format)]
-    cells += [cell[: len(cell) * 2 // 3] for cell in cells if cell is not None]
-    df = cells_of(spark, cells).transform(lhs.explode_batches("cell", format, errors="column"))
+    values = [*values_in(vectors, format), captured.get(format)]
+    values += [value[: len(value) * 2 // 3] for value in values if value is not None]
+    df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
     found = collected(df)
-    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", _dialect="spark")
+    expected = lha.messages(pa.array(values, pa.binary()), format, errors="column", _dialect="spark")
     for name in found:
         assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
     assert any(error is None for error in found["error"])
 
 
-def cells_in(vectors, format) -> list[bytes]:
-    """Return the cells of a format that the vectors have."""
+def values_in(vectors, format) -> list[bytes]:
+    """Return the values of a format that the vectors have."""
     if format == "record-batch":
         lines = (vectors / "record_batches.jsonl").read_text().splitlines()
         return [bytes.fromhex(json.loads(line)["hex"]) for line in lines]
@@ -125,8 +125,8 @@ def cells_in(vectors, format) -> list[bytes]:
 def test_a_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
     outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
-    df = cells_of(spark, [lh.encode(outer, "kip82-message")]).transform(
-        lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
+    df = values_of(spark, [lh.encode(outer, "kip82-message")]).transform(
+        lhs.explode_batches("data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
     )
     assert collected(df) == {"number": [0, 0], "offset": [7, 8], "value": [b"v0", b"v1"], "n": [0, 1]}
 
@@ -134,46 +134,46 @@ def test_a_compressed_set_is_expanded(spark):
 # What is kept ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_stands_beside_every_message(spark):
-    cells = [sent(0) + sent(1) + sent(2), None, b"", sent(3), sent(4) + sent(5)]
+def test_kept_columns_are_repeated_for_every_message(spark):
+    values = [sent(0) + sent(1) + sent(2), None, b"", sent(3), sent(4) + sent(5)]
     names = pa.array(["a", "b", "c", None, "é"])
     tags = pa.array([["x"], [], ["y"], None, ["z", None]], pa.list_(pa.string()))
     nested = pa.array([{"deep": number} for number in range(5)])
-    df = cells_of(spark, cells, name=names, tags=tags, nested=nested).repartition(2)
-    made = df.transform(
-        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "cell"])
+    df = values_of(spark, values, name=names, tags=tags, nested=nested).repartition(2)
+    result = df.transform(
+        lhs.explode_batches("data", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "data"])
     )
-    assert made.columns == ["nested", "tags", "name", "cell", "offset"]
-    found = collected(made.orderBy("offset"))
+    assert result.columns == ["nested", "tags", "name", "data", "offset"]
+    found = collected(result.orderBy("offset"))
     assert found["offset"] == [0, 1, 2, 3, 4, 5]
     rows = [0, 0, 0, 3, 4, 4]
     assert found["name"] == [names[row].as_py() for row in rows]
     assert found["tags"] == [tags[row].as_py() for row in rows]
     assert found["nested"] == [{"deep": row} for row in rows]
-    assert found["cell"] == [cells[row] for row in rows]
+    assert found["data"] == [values[row] for row in rows]
 
 
-def test_fields_come_in_the_order_asked_for_and_the_row_only_if_it_is(spark):
-    df = cells_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
-    asked = lhs.explode_batches(
-        "cell", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
+def test_fields_come_in_the_requested_order_and_the_row_only_on_request(spark):
+    df = values_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
+    requested = lhs.explode_batches(
+        "data", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
     )
-    assert collected(df.transform(asked)) == {
+    assert collected(df.transform(requested)) == {
         "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
     }  # fmt: skip
-    only = lhs.explode_batches("cell", "kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[])
+    only = lhs.explode_batches("data", "kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[])
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
-    assert collected(df.transform(lhs.explode_batches("cell", "kip82-messages", columns=[], keep=["number"]))) == {
+    assert collected(df.transform(lhs.explode_batches("data", "kip82-messages", columns=[], keep=["number"]))) == {
         "number": [0, 0, 1]
     }
 
 
 def test_many_rows_of_many_messages(spark):
     """Over partitions and batches: 5,000 rows of which every third is empty."""
-    cells = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
-    df = cells_of(spark, cells).transform(
-        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
+    values = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
+    df = values_of(spark, values).transform(
+        lhs.explode_batches("data", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
     )
     found = collected(df.orderBy("number"))
     rows = [number for number in range(5000) for _ in range(number % 3)]
@@ -183,7 +183,9 @@ def test_many_rows_of_many_messages(spark):
 def test_messages_of_messages(spark):
     """What is made can be read on: wrappers in values, headers in lists."""
     wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
-    df = cells_of(spark, [sent(1, value=wrapper) * 2]).transform(lhs.explode_batches("cell", "kip82-messages", keep=[]))
+    df = values_of(spark, [sent(1, value=wrapper) * 2]).transform(
+        lhs.explode_batches("data", "kip82-messages", keep=[])
+    )
     inner = df.transform(lhs.decode_headers("value", "kip82-wrapper", into=None, keep=["offset"]))
     assert collected(inner) == {
         "offset": [1, 1],
@@ -202,7 +204,7 @@ def hurt(spark):
     """A set whose middle message has a header that is not UTF-8; one that is cut off; and a good one."""
     bad = sent(1).replace(b"\x01t", b"\x01\xff")
     crc = _crc(bad)
-    return cells_of(spark, [sent(0) + crc + sent(2), sent(3) + sent(4)[:-1], sent(5)])
+    return values_of(spark, [sent(0) + crc + sent(2), sent(3) + sent(4)[:-1], sent(5)])
 
 
 def _crc(message: bytes) -> bytes:
@@ -214,7 +216,7 @@ def _crc(message: bytes) -> bytes:
 def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     df = hurt.transform(
         lhs.explode_batches(
-            "cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
+            "data", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
         )
     )
     assert dict(df.dtypes)["error"] == ERROR
@@ -230,29 +232,29 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
 
 def test_an_error_quotes_what_was_kept_of_its_row(hurt):
     for keep, where in ((["number"], " in the row with number=0"), ([], "")):
-        text = failure(hurt.where("number = 0").transform(lhs.explode_batches("cell", "kip82-messages", keep=keep)))
+        text = failure(hurt.where("number = 0").transform(lhs.explode_batches("data", "kip82-messages", keep=keep)))
         assert re.search(rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(byte \d+\)", text)
         assert ", row " not in text
-    text = failure(hurt.where("number > 0").transform(lhs.explode_batches("cell", "kip82-messages")))
+    text = failure(hurt.where("number > 0").transform(lhs.explode_batches("data", "kip82-messages")))
     assert "in the row with number=1 (byte" in text
 
 
 def test_a_cut_message_may_be_let_go(hurt):
     df = hurt.where("number > 0").transform(
-        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], lenient=True)
+        lhs.explode_batches("data", "kip82-messages", columns=["offset"], lenient=True)
     )
     assert collected(df) == {"number": [1, 2], "offset": [3, 5]}
-    nulls = hurt.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset"], errors="null", keep=[]))
+    nulls = hurt.transform(lhs.explode_batches("data", "kip82-messages", columns=["offset"], errors="null", keep=[]))
     # Of the one with a bad header the offset was read.
     assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
 
 
 def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
-    df = cells_of(spark, [captured["iggy-batch"]])
-    text = lhs.explode_batches("cell", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
-    made = df.transform(text)
-    assert dict(made.dtypes)["headers"] == TYPED
-    found = collected(made)
+    df = values_of(spark, [captured["iggy-batch"]])
+    text = lhs.explode_batches("data", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
+    result = df.transform(text)
+    assert dict(result.dtypes)["headers"] == TYPED
+    found = collected(result)
     assert found["headers"][0] is None
     assert [header["key"] for header in found["headers"][1]][:3] == ["big", "content-type", "flag"]
     # Fourteen of the fifteen keys are no text.
@@ -264,15 +266,15 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
 
 @pytest.fixture
 def batch():
-    cells = [b"".join(sent(number) for number in range(many)) for many in (3, 0, 1, 4)]
-    return pa.record_batch({"name": ["a", "b", "c" * 99, "d"], "cell": pa.array([*cells], pa.binary())})
+    values = [b"".join(sent(number) for number in range(many)) for many in (3, 0, 1, 4)]
+    return pa.record_batch({"name": ["a", "b", "c" * 99, "d"], "data": pa.array([*values], pa.binary())})
 
 
-def test_cells_are_read_a_few_at_a_time(spark, batch, monkeypatch):
-    """What comes out of a cell can be many times as large."""
+def test_values_are_read_a_few_at_a_time(spark, batch, monkeypatch):
+    """What comes out of a value can be many times as large."""
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
-    parts = batches_of(lhs.explode_batches("cell", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
-    assert [made.num_rows for made in parts] == [3, 0, 1, 4]
+    parts = batches_of(lhs.explode_batches("data", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
+    assert [result.num_rows for result in parts] == [3, 0, 1, 4]
     # The row counts over them all.
     assert pa.Table.from_batches(parts).to_pydict() == {
         "name": ["a"] * 3 + ["c" * 99] + ["d"] * 4, "row": [0] * 3 + [2] + [3] * 4, "offset": [0, 1, 2, 0, 0, 1, 2, 3],
@@ -281,37 +283,38 @@ def test_cells_are_read_a_few_at_a_time(spark, batch, monkeypatch):
 
 def test_an_error_names_its_row_whichever_part_it_is_in(spark, batch, monkeypatch):
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
-    bad = pa.record_batch({"name": batch["name"], "cell": pa.array([*batch["cell"].to_pylist()[:3], b"\1"])})
+    bad = pa.record_batch({"name": batch["name"], "data": pa.array([*batch["data"].to_pylist()[:3], b"\1"])})
     with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
-        batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["name"]), bad)
+        batches_of(lhs.explode_batches("data", "kip82-messages", keep=["name"]), bad)
 
 
 def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
-    """A large cell may be kept beside each of its many messages."""
-    whole = batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["cell", "name"]), batch)
-    assert [made.num_rows for made in whole] == [8]
+    """A large value may be kept beside each of its many messages."""
+    whole = batches_of(lhs.explode_batches("data", "kip82-messages", keep=["data", "name"]), batch)
+    assert [result.num_rows for result in whole] == [8]
     for limit in (1, 300, 2000):
         monkeypatch.setattr("letterhead.spark.runner._BYTES_KEPT", limit)
-        parts = batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["cell", "name"]), batch)
+        parts = batches_of(lhs.explode_batches("data", "kip82-messages", keep=["data", "name"]), batch)
         assert len(parts) > 1
         assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
         assert all(
-            made.num_rows == 1 or sum(made.column(name).nbytes for name in ("cell", "name")) <= limit for made in parts
+            result.num_rows == 1 or sum(result.column(name).nbytes for name in ("data", "name")) <= limit
+            for result in parts
         )
 
 
 def test_no_messages_are_no_rows(spark, batch):
-    empty = pa.record_batch({"name": ["a", "b"], "cell": pa.array([None, b""], pa.binary())})
+    empty = pa.record_batch({"name": ["a", "b"], "data": pa.array([None, b""], pa.binary())})
     for rows in (empty, batch.slice(0, 0)):
-        parts = batches_of(lhs.explode_batches("cell", "kip82-messages"), rows)
-        assert sum(made.num_rows for made in parts) == 0
+        parts = batches_of(lhs.explode_batches("data", "kip82-messages"), rows)
+        assert sum(result.num_rows for result in parts) == 0
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("format", "options", "error", "said"),
+    ("format", "options", "error", "message"),
     [
         ("kafka", {}, ValueError, "kafka is not a batch: read it with decode"),
         ("iggy-message", {}, ValueError, "iggy-message is not a batch"),
@@ -330,16 +333,16 @@ def test_no_messages_are_no_rows(spark, batch):
         ("kip82-messages", {"keep": "number"}, TypeError, "keep must be a list"),
     ],
 )
-def test_wrong_arguments_are_refused_when_given(format, options, error, said):
-    with pytest.raises(error, match=re.escape(said)):
-        lhs.explode_batches("cell", format, **options)
+def test_wrong_arguments_are_rejected_when_passed(format, options, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        lhs.explode_batches("data", format, **options)
 
 
 def test_a_frame_that_does_not_fit_is_refused_before_a_job(spark):
-    df = cells_of(spark, [b""], offset=pa.array([1]))
+    df = values_of(spark, [b""], offset=pa.array([1]))
     with pytest.raises(ValueError, match="column 'offset' would be there twice"):
-        df.transform(lhs.explode_batches("cell", "kip82-messages"))
+        df.transform(lhs.explode_batches("data", "kip82-messages"))
     with pytest.raises(TypeError, match="column 'number' is bigint, and kip82-messages is read from binary"):
         df.transform(lhs.explode_batches("number", "kip82-messages", keep=[]))
     with pytest.raises(ValueError, match="no columns would be left"):
-        df.transform(lhs.explode_batches("cell", "kip82-messages", columns=[], keep=[]))
+        df.transform(lhs.explode_batches("data", "kip82-messages", columns=[], keep=[]))

@@ -84,7 +84,7 @@ def test_every_option_is_handed_on(operation, format, options):
     function = OPERATIONS[operation]
     own = {"column", "format", "keep", "into", "fields", "error_column"}
     assert set(options) == set(inspect.signature(function).parameters) - own
-    handed = dict(function("cell", format, **options).options)
+    handed = dict(function("value", format, **options).options)
     assert operation == "encode" or handed.pop("error_column") == "error"
     if operation in ("select", "messages"):
         assert handed.pop("_dialect") == "spark"
@@ -99,7 +99,7 @@ def test_what_travels_can_be_pickled():
     import pickle
 
     types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
-    transform = lhs.convert_headers("cell", "kafka", target="iggy", types=types)
+    transform = lhs.convert_headers("value", "kafka", target="iggy", types=types)
     assert pickle.loads(pickle.dumps(transform)) == transform
     # The mapping is the user's; what is in the transform is not.
     types["k"] = "int8"

@@ -50,38 +50,42 @@ def test_properties_of_iot_hub(spark):
 
 
 def test_values_of_every_type_are_those_of_arrow(spark):
-    cells = {
+    messages = {
         "bool": "5601", "char": "73000020ac", "int8": "51ff", "int16": "61fffe", "int32": "54fd", "int64": "55fc",
         "uint8": "50ff", "uint16": "60ffff", "uint32": "70ffffffff", "uint64": "80ffffffffffffffff",
         "float32": "723f000000", "float64": "82c002000000000000", "timestamp_ms": "830000018bcfe5687b",
         "uuid": "9889791762233641869674299b90a802e2", "string": "a3056669727374", "binary": "a00200ff",
     }  # fmt: skip
-    assert set(cells) == set(amqp.READ_AS)
+    assert set(messages) == set(amqp.READ_AS)
     row = spark.range(1).select(
-        *(lhs.amqp(F.unhex(F.lit(cell)), type).alias(type) for type, cell in cells.items() if type != "timestamp_ms"),
-        F.unix_millis(lhs.amqp(F.unhex(F.lit(cells["timestamp_ms"])), "timestamp_ms")).alias("timestamp_ms"),
+        *(
+            lhs.amqp(F.unhex(F.lit(message)), type).alias(type)
+            for type, message in messages.items()
+            if type != "timestamp_ms"
+        ),
+        F.unix_millis(lhs.amqp(F.unhex(F.lit(messages["timestamp_ms"])), "timestamp_ms")).alias("timestamp_ms"),
     )
-    made = row.collect()[0].asDict()
-    for type, cell in cells.items():
-        value = lha.amqp(pa.array([bytes.fromhex(cell)]), type)
+    result = row.collect()[0].asDict()
+    for type, message in messages.items():
+        value = lha.amqp(pa.array([bytes.fromhex(message)]), type)
         [expected] = value.cast(pa.int64()).to_pylist() if type == "timestamp_ms" else value.to_pylist()
-        assert (bytes(made[type]) if type == "binary" else made[type]) == expected, type
+        assert (bytes(result[type]) if type == "binary" else result[type]) == expected, type
 
 
-def test_bad_values_stop_the_query_or_are_null_or_are_told(spark):
-    frame = spark.createDataFrame([(1, b"\x55\x07"), (2, b"\x55"), (3, None)], "n int, cell binary")
-    assert [row[0] for row in frame.orderBy("n").select(lhs.amqp("cell", "int64", errors="null")).collect()] == [
+def test_bad_values_stop_the_query_or_are_null_or_are_reported(spark):
+    frame = spark.createDataFrame([(1, b"\x55\x07"), (2, b"\x55"), (3, None)], "n int, value binary")
+    assert [row[0] for row in frame.orderBy("n").select(lhs.amqp("value", "int64", errors="null")).collect()] == [
         7, None, None
     ]  # fmt: skip
-    told = frame.orderBy("n").select(lhs.amqp("cell", "int64", errors="column").alias("c")).select("c.*").collect()
-    assert [row.value for row in told] == [7, None, None]
-    assert [row.error and (row.error[0].code, row.error[0].byte_offset) for row in told] == [
+    reported = frame.orderBy("n").select(lhs.amqp("value", "int64", errors="column").alias("c")).select("c.*").collect()
+    assert [row.value for row in reported] == [7, None, None]
+    assert [row.error and (row.error[0].code, row.error[0].byte_offset) for row in reported] == [
         None,
         ("truncated", 1),
         None,
     ]
     with pytest.raises(Exception, match=r"amqp: the bytes end inside the long \(byte 1\)"):
-        frame.select(lhs.amqp("cell", "int64")).collect()
+        frame.select(lhs.amqp("value", "int64")).collect()
 
 
 def test_other_values_are_taken_apart(spark):
@@ -105,8 +109,8 @@ def test_other_values_are_taken_apart(spark):
 
 def test_unknown_types_and_options_are_rejected_before_a_job_runs(spark):
     with pytest.raises(ValueError, match="unknown type 'itn'"):
-        lhs.amqp("cell", "itn")
+        lhs.amqp("value", "itn")
     with pytest.raises(ValueError, match="AMQP has no int128"):
-        lhs.amqp("cell", "int128")
+        lhs.amqp("value", "int128")
     with pytest.raises(ValueError, match="unknown errors value 'drop'"):
-        lhs.schema_id("cell", errors="drop")
+        lhs.schema_id("value", errors="drop")

@@ -63,7 +63,7 @@ def test_the_page_about_data_sources_reads_a_partition_and_a_store(spark, sample
 def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, samples: Path, limit: int) -> None:
     lhs.register(spark)
     store = samples / "store-sessions-0.parquet"
-    counts = [len(lh.decode(cell, "streams").headers) for cell in pq.read_table(store)["value"].to_pylist()]
+    counts = [len(lh.decode(value, "streams").headers) for value in pq.read_table(store)["value"].to_pylist()]
     frame = spark.read.parquet(str(store))
     names = {"spark": spark, "lh": lh, "lhs": lhs, "frame": frame, "columns": {"tenant": "string"}}
     there = {"1000": str(limit), "/var/lib/kafka/data/orders-0": str(samples / "orders-0")}

@@ -34,10 +34,10 @@ def test_a_frame_is_scanned_as_one_column(orders, samples, partitions):
     assert found["amount_cents"].guesses[0].type == "int64"
 
 
-def test_bytes_of_a_message_format_and_damaged_cells(spark, samples):
+def test_bytes_of_a_message_format_and_damaged_values(spark, samples):
     state = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    cells = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
-    damaged = [b"\x05\x01" if row % 10 == 0 else cell for row, cell in enumerate(cells)]
+    values = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
+    damaged = [b"\x05\x01" if row % 10 == 0 else value for row, value in enumerate(values)]
     frame = spark.createDataFrame(pa.table({"value": pa.array(damaged, pa.binary())}))
     found = lhs.scan_headers(frame, "value", "streams-timestamped")
     assert found.statistics.bad_rows == len(damaged[::10]) > 0
@@ -52,8 +52,8 @@ def test_batches_have_a_row_for_each_message(spark):
         lh.encode(lh.Message(offset=n, key=None, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
         for n in range(3)
     ]
-    frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "cell binary")
-    found = lhs.scan_headers(frame, "cell", "kip82-messages")
+    frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "value binary")
+    found = lhs.scan_headers(frame, "value", "kip82-messages")
     assert found.statistics.rows == 3
     assert [(guess.type, guess.confidence) for guess in found["n"].guesses] == [("int8", "stated")]
 
@@ -71,10 +71,10 @@ def test_keys_are_bounded_over_all_partitions(spark):
 def test_the_code_runs_on_the_frame(orders):
     variables: dict[str, Any] = {"df": orders}
     exec(lhs.scan_headers(orders).code(), variables)
-    made = (
+    result = (
         variables["headers"].selectExpr("count(*)", "count(error)", "max(amount_cents)", "sum(size(route))").collect()
     )
-    assert [tuple(row) for row in made] == [(10_000, 0, 4_999_974, 3824)]
+    assert [tuple(row) for row in result] == [(10_000, 0, 4_999_974, 3824)]
 
 
 def test_no_rows(orders):

@@ -76,9 +76,9 @@ def answers(command: list[str], place: Path, environment: dict[str, str]) -> dic
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def check(said: dict, executors: str) -> None:
+def check(message: dict, executors: str) -> None:
     """Check what executors say that have letterhead: in a place of their own, and the same code."""
-    assert said == {
+    assert message == {
         "ok": True,
         "places": ["driver", executors],
         "wrong": [],
@@ -87,10 +87,10 @@ def check(said: dict, executors: str) -> None:
     }
 
 
-def check_missing(said: dict, executors: str, python: Path) -> None:
-    assert said["read"].endswith("ModuleNotFoundError: No module named 'letterhead'")
-    assert said["wrong"] == [[executors, f"letterhead is not installed ({python} has none)"]]
-    assert (said["ok"], said["places"]) == (False, ["driver", executors])
+def check_missing(message: dict, executors: str, python: Path) -> None:
+    assert message["read"].endswith("ModuleNotFoundError: No module named 'letterhead'")
+    assert message["wrong"] == [[executors, f"letterhead is not installed ({python} has none)"]]
+    assert (message["ok"], message["places"]) == (False, ["driver", executors])
 
 
 def test_the_workers_python_has_no_letterhead(python: Path) -> None:
@@ -103,9 +103,9 @@ def test_a_session_of_spark_connect_is_given_the_package(
     driver: Path, python: Path, place: Path, samples: Path
 ) -> None:
     environment = variables(place, driver, python, "local[2]")
-    said = answers([str(driver), str(SCRIPT), "connect", str(samples)], place, environment)
-    check_missing(said["before"], "1 executor", python)
-    check(said["after"], "1 executor")
+    output = answers([str(driver), str(SCRIPT), "connect", str(samples)], place, environment)
+    check_missing(output["before"], "1 executor", python)
+    check(output["after"], "1 executor")
 
 
 @pytest.mark.full
@@ -113,9 +113,9 @@ def test_a_session_of_spark_connect_is_given_the_package(
 def test_a_session_that_is_there_is_given_the_package(driver: Path, python: Path, place: Path, samples: Path) -> None:
     with environments.swept():
         environment = variables(place, driver, python, "local-cluster[2,1,1024]")
-        said = answers([str(driver), str(SCRIPT), "classic", str(samples)], place, environment)
-    check_missing(said["before"], "2 executors", python)
-    check(said["after"], "2 executors")
+        output = answers([str(driver), str(SCRIPT), "classic", str(samples)], place, environment)
+    check_missing(output["before"], "2 executors", python)
+    check(output["after"], "2 executors")
 
 
 @pytest.mark.full
@@ -129,8 +129,8 @@ def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Pa
     environment = variables(place, driver, python, "local-cluster[2,1,1024]")
     environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"  # where spark-submit is
     with environments.swept():
-        said = answers(["bash", "-euc", command], place, environment)
-    check(said["after"], "2 executors")
+        output = answers(["bash", "-euc", command], place, environment)
+    check(output["after"], "2 executors")
 
 
 @pytest.mark.full
@@ -138,8 +138,8 @@ def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Pa
 def test_a_standalone_cluster_is_shipped_the_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
     with standalone(place, workers=2) as master:
         environment = variables(place, driver, python, master)
-        said = answers([str(driver), str(SCRIPT), "settings", str(samples)], place, environment)
-    check(said["after"], "2 executors")
+        output = answers([str(driver), str(SCRIPT), "settings", str(samples)], place, environment)
+    check(output["after"], "2 executors")
 
 
 @contextlib.contextmanager

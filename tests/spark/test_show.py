@@ -12,8 +12,8 @@ from letterhead import spark as lhs
 
 
 def frame_of(spark, rows, **others):
-    given = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
-    return spark.createDataFrame(pa.table({**others, "headers": pa.array(given, HEADERS)}))
+    source = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+    return spark.createDataFrame(pa.table({**others, "headers": pa.array(source, HEADERS)}))
 
 
 def shown(capsys, df, *args, **options) -> list[str]:
@@ -105,8 +105,8 @@ def test_headers_of_other_formats(spark, capsys):
     """Types and keys that are no text have columns of their own."""
     iggy = lh.encode([("tenant", lh.String("acme")), (lh.Int32(3), lh.UInt8(7))], "iggy")
     ints = lh.encode([(-7, b"v")], "kip82-int")
-    cells = spark.createDataFrame([(iggy, ints)], "iggy binary, ints binary")
-    typed = cells.transform(lhs.decode_headers("iggy", "iggy", keep=[]))
+    values = spark.createDataFrame([(iggy, ints)], "iggy binary, ints binary")
+    typed = values.transform(lhs.decode_headers("iggy", "iggy", keep=[]))
     assert shown(capsys, typed) == [
         "header  key type  key          type    value   bytes",
         "──────  ────────  ───────────  ──────  ──────  ─────",
@@ -114,15 +114,15 @@ def test_headers_of_other_formats(spark, capsys):
         "1       int32     00 00 00 03  uint8   07      1",
     ]
     assert (
-        shown(capsys, cells.transform(lhs.decode_headers("ints", "kip82-int", keep=[])))[2] == '0       -7   "v"    1'
+        shown(capsys, values.transform(lhs.decode_headers("ints", "kip82-int", keep=[])))[2] == '0       -7   "v"    1'
     )
 
 
 @pytest.mark.parametrize(
-    ("args", "options", "said"),
+    ("args", "options", "message"),
     [
         (("header",), {}, "unknown column 'header': did you mean 'headers'?"),
-        (("cell",), {}, "column 'cell' is binary, and headers are array<struct<key:string,value:binary>>: decode_headers reads"),
+        (("value",), {}, "column 'value' is binary, and headers are array<struct<key:string,value:binary>>: decode_headers reads"),
         (("many",), {}, "column 'many' is array<bigint>, and headers are array<struct<key:string,value:binary>>"),
         ((), {"keep": ["ofset"]}, "unknown column 'ofset': did you mean 'offset'?"),
         ((), {"n": 0}, "n must be at least 1, and is 0"),
@@ -130,14 +130,16 @@ def test_headers_of_other_formats(spark, capsys):
         ((), {"width": "wide"}, "width must be int, not str"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_shown_is_refused(spark, args, options, said):
-    df = frame_of(spark, [None], offset=pa.array([1]), cell=pa.array([b""]), many=pa.array([[1]], pa.list_(pa.int64())))
+def test_show_rejects_frames_it_cannot_print(spark, args, options, message):
+    df = frame_of(
+        spark, [None], offset=pa.array([1]), value=pa.array([b""]), many=pa.array([[1]], pa.list_(pa.int64()))
+    )
     with pytest.raises((TypeError, ValueError)) as raised:
         lhs.show_headers(df, *args, **options)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(message)
 
 
-def test_a_stream_says_how_it_can_be_shown(spark):
+def test_show_of_a_stream_names_the_way_to_print_it(spark):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(ValueError, match="and this is a stream: use foreachBatch"):
         lhs.show_headers(stream, "value")

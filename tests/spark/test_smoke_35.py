@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from cells import TYPES, WIDTHS
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from sample_values import TYPES, WIDTHS
 
 pytestmark = pytest.mark.spark35
 
@@ -58,9 +58,9 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     inner = lh.encode(headers, "iggy")
     one = [lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
-    df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, cell binary").repartition(1)
+    df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, value binary").repartition(1)
     messages = df.transform(
-        lhs.explode_batches("cell", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
+        lhs.explode_batches("value", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
     )
     assert messages.columns == ["part", "value", "offset", "n"]
     assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
@@ -79,7 +79,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
         .collect()
     ):
         assert (row.big, row.n, row.again) == (2**64 - 1, 7, 2**64 - 1)
-    typed = df.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
+    typed = df.transform(lhs.explode_batches("value", "kip82-messages", columns=["headers"], keep=[]))
     with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
         typed.select(lhs.header("headers", "n", "int8")).collect()
 
@@ -87,14 +87,14 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     there = lhs.convert_headers(
         "value", "iggy", target="kafka", types="text", on_loss="drop", into="kafka", keep=["value"]
     )
-    back = lhs.convert_headers("kafka", "kafka", target="iggy", types=types, into="iggy", keep=[])
-    cells = {bytes(row.iggy) for row in messages.transform(there).transform(back).collect()}
-    assert [lh.decode(cell, "iggy") for cell in cells] == [lh.Headers([headers[0], ("3", headers[1][1])])]
+    restored = lhs.convert_headers("kafka", "kafka", target="iggy", types=types, into="iggy", keep=[])
+    encoded = {bytes(row.iggy) for row in messages.transform(there).transform(restored).collect()}
+    assert [lh.decode(data, "iggy") for data in encoded] == [lh.Headers([headers[0], ("3", headers[1][1])])]
 
 
-def test_errors_go_where_they_are_told(spark):
-    cells = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
-    df = spark.createDataFrame(cells, "id int, value binary").repartition(1)
+def test_errors_follow_the_policy(spark):
+    encoded = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
+    df = spark.createDataFrame(encoded, "id int, value binary").repartition(1)
     nulls = df.transform(lhs.select_headers("value", "kafka", {"k": "int32"}, errors="null"))
     assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
     reported = df.transform(lhs.decode_headers("value", "kafka", errors="column")).collect()
@@ -110,11 +110,11 @@ def test_header_is_an_expression(spark, orders, ansi):
     spark.conf.set("spark.sql.ansi.enabled", ansi)
     try:
         texts = {"bool": "true", "char": "é", "uuid": UUID}
-        cells = {}
+        encoded = {}
         for type in TYPES:
             name, _, order = type.partition(":")
             good = texts.get(name, "-0").encode() if order == "text" else b"\x81" * WIDTHS.get(name, 0) or "é".encode()
-            cells[type] = [
+            encoded[type] = [
                 b"\1" if name == "bool" and order != "text" else good,
                 None,
                 b"",
@@ -123,7 +123,7 @@ def test_header_is_an_expression(spark, orders, ansi):
                 b"\xff" * 16,
             ]
         rows = [
-            ([(type, bytearray(values[at]) if values[at] is not None else None) for type, values in cells.items()],)
+            ([(type, bytearray(values[at]) if values[at] is not None else None) for type, values in encoded.items()],)
             for at in range(6)
         ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
@@ -186,7 +186,7 @@ def test_headers_are_scanned(orders):
     assert found.to_dict() == lha.scan(whole, "kafka").to_dict()
 
 
-def test_what_needs_a_later_spark_says_so(spark):
+def test_features_of_a_later_spark_name_the_version(spark):
     import pyspark
 
     if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1):

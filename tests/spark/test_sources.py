@@ -27,14 +27,14 @@ def sources(spark: Any) -> Any:
 
 
 def load(spark: Any, path: Path, **options: Any) -> Any:
-    given = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
-    return spark.read.format(SEGMENTS).options(**given).load(str(path))
+    source = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
+    return spark.read.format(SEGMENTS).options(**source).load(str(path))
 
 
 # --- segments --------------------------------------------------------------------------------------------------------
 
 
-def test_segments_are_what_the_broker_gives_spark(sources: Any, samples: Path) -> None:
+def test_segments_match_the_rows_of_the_broker_in_spark(sources: Any, samples: Path) -> None:
     for name in ("orders-0", "orders-app-latest-changelog-0"):
         ours = load(sources, samples / name).orderBy("offset").toArrow()
         theirs = sources.read.parquet(str(samples / f"{name}.parquet")).orderBy("offset").toArrow()
@@ -46,7 +46,7 @@ def test_segments_are_what_the_broker_gives_spark(sources: Any, samples: Path) -
         ).to_pylist()
 
 
-def test_the_source_gives_the_rows_of_the_reader_in_its_types(sources: Any, samples: Path) -> None:
+def test_the_source_returns_the_rows_of_the_reader_in_its_types(sources: Any, samples: Path) -> None:
     headers = {"tenant": "string", "amount_cents": "int64", "kind": {"type": "string", "key": "ce_type"}}
     frame = load(sources, samples / "orders-0", columns=["partition", "offset"], headerColumns=headers)
     assert frame.schema.simpleString() == (
@@ -118,7 +118,7 @@ def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: 
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
 
 
-def test_the_column_of_errors_has_the_name_that_is_asked_for(sources: Any, samples: Path, tmp_path: Path) -> None:
+def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tmp_path: Path) -> None:
     from letterhead.spark.sources.kafka import KafkaSource
 
     headers = {"error": "int64", "tenant": "string"}
@@ -132,10 +132,10 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for(sources: Any, sampl
     assert frame.columns == names
     [bad] = frame.where("problem is not null").collect()
     assert bad.problem[0].code == "bad_crc"
-    given = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
+    source = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
     where = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
-    assert KafkaSource(where | given).schema().names == names
-    state = sources.read.format("letterhead-state").options(**given | {"columns": '["key"]', "store": "latest"})
+    assert KafkaSource(where | source).schema().names == names
+    state = sources.read.format("letterhead-state").options(**source | {"columns": '["key"]', "store": "latest"})
     assert state.load(str(samples / "streams-state-0_0")).columns == ["key", *names[1:]]
     with pytest.raises(Exception, match="error_column= names the column of errors='column'"):
         load(sources, samples / "orders-0", errorColumn="problem")
@@ -154,7 +154,7 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
     def rows(**options: str) -> list[Any]:
         wanted = source.SegmentsSource({"columns": '["offset"]', **options})._reader().wanted
         reader = source.SegmentsSourceReader(str(log), wanted, Bounds(), committed=False)
-        return [row for part in reader.partitions() for made in reader.read(part) for row in made.to_pylist()]
+        return [row for part in reader.partitions() for result in reader.read(part) for row in result.to_pylist()]
 
     log.write_bytes(data[:-100])
     with pytest.warns(TornTailWarning, match=f"{log.name}: torn at byte ") as warned:

@@ -31,8 +31,8 @@ def states(spark: Any) -> Any:
     spark.dataSource.register(StateSource)
 
     def load(directory: Path, **options: Any) -> Any:
-        given = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
-        return spark.read.format("letterhead-state").options(**given).option("path", str(directory)).load()
+        source = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+        return spark.read.format("letterhead-state").options(**source).option("path", str(directory)).load()
 
     return load
 
@@ -55,9 +55,9 @@ def tasks(tmp_path: Path) -> Path:
 def test_a_real_store_is_what_the_reader_gives(states, samples, store, count):
     directory = samples / "streams-state-0_0"
     table = lh.read.state(directory, store=store).read_all()
-    made = collected(states(directory, store=store))
+    result = collected(states(directory, store=store))
     assert table.num_rows == count
-    assert made == {name: plain(table[name]) for name in table.schema.names}
+    assert result == {name: plain(table[name]) for name in table.schema.names}
 
 
 def test_headers_are_columns_of_types_that_spark_has(states, samples):
@@ -74,9 +74,9 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
     )
     fields = {"route": "array<string>", "event": lh.field("string", key="ce_type")}
     table = lh.read.state(directory, store="latest", columns=["key"], headers={**columns, **fields}).read_all()
-    made = collected(df)
+    result = collected(df)
     for name in table.schema.names:
-        assert [int(each) if name == "amount_cents" and each is not None else each for each in made[name]] == plain(
+        assert [int(each) if name == "amount_cents" and each is not None else each for each in result[name]] == plain(
             table[name]
         ), name
     assert df.where("tenant = 'acme'").count() == table["tenant"].to_pylist().count("acme") > 100
@@ -109,7 +109,7 @@ def test_a_path_may_be_an_address_of_a_file(spark, states, tasks):
     assert load(f"file:{tasks}/0_1").columns[0] == "key"
 
 
-def test_a_damaged_row_fails_with_its_store_and_key_or_is_told_in_a_column(states, tasks):
+def test_a_damaged_row_fails_with_its_store_and_key_or_is_reported_in_a_column(states, tasks):
     store = RocksDBKeyValueStore("latest")
     store.open(tasks / "0_0")
     store.put(b"bad", bytes.fromhex("0402057f00"))
@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused_when_it_is_loaded(states, tasks, options, mes
     assert message in str(raised.value)
 
 
-def test_a_directory_has_to_be_given_and_a_schema_cannot(spark, states, tasks):
+def test_a_directory_is_required_and_a_schema_rejected(spark, states, tasks):
     from pyspark.errors import AnalysisException
 
     with pytest.raises(AnalysisException, match="pass the state directory"):

@@ -71,10 +71,10 @@ def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
     arrive(0, 500)
     schema = spark.read.parquet(str(directory)).schema
     stream = spark.readStream.schema(schema).parquet(str(directory)).where("value is not null")
-    back = stream.transform(
-        lhs.encode_headers("headers", "streams", fields={"payload": "value"}, into="cell", keep=["offset"])
-    ).transform(lhs.decode_headers("cell", "streams"))
-    run(spark, back, tmp_path / "out", tmp_path / "checkpoint")
+    restored = stream.transform(
+        lhs.encode_headers("headers", "streams", fields={"payload": "value"}, into="value", keep=["offset"])
+    ).transform(lhs.decode_headers("value", "streams"))
+    run(spark, restored, tmp_path / "out", tmp_path / "checkpoint")
     found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     table = pq.read_table(directory)
     rows = [row for row in table.to_pylist() if row["value"] is not None]
@@ -95,16 +95,16 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
             )
             for row in range(3 * file, 3 * file + 3)
         ]
-        pq.write_table(pa.table({"row": range(3 * file, 3 * file + 3), "cell": sets}), inbox / f"{file}.parquet")
+        pq.write_table(pa.table({"row": range(3 * file, 3 * file + 3), "value": sets}), inbox / f"{file}.parquet")
     schema = spark.read.parquet(str(inbox)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
-    made = (
-        stream.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "headers"]))
+    result = (
+        stream.transform(lhs.explode_batches("value", "kip82-messages", columns=["offset", "headers"]))
         .transform(lhs.encode_headers("headers", "kip82-typed", keep=["row", "offset"]))
         .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", types="text", keep=["row", "offset"]))
     )
-    assert made.isStreaming
-    assert run(spark, made, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]
+    assert result.isStreaming
+    assert run(spark, result, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]
     found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
     messages = [(row, n) for row in range(6) for n in range(row)]
     assert found["row"] == [row for row, _ in messages]

@@ -106,10 +106,10 @@ def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input
     written, state = app.expected(scope, records)
     found = written_to(directory / "out")
     assert len(found) == sum(map(len, written.values()))
-    for group, made in written.items():
+    for group, result in written.items():
         # Groups of a batch are written one after the other: in between nothing of another group is.
-        assert subsequence(made, found), group
-    assert sorted(map(repr, found)) == sorted(repr(one) for made in written.values() for one in made)
+        assert subsequence(result, found), group
+    assert sorted(map(repr, found)) == sorted(repr(one) for result in written.values() for one in result)
     stored = {group: rows for group, rows in state_of(spark, scope, directory).items() if rows}
     assert stored == {group: rows for group, rows in state.items() if rows}
     return stored
@@ -205,8 +205,8 @@ def test_a_batch_frame_runs_once_from_the_beginning(rocksdb, tmp_path):
     records = app.inputs(60)
     app.write_files(records, tmp_path / "in", 2)
     frame = rocksdb.read.parquet(str(tmp_path / "in"))
-    made = frame.transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
-    assert made.dtypes == [
+    result = frame.transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
+    assert result.dtypes == [
         ("topic", "string"),
         ("partition", "int"),
         ("key", "binary"),
@@ -216,10 +216,10 @@ def test_a_batch_frame_runs_once_from_the_beginning(rocksdb, tmp_path):
         ("changelog", "boolean"),
     ]
     written, _ = app.expected("partition", records)
-    assert made.where("changelog").count() == sum(one.changelog for out in written.values() for one in out)
+    assert result.where("changelog").count() == sum(one.changelog for out in written.values() for one in out)
     bare = frame.drop("headers").transform(lhs.run_topology(app.topology("partition"), application_id=app.APPLICATION))
-    assert [bare.count(), bare.where("size(headers) <> 0").count()] == [made.count(), 0]
-    assert {row.topic for row in made.select("topic").collect()} == {
+    assert [bare.count(), bare.where("size(headers) <> 0").count()] == [result.count(), 0]
+    assert {row.topic for row in result.select("topic").collect()} == {
         one.topic for out in written.values() for one in out
     }
 

@@ -47,7 +47,7 @@ class Counting:
         return _CountedMap(self, name)
 
     def count(self, call: str) -> int:
-        return sum(made == call for _, made in self.calls)
+        return sum(result == call for _, result in self.calls)
 
 
 class _CountedValue:
@@ -93,11 +93,11 @@ def run_groups(scope: str, records: list[app.Input], state: Counting, task: Grou
     for record in records:
         row = (*record[:6], encode(record.headers or [], "kafka"))
         groups.setdefault(record.key if scope == "key" else record.partition, []).append(row)
-    made = []
+    result = []
     for group, rows in groups.items():
         state.group = group
-        made += task.run(group, rows)
-    return made
+        result += task.run(group, rows)
+    return result
 
 
 def counted(scope: str, topology: Topology) -> tuple[Counting, GroupTask]:
@@ -112,10 +112,10 @@ def test_the_state_of_a_key_is_read_once_and_written_once_a_batch():
     records = app.inputs(400)
     for batch in (records[:200], records[200:]):
         state.calls.clear()
-        made = run_groups("key", batch, state, task)
+        result = run_groups("key", batch, state, task)
         keys = len({record.key for record in batch})
         assert keys == 9
-        assert len(made) > 4 * 150
+        assert len(result) > 4 * 150
         assert state.count("get") == keys
         assert state.count("update") == keys
         assert len(state.calls) == 2 * keys
@@ -178,10 +178,10 @@ def test_a_store_can_be_added_to_a_topology_that_has_run(scope):
 
     seen: list[Any] = []
     more = Stores.timestamped_key_value_store_with_headers_builder(Stores.in_memory_key_value_store("more"))
-    made = simple(both, scope=scope, init=lambda self: setattr(self, "more", self.context.get_state_store("more")))
-    made.add_state_store(more, "made")
+    result = simple(both, scope=scope, init=lambda self: setattr(self, "more", self.context.get_state_store("more")))
+    result.add_state_store(more, "made")
     of = KeyState(state) if scope == "key" else PartitionState(state)
-    task = GroupTask(made, app.APPLICATION, scope, of, None, None)  # type: ignore[arg-type]
+    task = GroupTask(result, app.APPLICATION, scope, of, None, None)  # type: ignore[arg-type]
     for offset in (1, 2):
         run_groups(scope, [record._replace(offset=offset)], state, task)
     assert [(first, second and second.value) for first, second in seen] == [(b"v", None), (b"v", b"more")]
@@ -218,10 +218,10 @@ def test_a_punctuation_that_was_cancelled_does_not_come_again():
     assert came == [5, 12]
 
 
-# Stores of every kind.
+# Stores of every type.
 
 TEXT = StringSerde()
-KINDS: dict[str, Any] = {
+STORE_TYPES: dict[str, Any] = {
     "plain": lambda: Stores.key_value_store_builder(Stores.persistent_key_value_store("store"), TEXT, TEXT),
     "timestamped": lambda: Stores.timestamped_key_value_store_builder(
         Stores.persistent_timestamped_key_value_store("store"), TEXT, TEXT
@@ -248,42 +248,42 @@ KINDS: dict[str, Any] = {
 
 
 def use(self: Any, record: Any) -> None:
-    """Write to a store of any kind, read from it, and return what was found."""
+    """Write to a store of any type, read from it, and return what was found."""
     store, key = self.store, record.key
     if key is None:
         return
     at = record.timestamp // app.MINUTE * app.MINUTE
-    made = record.value
-    if made is not None and store.value_type is not None:
-        given = (record.timestamp,) if store.value_type is ValueAndTimestamp else (record.timestamp, record.headers)
+    result = record.value
+    if result is not None and store.value_type is not None:
+        source = (record.timestamp,) if store.value_type is ValueAndTimestamp else (record.timestamp, record.headers)
         if store.value_type is AggregationWithHeaders:
-            given = (record.headers,)
-        made = store.value_type.make(made, *given)
+            source = (record.headers,)
+        result = store.value_type.make(result, *source)
     if store.family == "window":
-        store.put(key, made, at)
+        store.put(key, result, at)
         with store.fetch_key(key, at - app.MINUTE, at) as rows:
             found = list(rows)
     elif store.family == "session":
-        store.put(SessionKey(key, at, record.timestamp), made)
+        store.put(SessionKey(key, at, record.timestamp), result)
         with store.find_sessions(key, at - app.MINUTE, record.timestamp) as rows:
             found = list(rows)
     elif store.family == "versioned":
         store.put(key, record.value, record.timestamp)
         found = [store.get(key, at)]
     else:
-        found = [store.put_if_absent(key, made), store.get(key)]
+        found = [store.put_if_absent(key, result), store.get(key)]
         if record.timestamp % 3 == 0:
-            store.put(key, made)
+            store.put(key, result)
     self.context.forward(record.with_value(str(found)))
 
 
 @pytest.mark.parametrize("scope", ["key", "partition"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_store_does_what_it_does_on_the_driver(kind, scope):
+@pytest.mark.parametrize("store_type", STORE_TYPES)
+def test_every_store_type_works_as_on_the_driver(store_type, scope):
     def application() -> Topology:
-        made = simple(use, scope=scope, builder=KINDS[kind]())
-        made.nodes["in"].key_serde = made.nodes["in"].value_serde = TEXT  # type: ignore[union-attr]
-        return made.add_sink("out", "out", "made", key_serde=TEXT, value_serde=TEXT)
+        result = simple(use, scope=scope, builder=STORE_TYPES[store_type]())
+        result.nodes["in"].key_serde = result.nodes["in"].value_serde = TEXT  # type: ignore[union-attr]
+        return result.add_sink("out", "out", "made", key_serde=TEXT, value_serde=TEXT)
 
     # On the driver each key takes databases of its own.
     keys = None if scope == "partition" else (None, b"key-03", b"key-04")
@@ -296,11 +296,11 @@ def test_every_kind_of_store_does_what_it_does_on_the_driver(kind, scope):
         for group in dict.fromkeys(record.key if scope == "key" else record.partition for record in batch):
             of = [one for one in batch if (one.key if scope == "key" else one.partition) == group]
             found[group] += run_groups(scope, of, state, task)
-    for group, made in written.items():
+    for group, result in written.items():
         assert [(row.topic, row.key, row.value, row.timestamp, row.changelog) for row in found[group]] == [
-            (one.topic, one.key, one.value, one.timestamp, one.changelog) for one in made
+            (one.topic, one.key, one.value, one.timestamp, one.changelog) for one in result
         ]
-        assert [decode(row.headers, "kafka") for row in found[group]] == [Headers(one.headers) for one in made]
+        assert [decode(row.headers, "kafka") for row in found[group]] == [Headers(one.headers) for one in result]
         assert stored(state, scope, group) == {of: sorted(rows) for of, rows in states[group].items()}
     assert any(states.values())
 
@@ -361,7 +361,7 @@ def test_paged_rows_are_a_sorted_map():
         assert [row for first in firsts for row in kept[first]] == sorted(model.items())
 
 
-def test_no_page_is_made_for_what_is_removed_from_nothing():
+def test_removing_from_an_empty_store_creates_no_page():
     rows = PagedRows([], {}.__getitem__)
     rows.put(b"k", None)
     assert (list(rows.changes()), rows.firsts, rows.get(b"k")) == ([], [], None)
@@ -395,7 +395,7 @@ def put(self: Any, record: Any) -> None:
 def simple(process: Any, *, scope: str = "key", builder: Any = None, init: Any = None) -> Topology:
     """A topology of one processor with one store."""
 
-    class Made(Processor[Any, Any, Any, Any]):
+    class FunctionProcessor(Processor[Any, Any, Any, Any]):
         def init(self, context: Any) -> None:
             super().init(context)
             self.store = context.get_state_store("store")
@@ -405,16 +405,21 @@ def simple(process: Any, *, scope: str = "key", builder: Any = None, init: Any =
         def process(self, record: Any) -> None:
             process(self, record)
 
-    Made.scope = scope  # type: ignore[assignment]
+    FunctionProcessor.scope = scope  # type: ignore[assignment]
     builder = builder or Stores.timestamped_key_value_store_with_headers_builder(
         Stores.in_memory_key_value_store("store"), BytesSerde(), BytesSerde()
     )
-    return Topology().add_source("in", "in").add_processor("made", Made, "in").add_state_store(builder, "made")
+    return (
+        Topology()
+        .add_source("in", "in")
+        .add_processor("made", FunctionProcessor, "in")
+        .add_state_store(builder, "made")
+    )
 
 
-def window_builder(**given: Any) -> Any:
+def window_builder(**source: Any) -> Any:
     return Stores.timestamped_window_store_with_headers_builder(
-        Stores.in_memory_window_store("store", 1000, 10, **given), BytesSerde(), BytesSerde()
+        Stores.in_memory_window_store("store", 1000, 10, **source), BytesSerde(), BytesSerde()
     )
 
 
@@ -440,9 +445,9 @@ SEVERAL = [
 
 
 @pytest.mark.parametrize(("builder", "name", "call"), SEVERAL)
-def test_what_reads_several_keys_is_refused_by_key_and_says_what_to_do(builder, name, call):
-    made = simple(lambda self, record: call(self.store), builder=builder and builder())
-    state, task = counted("key", made)
+def test_operations_on_several_keys_are_rejected_by_key_with_a_remedy(builder, name, call):
+    result = simple(lambda self, record: call(self.store), builder=builder and builder())
+    state, task = counted("key", result)
     with pytest.raises(
         StateStoreError, match=rf"{name} would read rows of other keys.*scope = \"partition\""
     ) as raised:
@@ -498,8 +503,8 @@ def test_a_punctuation_that_could_not_come_back_is_refused(late, type, message):
         self.context.schedule(5, type, print)
 
     def run() -> None:
-        made = simple(schedule if late else put, init=None if late else schedule)
-        state, task = counted("key", made)
+        result = simple(schedule if late else put, init=None if late else schedule)
+        state, task = counted("key", result)
         run_groups("key", [app.Input("in", 0, 0, 5, b"k", b"v", None)], state, task)
 
     with pytest.raises(TopologyError, match=message):
@@ -507,15 +512,15 @@ def test_a_punctuation_that_could_not_come_back_is_refused(late, type, message):
 
 
 def test_processors_of_different_scopes_are_named():
-    made = simple(put).add_processor("other", simple(put, scope="partition").nodes["made"].make, "in")  # type: ignore[union-attr]
+    result = simple(put).add_processor("other", simple(put, scope="partition").nodes["made"].make, "in")  # type: ignore[union-attr]
     with pytest.raises(TopologyError, match="the same scope: 'key' has made; 'partition' has other"):
-        lhs.run_topology(made, application_id="app")
+        lhs.run_topology(result, application_id="app")
     with pytest.raises(TopologyError, match="scope 'row': set it to 'key' or 'partition'"):
         lhs.run_topology(simple(put, scope="row"), application_id="app")
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("source", "error", "message"),
     [
         ({"topology": "t"}, TypeError, "topology must be a Topology, not str"),
         ({"application_id": 5}, TypeError, "application_id must be str, not int"),
@@ -524,13 +529,13 @@ def test_processors_of_different_scopes_are_named():
         ({"topology": simple(put, builder=window_builder(retain_duplicates=True))}, TopologyError, "keeps duplicates"),
     ],
 )
-def test_bad_arguments_say_what_is_wrong(given, error, message):
-    arguments = {"topology": simple(put), "application_id": "app", **given}
+def test_bad_arguments_say_what_is_wrong(source, error, message):
+    arguments = {"topology": simple(put), "application_id": "app", **source}
     with pytest.raises(error, match=message):
         lhs.run_topology(arguments.pop("topology"), **arguments)
 
 
-def test_a_missing_protobuf_says_what_to_install(monkeypatch):
+def test_a_missing_protobuf_names_the_package_to_install(monkeypatch):
     for name in ("google.protobuf", "google.protobuf.descriptor"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=r"needs protobuf.*pip install 'letterhead\[spark\]'"):

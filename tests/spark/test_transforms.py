@@ -37,8 +37,8 @@ def latest(spark, samples):
 
 
 @pytest.fixture
-def cells(spark):
-    """One good cell, null, and three bad ones, with a number and a name."""
+def messages(spark):
+    """One good value, null, and three bad ones, with a number and a name."""
     values = [
         lh.encode([("k", b"\0\0\0\1"), ("n", None)], "kafka"),
         None,
@@ -100,11 +100,11 @@ def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
 def test_blocks_are_written_and_read_back(orders):
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset", "headers"]))
     assert blocks.columns == ["offset", "headers", "block"]
-    back = blocks.transform(lhs.decode_headers("block", "kafka", into="again"))
-    assert back.columns == ["offset", "headers", "again"]
+    restored = blocks.transform(lhs.decode_headers("block", "kafka", into="again"))
+    assert restored.columns == ["offset", "headers", "again"]
     # Null is written as none, which is read as empty.
-    assert back.where("coalesce(headers, array()) is distinct from again").count() == 0
-    assert back.where("size(again) > 0").count() > 9_000
+    assert restored.where("coalesce(headers, array()) is distinct from again").count() == 0
+    assert restored.where("size(again) > 0").count() > 9_000
 
 
 def test_bytes_and_lists_select_the_same(orders):
@@ -118,14 +118,14 @@ def test_bytes_and_lists_select_the_same(orders):
 
 
 def test_every_type_of_select_arrives(spark):
-    from cells import TYPES, WIDTHS
+    from sample_values import TYPES, WIDTHS
 
     texts = {"bool": b"true", "char": b"x", "uuid": b"00010203-0405-0607-0809-0a0b0c0d0e0f"}
     value = {
         type: texts.get(type[:-5], b"7") if type.endswith(":text") else bytes(WIDTHS.get(type.partition(":")[0], 1))
         for type in TYPES
     }
-    row = pa.array([[{"key": type, "value": cell} for type, cell in value.items()]], HEADERS)
+    row = pa.array([[{"key": type, "value": message} for type, message in value.items()]], HEADERS)
     columns = {
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
@@ -140,7 +140,7 @@ def test_an_empty_frame_gives_the_columns(orders):
     assert collected(df) == {name: [] for name in ("key", *ORDERS)}
 
 
-def test_nothing_kept_leaves_only_what_is_made(latest):
+def test_with_nothing_kept_only_new_columns_remain(latest):
     df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=[]))
     assert df.columns == ["headers", "timestamp", "payload"]
     assert df.count() == latest.count()
@@ -174,8 +174,8 @@ def test_what_is_kept_keeps_its_schema(spark):
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_error_quotes_what_is_kept(cells):
-    text = failure(cells.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=["id", "name"])))
+def test_a_raised_error_quotes_what_is_kept(messages):
+    text = failure(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=["id", "name"])))
     name = "a" * 40 + "…"
     assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text or (
         re.search(rf"DecodeError: kafka: .*negative.* in the row with id=2, name='{name}' \(byte 0\)", text)
@@ -183,31 +183,31 @@ def test_a_raised_error_quotes_what_is_kept(cells):
     assert ", row " not in text
 
 
-def test_a_raised_error_never_quotes_bytes(cells):
+def test_a_raised_error_never_quotes_bytes(messages):
     text = failure(
-        cells.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=["value", "id"]))
+        messages.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=["value", "id"]))
     )
     assert re.search(
         r"column k: header 0: 1 byte where int32 takes 4 in the row with value=<5 bytes>, id=3 \(byte 4\)", text
     )
 
 
-def test_a_raised_error_with_nothing_kept_still_says_what_is_wrong(cells):
-    text = failure(cells.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=[])))
+def test_a_raised_error_with_nothing_kept_still_names_the_cause(messages):
+    text = failure(messages.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=[])))
     assert "kafka: column k: header 0: 1 byte where int32 takes 4 (byte 4)" in text
 
 
-def test_bad_rows_become_null(cells):
-    decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
+def test_bad_rows_become_null(messages):
+    decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
     one, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [one, None, None, short, None]}
     columns = {"k": "int32", "n": "array<string>"}
-    selected = cells.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
+    selected = messages.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
 
-def test_bad_rows_say_why_in_a_column(cells):
-    decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
+def test_bad_rows_say_why_in_a_column(messages):
+    decoded = messages.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
         "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
@@ -218,7 +218,7 @@ def test_bad_rows_say_why_in_a_column(cells):
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
 
-    selected = cells.transform(
+    selected = messages.transform(
         lhs.select_headers("value", "kafka", {"k": "int32", "n": "binary"}, keep=[], errors="column")
     )
     found = collected(selected)
@@ -238,8 +238,8 @@ def test_a_message_format_keeps_the_fields_that_were_read(spark):
     assert [error and error[0]["code"] for error in found["error"]] == [None, None, "negative_count"]
 
 
-def test_lenient_reads_what_java_reads(cells):
-    found = collected(cells.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
+def test_lenient_reads_what_java_reads(messages):
+    found = collected(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
     assert found == {"headers": [[]]}
 
 
@@ -261,8 +261,8 @@ def test_losses_are_raised_dropped_or_reported(spark):
     assert re.search(r"ConversionError: streams: .* in the row with payload=null", text)
     dropped = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop")))
     assert dropped == {"value": [None, None, b"\0p"]}
-    reported = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="report", into="cell")))
-    assert reported["cell"] == [None, None, b"\0p"]
+    reported = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="report", into="message")))
+    assert reported["message"] == [None, None, b"\0p"]
     assert [losses and [loss["code"] for loss in losses] for losses in reported["losses"]] == [
         ["null_not_carried"],
         None,
@@ -297,17 +297,17 @@ def addresses(column: pa.Array) -> list[int | None]:
 
 def run_on(transform, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Run what a transform would run on a batch, without Spark."""
-    (made,) = batches_of(transform, batch)
-    return made
+    (result,) = batches_of(transform, batch)
+    return result
 
 
 @pytest.fixture
 def batch():
-    cell = lh.encode([("k", b"v")], "kafka")
+    message = lh.encode([("k", b"v")], "kafka")
     return pa.record_batch(
         {
             "name": pa.array(["a", None, "c", "d"]),
-            "cell": pa.array([cell, b"", None, cell]),
+            "message": pa.array([message, b"", None, message]),
             "tags": pa.array([["x"], [], None, ["y", "z"]]),
             "id": pa.array([1, 2, 3, 4], pa.int64()),
         }
@@ -317,16 +317,16 @@ def batch():
 @pytest.mark.parametrize("offset", [0, 1])
 def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
     batch = batch.slice(offset)
-    keep = ["tags", "id", "cell", "name"]
+    keep = ["tags", "id", "message", "name"]
     for transform in (
-        lhs.decode_headers("cell", "kafka", keep=keep),
-        lhs.select_headers("cell", "kafka", {"k": "string"}, keep=keep, errors="column"),
+        lhs.decode_headers("message", "kafka", keep=keep),
+        lhs.select_headers("message", "kafka", {"k": "string"}, keep=keep, errors="column"),
     ):
-        made = run_on(transform, batch)
+        result = run_on(transform, batch)
         for name in keep:
-            assert addresses(made.column(name)) == addresses(batch.column(name)), name
-            assert made.column(name).equals(batch.column(name))
-            assert made.column(name).offset == offset
+            assert addresses(result.column(name)) == addresses(batch.column(name)), name
+            assert result.column(name).equals(batch.column(name))
+            assert result.column(name).offset == offset
 
 
 def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch):
@@ -336,27 +336,27 @@ def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch)
 
     # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
     monkeypatch.setattr("letterhead.arrow._native.apply", partial(_native.apply, max_offset=1))
-    parts = batches_of(lhs.decode_headers("cell", "kafka", keep=["id"]), batch)
+    parts = batches_of(lhs.decode_headers("message", "kafka", keep=["id"]), batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
 
 
 def test_an_empty_batch_gives_an_empty_batch(spark, batch):
-    made = run_on(lhs.decode_headers("cell", "kafka", keep=["id"]), batch.slice(0, 0))
-    assert (made.num_rows, made.schema.names) == (0, ["id", "headers"])
+    result = run_on(lhs.decode_headers("message", "kafka", keep=["id"]), batch.slice(0, 0))
+    assert (result.num_rows, result.schema.names) == (0, ["id", "headers"])
 
 
 def test_what_travels_to_a_worker_is_small(spark, batch):
     from pyspark import cloudpickle
 
-    schema = spark.createDataFrame(pa.table({"cell": pa.array([b""])})).schema
-    run, _ = lhs.select_headers("cell", "kafka", ORDERS)(Recorder(schema))
+    schema = spark.createDataFrame(pa.table({"message": pa.array([b""])})).schema
+    run, _ = lhs.select_headers("message", "kafka", ORDERS)(Recorder(schema))
     assert len(cloudpickle.dumps(run)) < 2_000
     assert pickle.loads(pickle.dumps(run)) == run
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("result", "message"),
     [
         (pa.array([{"b": 1, "a": 2}], pa.struct([("b", pa.int64()), ("a", pa.int64())])), "struct<b: int64, a: int64>"),
         (pa.array([{"a": 1}], pa.struct([("a", pa.int64())])), "struct<a: int64>"),
@@ -364,26 +364,26 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
     ],
     ids=["order", "number", "type"],
 )
-def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, made, said):
+def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
     from letterhead.spark import runner
 
-    transform = lhs.select_headers("cell", "kafka", {"a": "int64", "b": "int64"}, keep=[])
-    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: [made])
-    with pytest.raises(RuntimeError, match=f"select of kafka made {said} on this worker where the driver declared"):
+    transform = lhs.select_headers("message", "kafka", {"a": "int64", "b": "int64"}, keep=[])
+    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: [result])
+    with pytest.raises(RuntimeError, match=f"select of kafka made {message} on this worker where the driver declared"):
         run_on(transform, batch)
 
 
-def test_the_column_of_errors_has_the_name_that_is_asked_for(cells):
+def test_the_error_column_has_the_requested_name(messages):
     transforms = [
         lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
         lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column", error_column="problem"),
         lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
     ]
     for transform in transforms:
-        made = cells.transform(transform)
-        assert made.columns[-1] == "problem"
-        assert "negative_count" in {row.problem[0].code for row in made.collect() if row.problem}
+        result = messages.transform(transform)
+        assert result.columns[-1] == "problem"
+        assert "negative_count" in {row.problem[0].code for row in result.collect() if row.problem}
     with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
         lhs.decode_headers("value", "kafka", error_column="problem")
 
@@ -393,8 +393,8 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
 
     column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
     expected = orders.transform(lhs.select_headers("headers", "kafka", headers, keep=["offset"])).limit(3).collect()
-    made = orders.transform(lhs.select_headers(column, "kafka", headers, keep=["offset"]))
-    assert made.limit(3).collect() == expected
+    result = orders.transform(lhs.select_headers(column, "kafka", headers, keep=["offset"]))
+    assert result.limit(3).collect() == expected
     encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
     fields = {"payload": F.lit(b"v")}
     messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
@@ -417,7 +417,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "said"),
+    ("make", "error", "message"),
     [
         (lambda: lhs.decode_headers("value", "kafak"), ValueError, "did you mean 'kafka'"),
         (lambda: lhs.decode_headers("value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
@@ -454,13 +454,13 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
         (lambda: lhs.encode_headers("headers", "kafka", null_headers="drop"), ValueError, "null_headers"),
     ],
 )
-def test_wrong_arguments_are_refused_when_given(make, error, said):
-    with pytest.raises(error, match=said):
+def test_wrong_arguments_are_rejected_when_passed(make, error, message):
+    with pytest.raises(error, match=message):
         make()
 
 
 @pytest.mark.parametrize(
-    ("transform", "error", "said"),
+    ("transform", "error", "message"),
     [
         (lhs.decode_headers("valeu", "kafka"), ValueError, "unknown column 'valeu': did you mean 'value'?"),
         (
@@ -502,8 +502,8 @@ def test_wrong_arguments_are_refused_when_given(make, error, said):
         ),
     ],
 )
-def test_a_frame_that_does_not_fit_is_refused_before_a_job(orders, transform, error, said):
-    with pytest.raises(error, match=re.escape(said)):
+def test_a_frame_that_does_not_fit_is_refused_before_a_job(orders, transform, error, message):
+    with pytest.raises(error, match=re.escape(message)):
         orders.transform(transform)
 
 
@@ -512,7 +512,7 @@ def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
         orders.select("offset", "offset", "value").transform(lhs.decode_headers("value", "kafka"))
 
 
-def test_case_may_tell_names_apart_where_spark_was_told_so(spark, orders):
+def test_names_may_differ_by_case_where_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         df = orders.transform(lhs.select_headers("headers", "kafka", {"Topic": "string"}, keep=["topic"]))

@@ -1,4 +1,4 @@
-"""An application with a store of each kind, its records, and what the test driver makes of them.
+"""An application with a store of each type, its records, and what the test driver makes of them.
 
 As a script it runs the application on Spark, to be killed: `python topology_app.py SCOPE DIRECTORY`.
 """
@@ -80,8 +80,8 @@ class Counts(Processor[Any, Any, Any, Any]):
         for session, old in merged:
             start, end, total = min(start, session.start), max(end, session.end), total + old.aggregation
             self.sessions.remove(session)
-        made = AggregationWithHeaders.make(total, record.headers)
-        self.sessions.put(SessionKey(record.key, start, end), made)
+        result = AggregationWithHeaders.make(total, record.headers)
+        self.sessions.put(SessionKey(record.key, start, end), result)
 
     def tick(self, now: int) -> None:
         self.context.forward(Record("tick", str((now - BEGIN) // MINUTE), now, {"by": b"punctuation"}))
@@ -118,11 +118,11 @@ def topology(scope: str) -> Topology:
             Stores.persistent_versioned_key_value_store_with_headers("versions", 3 * MINUTE), TEXT, TEXT
         ),
     ]
-    made = Topology().add_source("source", "in", key_serde=TEXT, value_serde=TEXT)
-    made.add_processor("counts", Counts if scope == "key" else Ranks, "source")
+    result = Topology().add_source("source", "in", key_serde=TEXT, value_serde=TEXT)
+    result.add_processor("counts", Counts if scope == "key" else Ranks, "source")
     for builder in builders:
-        made.add_state_store(builder, "counts")
-    return made.add_sink("sink", "out", "counts", key_serde=TEXT, value_serde=TEXT)
+        result.add_state_store(builder, "counts")
+    return result.add_sink("sink", "out", "counts", key_serde=TEXT, value_serde=TEXT)
 
 
 # Records.
@@ -143,7 +143,7 @@ class Input(NamedTuple):
 def inputs(count: int) -> list[Input]:
     """Make records: some are late, some delete, some have no key; a key is always in the same partition."""
     dice = random.Random(7)
-    made: list[Input] = []
+    result: list[Input] = []
     offsets = [0] * PARTITIONS
     for number in range(count):
         key = dice.choice([2, 3, 4, 5, 10, 11, 12, 13, None]) if number % 7 else 3
@@ -154,9 +154,9 @@ def inputs(count: int) -> list[Input]:
         value = None if dice.random() < 0.08 or number >= count - 3 else f"v{number}".encode()
         headers = None if number % 5 == 0 else [("n", str(number).encode()), ("null", None), ("n", b"")]
         raw = None if key is None else f"key-{key:02}".encode()
-        made.append(Input("in", partition, offsets[partition], timestamp, raw, value, headers))
+        result.append(Input("in", partition, offsets[partition], timestamp, raw, value, headers))
         offsets[partition] += 1
-    return made
+    return result
 
 
 _SCHEMA = pa.schema(
@@ -222,27 +222,27 @@ def expected(
     written, state = {}, {}
     for group, found in groups.items():
         with TopologyTestDriver(make(), application_id=APPLICATION) as driver:
-            made: list[Out] = []
+            result: list[Out] = []
             take = driver._task._emit
             send = driver.produced.send
             partition = found[0].partition
 
-            def emit(topic: str, record: ChangelogRecord, made: Any = made, take: Any = take) -> None:
-                made.append(out(topic, None, record, False))
+            def emit(topic: str, record: ChangelogRecord, result: Any = result, take: Any = take) -> None:
+                result.append(out(topic, None, record, False))
                 take(topic, record)
 
             def log(
-                topic: str, _: int, record: ChangelogRecord, made: Any = made, send: Any = send, of: int = partition
+                topic: str, _: int, record: ChangelogRecord, result: Any = result, send: Any = send, of: int = partition
             ) -> None:
                 if topic != "out":
-                    made.append(out(topic, of, record, True))
+                    result.append(out(topic, of, record, True))
                 send(topic, 0, record)
 
             driver._task._emit = emit
             driver.produced.send = log  # type: ignore[method-assign]
             for record in found:
                 driver.pipe("in", raw(record))
-            written[group] = made
+            written[group] = result
             state[group] = rows_of(driver)
     return written, state
 

@@ -225,9 +225,9 @@ class NoPositionInRows(AsJava):
 
     @staticmethod
     def _without(value: str) -> str:
-        envelope: Any = lh.decode(bytes.fromhex(value), "streams-timestamped")
-        assert [key for key, _ in envelope.headers[-2:]] == ["v", "c"]
-        data = lh.encode(envelope._replace(headers=envelope.headers[:-2]), "streams-timestamped")
+        message: Any = lh.decode(bytes.fromhex(value), "streams-timestamped")
+        assert [key for key, _ in message.headers[-2:]] == ["v", "c"]
+        data = lh.encode(message._replace(headers=message.headers[:-2]), "streams-timestamped")
         assert data is not None
         return data.hex()
 

@@ -52,7 +52,7 @@ class JavaServer:
         self._stacks: str | None = None
 
     def ask(self, command: dict[str, Any], limit: float = LIMIT) -> Any:
-        """Give the answer to a command; what takes too long ends the process, and says where its threads were."""
+        """Return the answer to a command; what takes too long ends the process, and says where its threads were."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         watch = threading.Timer(limit, self._too_late)

@@ -37,7 +37,7 @@ from letterhead.storage.database import RocksDBOptions
 RETENTION, WINDOW = 120_000, 10_000
 PLACE = ("app-s-changelog", 0)
 COMMIT_EVERY = 25
-HELD_BACK = 600
+BUFFERED = 600
 """Operations between two flushes of a cache."""
 CACHED_KEYS = 400
 
@@ -51,8 +51,8 @@ class Operation(NamedTuple):
     headers: Headers
 
 
-class Kind(NamedTuple):
-    """A kind of store: its builder, given the options of its databases; and how a write is made."""
+class StoreType(NamedTuple):
+    """A store type: its builder, given the options of its databases; and how a write is made."""
 
     builder: Callable[[RocksDBOptions], Any]
     put: Callable[[Any, Operation], object]
@@ -70,32 +70,32 @@ def _put_version(store: Any, operation: Operation) -> None:
     store.put(operation.row[0], operation.value, operation.timestamp, operation.headers)
 
 
-KINDS = {
-    "key-value": Kind(
+STORE_TYPES = {
+    "key-value": StoreType(
         lambda options: Stores.timestamped_key_value_store_with_headers_builder(
             Stores.persistent_timestamped_key_value_store_with_headers("s", options=options)
         ),
         lambda store, operation: store.put(operation.row[0], _valued(operation)),
     ),
-    "window": Kind(
+    "window": StoreType(
         lambda options: Stores.timestamped_window_store_with_headers_builder(
             Stores.persistent_timestamped_window_store_with_headers("s", RETENTION, WINDOW, options=options)
         ),
         lambda store, operation: store.put(operation.row[0], _valued(operation), operation.row[1]),
     ),
-    "window by time": Kind(
+    "window by time": StoreType(
         lambda options: Stores.timestamped_window_store_with_headers_builder(
             Stores.persistent_time_ordered_window_store_with_headers("s", RETENTION, WINDOW, options=options)
         ),
         lambda store, operation: store.put(operation.row[0], _valued(operation), operation.row[1]),
     ),
-    "session": Kind(
+    "session": StoreType(
         lambda options: Stores.session_store_with_headers_builder(
             Stores.persistent_session_store_with_headers("s", RETENTION, options=options)
         ),
         lambda store, operation: store.put(SessionKey(*operation.row), _aggregated(operation)),
     ),
-    "versioned": Kind(
+    "versioned": StoreType(
         lambda options: Stores.versioned_key_value_store_with_headers_builder(
             Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION, options=options)
         ),
@@ -104,17 +104,17 @@ KINDS = {
 }
 
 
-def operations(kind: str, seed: int, *, keys: int = 40, larger: int = 1) -> Iterator[Operation]:
+def operations(store_type: str, seed: int, *, keys: int = 40, larger: int = 1) -> Iterator[Operation]:
     """Writes without end. Time goes on, so that segments are made and removed, and none is too late."""
-    chance = random.Random(f"{kind} {seed}")
+    chance = random.Random(f"{store_type} {seed}")
     now = 0
     while True:
         now += chance.choice((0, 300, 1500))
         key, timestamp = b"k%02d" % chance.randrange(keys), max(0, now - chance.choice((0, 0, 20_000)))
         row: tuple[Any, ...] = (key,)
-        if kind.startswith("window"):
+        if store_type.startswith("window"):
             row = key, timestamp // WINDOW * WINDOW
-        elif kind == "session":
+        elif store_type == "session":
             row = key, max(0, timestamp - chance.randrange(3000)), timestamp
         value = None if chance.random() < 0.15 else chance.randbytes(larger * chance.choice((0, 1, 30, 300)))
         headers = [
@@ -123,18 +123,18 @@ def operations(kind: str, seed: int, *, keys: int = 40, larger: int = 1) -> Iter
         yield Operation(row, value, timestamp, Headers(headers))
 
 
-def opened(kind: str, task: Path, changelog: Any, *, cached: bool = False, **options: Any) -> Any:
+def opened(store_type: str, task: Path, changelog: Any, *, cached: bool = False, **options: Any) -> Any:
     """The store, open, with all its layers."""
-    builder = KINDS[kind].builder(RocksDBOptions(write_buffer_bytes=1 << 16, **options))
+    builder = STORE_TYPES[store_type].builder(RocksDBOptions(write_buffer_bytes=1 << 16, **options))
     store = (builder.with_caching_enabled() if cached else builder).build()
     store.open(task, StoreContext("app", changelog=changelog, cache=RecordCache(1 << 30)))
     return store
 
 
-def perform(kind: str, store: Any, operation: Operation, offset: int) -> None:
+def perform(store_type: str, store: Any, operation: Operation, offset: int) -> None:
     """Make one write, as that of a record of an input topic."""
     store.context.record = RecordContext("in", 0, offset, operation.timestamp, operation.headers)
-    KINDS[kind].put(store, operation)
+    STORE_TYPES[store_type].put(store, operation)
 
 
 def shown(record: ChangelogRecord) -> str:
@@ -146,62 +146,62 @@ def shown(record: ChangelogRecord) -> str:
 def read(line: str) -> ChangelogRecord:
     """Undo :func:`shown`."""
     _, key, value, timestamp, headers = line.split()
-    given = Headers() if headers == "." else decode(bytes.fromhex(headers), "kafka")
+    source = Headers() if headers == "." else decode(bytes.fromhex(headers), "kafka")
     data = None if value == "-" else b"" if value == "." else bytes.fromhex(value)
-    return ChangelogRecord(bytes.fromhex(key), data, int(timestamp), given)  # type: ignore[arg-type]
+    return ChangelogRecord(bytes.fromhex(key), data, int(timestamp), source)  # type: ignore[arg-type]
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     os.write(1, line.encode() + b"\n")
 
 
-class Said:
-    """A changelog in another process."""
+class PrintedChangelog:
+    """A changelog that prints its records, for the process that started this one."""
 
     written = -1
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
-        say(shown(record))
+        print_line(shown(record))
         self.written += 1
 
     def offsets(self) -> dict[tuple[str, int], int]:
         return {PLACE: self.written}
 
 
-def write(kind: str, task: Path, seed: int, log: bool) -> None:
+def write(store_type: str, task: Path, seed: int, log: bool) -> None:
     """Write, and commit now and then."""
-    changelog = Said()
-    store = opened(kind, task, changelog, write_ahead_log=log)
-    for n, operation in enumerate(operations(kind, seed)):
-        perform(kind, store, operation, n)
-        say("done")
+    changelog = PrintedChangelog()
+    store = opened(store_type, task, changelog, write_ahead_log=log)
+    for n, operation in enumerate(operations(store_type, seed)):
+        perform(store_type, store, operation, n)
+        print_line("done")
         if n % COMMIT_EVERY == COMMIT_EVERY - 1:
             store.commit(changelog.offsets())
 
 
-def flush(kind: str, task: Path, seed: int) -> None:
-    """Hold writes back, and flush them all at once."""
-    changelog = Said()
-    store = opened(kind, task, changelog, cached=True, write_ahead_log=True)
-    for n, operation in enumerate(operations(kind, seed, keys=CACHED_KEYS)):
-        perform(kind, store, operation, n)
-        if n % HELD_BACK == HELD_BACK - 1:
+def flush(store_type: str, task: Path, seed: int) -> None:
+    """Buffer writes, and flush them all at once."""
+    changelog = PrintedChangelog()
+    store = opened(store_type, task, changelog, cached=True, write_ahead_log=True)
+    for n, operation in enumerate(operations(store_type, seed, keys=CACHED_KEYS)):
+        perform(store_type, store, operation, n)
+        if n % BUFFERED == BUFFERED - 1:
             store.flush()
             store.commit(changelog.offsets())
-            say("flushed")
+            print_line("flushed")
 
 
-def upgrade(kind: str, task: Path, seed: int, log: bool, eager: bool) -> None:
+def upgrade(store_type: str, task: Path, seed: int, log: bool, eager: bool) -> None:
     """Move the rows of an older store: those that are read, in any order, or all at once."""
-    store = opened(kind, task, Said(), write_ahead_log=log)
+    store = opened(store_type, task, PrintedChangelog(), write_ahead_log=log)
     bottom = chain(store)[-1]
     rows = json.loads((task / "rows.json").read_text())
     random.Random(seed).shuffle(rows)
-    say("done")
+    print_line("done")
     if eager and log:
         for database in bottom._databases():
             for _ in database.rows.move():  # as `upgrade` does, and says nothing
-                say("done")
+                print_line("done")
     if eager:
         bottom.upgrade()
         if seed % 2:
@@ -209,11 +209,11 @@ def upgrade(kind: str, task: Path, seed: int, log: bool, eager: bool) -> None:
         return
     for key, *times in rows:
         reads = {"key-value": "get", "window": "fetch", "session": "fetch_session", "versioned": "get"}
-        assert getattr(bottom, reads[kind])(bytes.fromhex(key), *times) is not None
-        say("done")
+        assert getattr(bottom, reads[store_type])(bytes.fromhex(key), *times) is not None
+        print_line("done")
 
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    verb = {"write": write, "flush": flush, "upgrade": upgrade}[given.pop("verb")]
-    verb(given.pop("kind"), Path(given.pop("task")), given.pop("seed"), **given)
+    run = {"write": write, "flush": flush, "upgrade": upgrade}[given.pop("operation")]
+    run(given.pop("store_type"), Path(given.pop("task")), given.pop("seed"), **given)

@@ -21,7 +21,7 @@ SEGMENT = 120_000
 
 
 def config_of(family: str, format: str = "headers", **more: Any) -> dict[str, Any]:
-    """Say what store it is, to `traces.builder_of` and to Java."""
+    """Return the description of the store for `traces.builder_of` and for Java."""
     usual = {"caching": False, "logging": True, "serdes": "bytes"}
     times = {"retention_ms": 2 * SEGMENT, "window_size_ms": 10_000, "retain_duplicates": False}
     return {"family": family, "format": format, **usual, **times, **more}
@@ -48,13 +48,13 @@ class Operations:
             "session": self._session,
             "versioned": self._versioned,
         }[family_of(config)]
-        made = []
+        result = []
         for _ in range(steps):
             ops: list[Op] = []
             while len(ops) < each:
                 ops += make(config)
-            made.append((self._record(), ops))
-        return made
+            result.append((self._record(), ops))
+        return result
 
     def scans(self, config: Op) -> Step:
         """A step that reads everything, forward and backward, and parts of it.

@@ -101,15 +101,15 @@ VERSIONS = st.one_of(
 )
 
 
-class Kind(NamedTuple):
-    """A kind of store: how it is built in memory and in RocksDB, and what reads all of it."""
+class StoreType(NamedTuple):
+    """A store type: how it is built in memory and in RocksDB, and what reads all of it."""
 
     memory: Callable[[], Any]
     rocksdb: Callable[[RocksDBOptions], Any]
     reads: list[Operation]
 
 
-def built(name: str) -> Kind:
+def built(name: str) -> StoreType:
     family, _, order = name.partition(" by time")
     with_index = order != " without index"
     if family == "key-value":
@@ -158,7 +158,7 @@ def built(name: str) -> Kind:
             lambda given: Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION, options=given),
         )
         reads = [("versions", (key,)) for key in KEYS] + [("get", pair) for pair in product(KEYS, TIMES)]
-    return Kind(lambda: build(suppliers[0]()), lambda given: build(suppliers[1](given)), reads)
+    return StoreType(lambda: build(suppliers[0]()), lambda given: build(suppliers[1](given)), reads)
 
 
 class Open:
@@ -207,11 +207,11 @@ def shown(value: Any) -> Any:
 
 
 def check(name: str, work: list[Operation]) -> None:
-    kind = built(name)
+    store_type = built(name)
     # Small buffers: what was written comes from files too.
     options = RocksDBOptions(write_buffer_bytes=1 << 16, block_cache_bytes=1 << 16)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as directory:
-        memory, rocksdb = Open(kind.memory(), None), Open(kind.rocksdb(options), Path(directory, "task"))
+        memory, rocksdb = Open(store_type.memory(), None), Open(store_type.rocksdb(options), Path(directory, "task"))
         observed = -1
         for step, operation in enumerate(work):
             if name.startswith("session"):
@@ -226,12 +226,12 @@ def check(name: str, work: list[Operation]) -> None:
                 found = [row for row in found if row[0].end > observed - RETENTION]
             assert found == expected, (step, operation)
         assert rocksdb.logged() == memory.logged()
-        expected = [memory.does(0, read) for read in kind.reads]
-        assert [rocksdb.does(0, read) for read in kind.reads] == expected
-        restored = [Open(kind.memory(), None), Open(kind.rocksdb(options), Path(directory, "restored"))]
+        expected = [memory.does(0, read) for read in store_type.reads]
+        assert [rocksdb.does(0, read) for read in store_type.reads] == expected
+        restored = [Open(store_type.memory(), None), Open(store_type.rocksdb(options), Path(directory, "restored"))]
         for one in restored:
             one.store.restore(memory.logged())
-            again = [one.does(0, read) for read in kind.reads]
+            again = [one.does(0, read) for read in store_type.reads]
             if not name.startswith("session") or work_observed(work) == observed:
                 assert again == expected
         for one in (memory, rocksdb, *restored):
@@ -241,7 +241,7 @@ def check(name: str, work: list[Operation]) -> None:
 
 def work_observed(work: list[Operation]) -> int:
     """The latest end of a session that was put, or removed."""
-    return max((arguments[0].end for verb, arguments in work if verb in ("put", "remove")), default=-1)
+    return max((arguments[0].end for operation, arguments in work if operation in ("put", "remove")), default=-1)
 
 
 @given(st.lists(KEY_VALUE, max_size=40))

@@ -34,7 +34,7 @@ TRACE = {"trace": b"t-1"}
 def processor(process: Callable[[Any, Any], None], init: Callable[[Any], None] | None = None) -> type[Processor]:
     """A processor of two functions, which are given the processor."""
 
-    class Made(Processor[Any, Any, Any, Any]):
+    class FunctionProcessor(Processor[Any, Any, Any, Any]):
         def init(self, context: Any) -> None:
             super().init(context)
             if init is not None:
@@ -43,23 +43,23 @@ def processor(process: Callable[[Any, Any], None], init: Callable[[Any], None] |
         def process(self, record: Any) -> None:
             process(self, record)
 
-    return Made
+    return FunctionProcessor
 
 
 def copy(self: Any, record: Any) -> None:
     self.context.forward(record)
 
 
-def through(made: Any, *builders: Any) -> Topology:
+def through(result: Any, *builders: Any) -> Topology:
     """A topology of a source, a processor with stores, and a sink."""
-    topology = Topology().add_source("source", "in").add_processor("processor", made, "source")
+    topology = Topology().add_source("source", "in").add_processor("processor", result, "source")
     for builder in builders:
         topology.add_state_store(builder, "processor")
     return topology.add_sink("sink", "out", "processor")
 
 
-def driver(topology: Topology, **given: Any) -> TopologyTestDriver:
-    return TopologyTestDriver(topology, key_serde=TEXT, value_serde=TEXT, **given)
+def driver(topology: Topology, **source: Any) -> TopologyTestDriver:
+    return TopologyTestDriver(topology, key_serde=TEXT, value_serde=TEXT, **source)
 
 
 def kv(name: str = "kv") -> Any:
@@ -99,15 +99,15 @@ def test_records_run_through_with_their_timestamps_and_headers() -> None:
 
 
 def test_headers_that_are_piped_are_copied() -> None:
-    given = Headers(TRACE)
+    source = Headers(TRACE)
 
     def add(self: Any, record: Any) -> None:
         record.headers.add("added", b"")
         self.context.forward(record)
 
     with driver(through(processor(add))) as running:
-        running.create_input_topic("in").pipe_input("k", "v", 1, given)
-        assert given == Headers(TRACE)
+        running.create_input_topic("in").pipe_input("k", "v", 1, source)
+        assert source == Headers(TRACE)
         assert running.create_output_topic("out").read_record().headers == Headers({**TRACE, "added": b""})
 
 
@@ -275,9 +275,9 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
             "fetch_range": ("a", None),
         }
         for name in set(vars(SessionReads)) & {*arguments, *(f"backward_{name}" for name in arguments)}:
-            given = arguments[name.removeprefix("backward_")]
-            found = list(getattr(reads, name)(*given))
-            assert found == list(getattr(store, name)(*given))
+            source = arguments[name.removeprefix("backward_")]
+            found = list(getattr(reads, name)(*source))
+            assert found == list(getattr(store, name)(*source))
             assert [key.start for key, _ in found] == ([30, 10] if name.startswith("backward") else [10, 30])
         for write in ("put", "remove", "restore", "flush", "close"):
             assert not hasattr(reads, write)
@@ -288,8 +288,8 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
 @pytest.mark.parametrize("accessor", GIVEN)
 def test_an_accessor_returns_none_for_a_store_of_another_type(accessor: str) -> None:
     with driver(through(processor(copy), *ALL.values())) as running:
-        given = {name for name in ALL if getattr(running, accessor)(name) is not None}
-        assert given == GIVEN[accessor]
+        source = {name for name in ALL if getattr(running, accessor)(name) is not None}
+        assert source == GIVEN[accessor]
         with pytest.raises(TopologyError, match="there is no store 'other'"):
             getattr(running, accessor)("other")
 
@@ -347,8 +347,8 @@ def test_the_files_go_with_the_driver_unless_they_are_to_stay(tmp_path: Path) ->
 
 
 def test_a_processor_sees_the_stores_that_it_is_connected_to() -> None:
-    made = processor(copy, lambda self: self.context.get_state_store("other"))
-    topology = through(made, kv()).add_state_store(kv("other"))
+    result = processor(copy, lambda self: self.context.get_state_store("other"))
+    topology = through(result, kv()).add_state_store(kv("other"))
     with pytest.raises(TopologyError, match=r"'processor' is not connected to a store 'other' \(stores: kv\)"):
         driver(topology)
 
@@ -373,8 +373,8 @@ def scheduled(type: str, interval: int) -> tuple[Any, list[tuple[int, Any, int]]
 
 
 def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
-    made, called = scheduled("stream_time", 100)
-    with driver(through(made)) as running:
+    result, called = scheduled("stream_time", 100)
+    with driver(through(result)) as running:
         topic = running.create_input_topic("in")
         for timestamp in (5, 50, 99, 100, 340, 399, 20, 400, 500, 900):
             topic.pipe_input("k", "v", timestamp)
@@ -386,8 +386,8 @@ def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
 
 
 def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
-    made, called = scheduled("wall_clock_time", 100)
-    with driver(through(made), wall_clock_time=0) as running:
+    result, called = scheduled("wall_clock_time", 100)
+    with driver(through(result), wall_clock_time=0) as running:
         running.create_input_topic("in").pipe_input("k", "v", 10_000)
         for ms in (99, 1, 50, 250, 100, 400):
             running.advance_wall_clock_time(ms)
@@ -410,9 +410,9 @@ def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
 
 @pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])
 def test_an_invalid_schedule_is_rejected(interval: int, type: str) -> None:
-    made = processor(copy, lambda self: self.context.schedule(interval, type, print))
+    result = processor(copy, lambda self: self.context.schedule(interval, type, print))
     with pytest.raises(ValueError, match="punctuation"):
-        driver(through(made))
+        driver(through(result))
 
 
 # Topologies.

@@ -151,7 +151,7 @@ class Turns:
         return counts
 
 
-# Turns on stores of one kind.
+# Turns on stores of one type.
 
 
 def take_turns(turns: Turns, config: dict[str, Any], seed: int, *, openings: int, steps: int, each: int) -> None:
@@ -209,9 +209,9 @@ SPECIAL = {
 @pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kind", SPECIAL)
-def test_java_and_we_take_turns_on_special_stores(turns: Turns, kind: str, seed: int) -> None:
-    take_turns(turns, SPECIAL[kind], seed, openings=4, steps=10, each=25)
+@pytest.mark.parametrize("store_type", SPECIAL)
+def test_java_and_we_take_turns_on_special_stores(turns: Turns, store_type: str, seed: int) -> None:
+    take_turns(turns, SPECIAL[store_type], seed, openings=4, steps=10, each=25)
 
 
 # A cache over a store in memory.
@@ -406,7 +406,7 @@ def test_an_upgraded_row_that_had_no_timestamp_is_put_again_only_without_a_chang
 
 # What neither opens.
 
-KINDS = {
+STORE_TYPES = {
     "kv": [config_of("kv", format) for format in ("plain", "timestamped", "headers")],
     "window and session": [
         *(config_of("window", format) for format in ("plain", "timestamped", "headers")),
@@ -415,7 +415,9 @@ KINDS = {
         *(config_of("time-ordered-session", format) for format in ("plain", "headers")),
     ],
 }
-MADE_AND_OPENED = [(made, opened) for kinds in KINDS.values() for made in kinds for opened in kinds]
+MADE_AND_OPENED = [
+    (made, opened) for store_types in STORE_TYPES.values() for made in store_types for opened in store_types
+]
 AGE = ("plain", "timestamped", "headers")
 DOWNGRADES = [
     (made, opened)
@@ -468,9 +470,9 @@ class TestOpening:
         if java is None:
             assert of_ours == of_java
         else:
-            made = traces.databases(self.task)
-            assert of_ours == made
-            assert not_empty(of_java) == not_empty(made)  # Java may leave a new family there, and nothing in it
+            result = traces.databases(self.task)
+            assert of_ours == result
+            assert not_empty(of_java) == not_empty(result)  # Java may leave a new family there, and nothing in it
         return java
 
     @pytest.mark.parametrize(("made", "opened"), DOWNGRADES, ids=named)
@@ -479,8 +481,8 @@ class TestOpening:
         make(self.java if java_made_it else OurStore, self.task, made)
         refusal = self.refusal(opened)
         assert refusal is not None
-        said = "Downgrade from" if made["family"] in ("kv", "window") else "Unexpected column family"
-        assert said in refusal
+        output = "Downgrade from" if made["family"] in ("kv", "window") else "Unexpected column family"
+        assert output in refusal
 
     @pytest.mark.full
     @pytest.mark.parametrize(("made", "opened"), MADE_AND_OPENED, ids=named)
@@ -539,7 +541,7 @@ def place(row: dict[str, Any]) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("family", ["kv", "window", "session"])
-def test_what_java_leaves_when_it_is_killed_is_made_whole_from_its_changelog(
+def test_a_store_of_a_killed_java_process_is_restored_from_its_changelog(
     tmp_path: Path, server: JavaServer, family: str
 ) -> None:
     config = config_of(family, write_buffer_bytes=64 << 10)

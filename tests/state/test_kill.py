@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import pytest
 
 import killed
-from killed import CACHED_KEYS, COMMIT_EVERY, HELD_BACK, PLACE, Operation, operations
+from killed import BUFFERED, CACHED_KEYS, COMMIT_EVERY, PLACE, Operation, operations
 from letterhead.state import ChangelogRecord, SessionKey, Stores, ValueAndTimestamp
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
 from letterhead.storage.versioned_rows import with_headers
-from unharmed import Row, Unharmed, check, stored, versions
+from undisturbed import Row, Undisturbed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.
 MANY = int(os.environ.get("LETTERHEAD_KILLS", "25"))
@@ -43,9 +43,9 @@ class Left(NamedTuple):
     finished: bool
 
 
-def kill(task: Path, after: int, wait: float, **given: Any) -> Left:
+def kill(task: Path, after: int, wait: float, **source: Any) -> Left:
     """Let the program work, and kill it some seconds after the line of a number; keep all that it said."""
-    command = [sys.executable, killed.__file__, json.dumps({"task": str(task), **given})]
+    command = [sys.executable, killed.__file__, json.dumps({"task": str(task), **source})]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -65,9 +65,9 @@ def kill(task: Path, after: int, wait: float, **given: Any) -> Left:
     )
 
 
-def reopened(kind: str, task: Path, **options: Any) -> tuple[Any, int]:
+def reopened(store_type: str, task: Path, **options: Any) -> tuple[Any, int]:
     """The store, opened again, and the offset to which its changelog is in it; -1 if that is not known."""
-    store = killed.opened(kind, task, ChangelogList(), **options)
+    store = killed.opened(store_type, task, ChangelogList(), **options)
     assert not list(task.glob(".*.removed"))
     return store, max(-1, chain(store)[-1].committed_offsets().get(f"{PLACE[0]}-{PLACE[1]}", -1))
 
@@ -80,60 +80,60 @@ def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path, kills: int) 
     chance = random.Random(kills)
     in_flight = 0
     for run in range(kills):
-        kind = list(killed.KINDS)[run % len(killed.KINDS)]
+        store_type = list(killed.STORE_TYPES)[run % len(killed.STORE_TYPES)]
         task, seed = tmp_path / str(run), run
         after, wait = chance.randrange(1, 900), chance.random() * 0.003
-        left = kill(task, after, wait, verb="write", kind=kind, seed=seed, log=True)
+        left = kill(task, after, wait, operation="write", store_type=store_type, seed=seed, log=True)
         assert not left.finished
-        work = list(islice(operations(kind, seed), left.done + 1))
+        work = list(islice(operations(store_type, seed), left.done + 1))
         assert left.done <= len(left.logged) <= left.done + 1
-        unharmed = Unharmed(kind, tmp_path / f"unharmed {run}")
-        before, then = unharmed.after(work[:-1]), unharmed.after(work)
-        applied = check(stored(task), before, then, kind)
+        undisturbed = Undisturbed(store_type, tmp_path / f"undisturbed {run}")
+        before, then = undisturbed.after(work[:-1]), undisturbed.after(work)
+        applied = check(stored(task), before, then, store_type)
         assert applied or len(left.logged) == left.done or before == then  # the store first, then the changelog
         in_flight += applied
-        store, offset = reopened(kind, task, write_ahead_log=True)
+        store, offset = reopened(store_type, task, write_ahead_log=True)
         assert offset < len(left.logged)
-        if kind in ("key-value", "versioned"):  # a new segment knows of no offset before the next commit
+        if store_type in ("key-value", "versioned"):  # a new segment knows of no offset before the next commit
             assert offset + 1 >= left.done // COMMIT_EVERY * COMMIT_EVERY - COMMIT_EVERY
-        killed.perform(kind, store, work[-1], left.done)
+        killed.perform(store_type, store, work[-1], left.done)
         store.close()
-        check(stored(task), then, then, kind)
+        check(stored(task), then, then, store_type)
         shutil.rmtree(task)
-        shutil.rmtree(unharmed.task)
+        shutil.rmtree(undisturbed.task)
     assert in_flight or kills < 100  # some were killed between a write and its acknowledgement
 
 
 @KILLS
-def test_without_the_log_the_changelog_gives_back_what_is_lost(tmp_path: Path, kills: int) -> None:
+def test_without_the_log_the_changelog_restores_lost_rows(tmp_path: Path, kills: int) -> None:
     chance = random.Random(-kills)
     lost = ahead = 0
     for run in range(kills):
-        kind = list(killed.KINDS)[(run + 1) % len(killed.KINDS)]
+        store_type = list(killed.STORE_TYPES)[(run + 1) % len(killed.STORE_TYPES)]
         task, seed = tmp_path / str(run), 1000 + run
         after, wait = chance.randrange(1, 2500), chance.random() * 0.003
-        left = kill(task, after, wait, verb="write", kind=kind, seed=seed, log=False)
+        left = kill(task, after, wait, operation="write", store_type=store_type, seed=seed, log=False)
         assert not left.finished
-        work = list(islice(operations(kind, seed), len(left.logged)))
-        unharmed = Unharmed(kind, tmp_path / f"unharmed {run}")
-        expected = unharmed.after(work)
+        work = list(islice(operations(store_type, seed), len(left.logged)))
+        undisturbed = Undisturbed(store_type, tmp_path / f"undisturbed {run}")
+        expected = undisturbed.after(work)
         lost += stored(task) != expected
         # What is in the files, and the records after the offset that the files know of.
-        store, offset = reopened(kind, task)
+        store, offset = reopened(store_type, task)
         ahead += offset >= 0
         store.restore(left.logged[offset + 1 :])
-        if kind == "versioned":
+        if store_type == "versioned":
             # What the files had beyond the offset was put again: the same versions, in rows that may be cut otherwise.
-            assert versions(store) == unharmed.versions(chain(store)[-1]._observed)
+            assert versions(store) == undisturbed.versions(chain(store)[-1]._observed)
         store.close()
-        assert kind == "versioned" or stored(task) == expected
+        assert store_type == "versioned" or stored(task) == expected
         # All of the changelog, into an empty directory.
-        store, offset = reopened(kind, tmp_path / f"restored {run}")
+        store, offset = reopened(store_type, tmp_path / f"restored {run}")
         assert offset == -1
         store.restore(left.logged)
         store.close()
         assert stored(tmp_path / f"restored {run}") == expected
-        for directory in (task, unharmed.task, tmp_path / f"restored {run}"):
+        for directory in (task, undisturbed.task, tmp_path / f"restored {run}"):
             shutil.rmtree(directory)
     assert lost >= kills / 2
     assert ahead or kills < 100  # some had files that knew of an offset
@@ -142,15 +142,15 @@ def test_without_the_log_the_changelog_gives_back_what_is_lost(tmp_path: Path, k
 # --- a flush of the cache --------------------------------------------------------------------------------------------
 
 
-def leaving(kind: str, seed: int) -> Iterator[Operation]:
+def leaving(store_type: str, seed: int) -> Iterator[Operation]:
     """What leaves the cache: the last write of each row, in the order of these, at each flush."""
-    work = operations(kind, seed, keys=CACHED_KEYS)
+    work = operations(store_type, seed, keys=CACHED_KEYS)
     while True:
-        held: dict[Any, Operation] = {}
-        for operation in islice(work, HELD_BACK):
-            held.pop(operation.row, None)
-            held[operation.row] = operation
-        yield from held.values()
+        kept: dict[Any, Operation] = {}
+        for operation in islice(work, BUFFERED):
+            kept.pop(operation.row, None)
+            kept[operation.row] = operation
+        yield from kept.values()
 
 
 @KILLS
@@ -158,35 +158,35 @@ def test_a_flush_of_the_cache_leaves_a_part_and_tears_nothing(tmp_path: Path, ki
     chance = random.Random(kills)
     unfinished = 0
     for run in range(kills):
-        kind = ("key-value", "window", "session", "window by time")[run % 4]
+        store_type = ("key-value", "window", "session", "window by time")[run % 4]
         task, seed = tmp_path / str(run), 2000 + run
         # In the first half of one of the first flushes; what is held back before that makes no line.
-        sizes = [len(rows) for rows in islice(rounds(kind, seed), 3)]
+        sizes = [len(rows) for rows in islice(rounds(store_type, seed), 3)]
         which = chance.randrange(3)
         after = sum(sizes[:which]) + which + chance.randrange(1, sizes[which] // 2)
         wait = chance.random() * 0.002
-        left = kill(task, after, wait, verb="flush", kind=kind, seed=seed)
+        left = kill(task, after, wait, operation="flush", store_type=store_type, seed=seed)
         assert not left.finished
-        work = list(islice(leaving(kind, seed), len(left.logged) + 1))
-        unharmed = Unharmed(kind, tmp_path / f"unharmed {run}")
-        before, then = unharmed.after(work[:-1]), unharmed.after(work)
-        check(stored(task), before, then, kind)
-        flushed = sum(len(held) for held in islice(rounds(kind, seed), left.flushed))
+        work = list(islice(leaving(store_type, seed), len(left.logged) + 1))
+        undisturbed = Undisturbed(store_type, tmp_path / f"undisturbed {run}")
+        before, then = undisturbed.after(work[:-1]), undisturbed.after(work)
+        check(stored(task), before, then, store_type)
+        flushed = sum(len(kept) for kept in islice(rounds(store_type, seed), left.flushed))
         assert flushed <= len(left.logged)
         unfinished += flushed < len(left.logged)
-        store, offset = reopened(kind, task, write_ahead_log=True)
+        store, offset = reopened(store_type, task, write_ahead_log=True)
         assert offset < len(left.logged)
         store.close()
         shutil.rmtree(task)
-        shutil.rmtree(unharmed.task)
+        shutil.rmtree(undisturbed.task)
     assert unfinished >= kills / 2
 
 
-def rounds(kind: str, seed: int) -> Iterator[set[Any]]:
+def rounds(store_type: str, seed: int) -> Iterator[set[Any]]:
     """The rows that each flush writes."""
-    work = operations(kind, seed, keys=CACHED_KEYS)
+    work = operations(store_type, seed, keys=CACHED_KEYS)
     while True:
-        yield {operation.row for operation in islice(work, HELD_BACK)}
+        yield {operation.row for operation in islice(work, BUFFERED)}
 
 
 # --- an upgrade ------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def rounds(kind: str, seed: int) -> Iterator[set[Any]]:
 class Older(NamedTuple):
     """A store of an older format, and what its rows become."""
 
-    kind: str
+    store_type: str
     builder: Callable[[], Any]
     put: Callable[[Any, bytes, int], object]
     newer: Callable[[bytes, bytes], bytes]
@@ -261,16 +261,16 @@ def older(name: str, task: Path) -> dict[Row, bytes]:
 @KILLS
 def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> None:
     chance = random.Random(kills)
-    made: dict[str, dict[Row, bytes]] = {}
+    result: dict[str, dict[Row, bytes]] = {}
     takes: dict[str, float] = {}
     begun = 0
     for run in range(kills):
         name = list(OLDER)[(run + 3 * eager) % len(OLDER)]
-        kind, task, log = OLDER[name].kind, tmp_path / f"task {run}", run % 3 > 0 or kills < 100
-        if name not in made:
-            made[name] = older(name, tmp_path / name)
-            takes[name] = upgrading(kind, tmp_path / name) if eager else 0.0
-        old = made[name]
+        store_type, task, log = OLDER[name].store_type, tmp_path / f"task {run}", run % 3 > 0 or kills < 100
+        if name not in result:
+            result[name] = older(name, tmp_path / name)
+            takes[name] = upgrading(store_type, tmp_path / name) if eager else 0.0
+        old = result[name]
         shutil.copytree(tmp_path / name, task)
         after, wait = chance.randrange(1, OLD_ROWS), 0.0
         if eager and log:
@@ -278,7 +278,7 @@ def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> Non
         elif eager:
             # What is moved reaches the files when the store is closed, or forgotten: there too it is killed.
             after, wait = 1, chance.uniform(0.2, 1.4) * takes[name]
-        left = kill(task, after, wait, verb="upgrade", kind=kind, seed=run, log=log, eager=eager)
+        left = kill(task, after, wait, operation="upgrade", store_type=store_type, seed=run, log=log, eager=eager)
         found = stored(task)
         # No row is missing: each is as it was, or as it is to be. In both families are only rows that reached the files
         # without the log, family by family, the newer one first.
@@ -293,7 +293,7 @@ def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> Non
             assert left.done - 1 <= moved <= left.done
         begun += 0 < moved < len(old)
         # Whoever opens the store goes on.
-        store = killed.opened(kind, task, ChangelogList(), write_ahead_log=True)
+        store = killed.opened(store_type, task, ChangelogList(), write_ahead_log=True)
         assert chain(store)[-1].upgrade() == len(old) - moved
         store.close()
         whole = {(place, key): value for (place, _, key), value in stored(task).items()}
@@ -302,11 +302,11 @@ def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> Non
     assert begun >= kills / 2
 
 
-def upgrading(kind: str, task: Path) -> float:
+def upgrading(store_type: str, task: Path) -> float:
     """How many seconds it takes to move all rows at once."""
     copy = task.with_name(f"copy of {task.name}")
     shutil.copytree(task, copy)
-    store = killed.opened(kind, copy, ChangelogList(), write_ahead_log=True)
+    store = killed.opened(store_type, copy, ChangelogList(), write_ahead_log=True)
     began = time.perf_counter()
     assert chain(store)[-1].upgrade() == OLD_ROWS
     took = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""The layers: what each does with headers, with what deletes, and with its counters, for every kind of store."""
+"""The layers: what each does with headers, with what deletes, and with its counters, for every store type."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ OF_THE_RECORD = Headers([("record", b"r")])
 
 
 class Family:
-    """One kind of store, with one row that the tests write, read and delete."""
+    """One store type, with one row that the tests write, read and delete."""
 
     def __init__(self, name: str, *, persistent: bool = False) -> None:
         self.name = name
@@ -138,10 +138,10 @@ class Opened:
     """A store that is open, with the record at hand."""
 
     def __init__(
-        self, builder: Any, *, cache_bytes: int = 1 << 20, directory: Path | None = None, **given: Any
+        self, builder: Any, *, cache_bytes: int = 1 << 20, directory: Path | None = None, **source: Any
     ) -> None:
         self.changelog = ChangelogList()
-        self.context = StoreContext("app", changelog=self.changelog, cache=RecordCache(cache_bytes), **given)
+        self.context = StoreContext("app", changelog=self.changelog, cache=RecordCache(cache_bytes), **source)
         self.headers = Headers(OF_THE_RECORD)
         self.at(3)
         self.store = builder.build()
@@ -231,7 +231,7 @@ def test_versions_are_not_cached() -> None:
         VERSIONED.builder().with_caching_enabled()
 
 
-def test_layers_stand_in_the_order_of_the_builder() -> None:
+def test_layers_have_the_order_of_the_builder() -> None:
     assert KV.builder().with_caching_enabled().build().layers() == [
         "TimestampedKeyValueStoreWithHeaders",
         "CachingKeyValueStore",
@@ -246,8 +246,8 @@ def test_layers_stand_in_the_order_of_the_builder() -> None:
 # Metered.
 
 
-def kv(**given: Any) -> Opened:
-    return Opened(KV.builder(), **given)
+def kv(**source: Any) -> Opened:
+    return Opened(KV.builder(), **source)
 
 
 def value(data: bytes = b"v", headers: Any = (), timestamp: int = 5) -> Any:
@@ -339,9 +339,9 @@ def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.M
     assert len(parsed) == 1
 
 
-def damaged(**given: Any) -> Opened:
-    builder = KV.builder().with_logging_disabled().with_damaged_rows(given.pop("damaged_rows", "report"))
-    opened = Opened(builder, **given)
+def damaged(**source: Any) -> Opened:
+    builder = KV.builder().with_logging_disabled().with_damaged_rows(source.pop("damaged_rows", "report"))
+    opened = Opened(builder, **source)
     bottom = chain(opened.store)[-1]
     for key, data in ((b"a", value(b"1")), (b"c", value(b"3"))):
         opened.store.put(key, data)
@@ -403,8 +403,8 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
 
     store = opened(lh.Limits(message_bytes=size - 1), "bytes")
     family.put(store, Headers(ODD))
-    said = f"the input has {size} bytes, over the limit of {size - 1}: raise message_bytes in limits= or "
-    with pytest.raises(DamagedRowError, match=said) as raised:
+    output = f"the input has {size} bytes, over the limit of {size - 1}: raise message_bytes in limits= or "
+    with pytest.raises(DamagedRowError, match=output) as raised:
         family.get(store)
     assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", size - 1)
     assert store.metrics.damaged_rows == 1
@@ -559,8 +559,8 @@ def test_a_store_in_memory_comes_back_from_its_changelog(family: Family) -> None
 # Caching.
 
 
-def cached(**given: Any) -> Opened:
-    return Opened(KV.builder().with_caching_enabled(), **given)
+def cached(**source: Any) -> Opened:
+    return Opened(KV.builder().with_caching_enabled(), **source)
 
 
 def test_only_the_last_write_of_a_key_leaves_the_cache() -> None:
@@ -756,11 +756,11 @@ WINDOWED = {
 }
 
 
-@pytest.mark.parametrize("kind", WINDOWED)
-def test_a_cache_changes_neither_rows_nor_their_order(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store_type", WINDOWED)
+def test_a_cache_changes_neither_rows_nor_their_order(store_type: str, tmp_path: Path) -> None:
     """Random writes, some of them flushed: every read gives what it gives without a cache, while nothing grows old."""
-    chance = random.Random(kind)
-    builder, write, read = WINDOWED[kind]()
+    chance = random.Random(store_type)
+    builder, write, read = WINDOWED[store_type]()
     plain = Opened(builder, directory=tmp_path / "plain")
     cached = Opened(builder.with_caching_enabled(), directory=tmp_path / "cached")
     compared = 0
@@ -784,9 +784,9 @@ def test_a_cache_changes_neither_rows_nor_their_order(kind: str, tmp_path: Path)
 # Flush listeners.
 
 
-def heard(opened: Opened, **given: Any) -> list[Record[Any, Any]]:
+def heard(opened: Opened, **source: Any) -> list[Record[Any, Any]]:
     found: list[Record[Any, Any]] = []
-    assert opened.store.set_flush_listener(found.append, **given) is True
+    assert opened.store.set_flush_listener(found.append, **source) is True
     return found
 
 
@@ -863,9 +863,9 @@ ADAPTED = {
 }
 
 
-@pytest.mark.parametrize("kind", ADAPTED)
-def test_an_older_supplier_drops_headers_and_logs_them(kind: str, tmp_path: Path) -> None:
-    supplier, below, timestamp = ADAPTED[kind]
+@pytest.mark.parametrize("store_type", ADAPTED)
+def test_an_older_supplier_drops_headers_and_logs_them(store_type: str, tmp_path: Path) -> None:
+    supplier, below, timestamp = ADAPTED[store_type]
     builder = Stores.timestamped_key_value_store_with_headers_builder(supplier("s"))
     opened = Opened(builder, directory=tmp_path / "a")
     opened.store.put(b"k", value(b"v", ODD))

@@ -58,10 +58,10 @@ def logged(key: bytes, value: bytes | None) -> ChangelogRecord:
 def test_a_sorted_map_is_a_dict_whose_keys_can_be_sorted(steps: list[tuple[str, bytes, bytes]]) -> None:
     rows: SortedMap[bytes, int] = SortedMap()
     plain: dict[bytes, int] = {}
-    for step, (verb, key, other) in enumerate(steps):
-        if verb == "put":
+    for step, (operation, key, other) in enumerate(steps):
+        if operation == "put":
             rows[key] = plain[key] = step
-        elif verb == "remove":
+        elif operation == "remove":
             assert rows.remove(key) == plain.pop(key, None)
         else:
             assert rows.between(key, other) == sorted(k for k in plain if key <= k <= other)

@@ -44,7 +44,7 @@ def families(task: Path, path: str = "rocksdb/latest") -> dict[str, Rows]:
 
 
 def rows_of(task: Path) -> dict[str, Rows]:
-    """Give the families that have rows, without the offsets."""
+    """Return the families that have rows, without the offsets."""
     return {name: rows for name, rows in families(task).items() if rows and name != "offsets"}
 
 
@@ -340,23 +340,23 @@ def test_random_operations_during_an_upgrade_agree_with_a_dict(tmp_path: Path) -
     store = opened(tmp_path)
     for step in range(400):
         key, value = choose.choice(keys), b"%d" % step
-        verb = choose.choice(["put", "get", "delete", "absent", "all", "scan", "reopen"])
-        if verb == "put":
+        operation = choose.choice(["put", "get", "delete", "absent", "all", "scan", "reopen"])
+        if operation == "put":
             store.put(key, value)
             model[key] = value
-        elif verb == "get":
+        elif operation == "get":
             assert store.get(key) == model.get(key)
-        elif verb == "delete":
+        elif operation == "delete":
             assert store.delete(key) == model.pop(key, None)
-        elif verb == "absent":
+        elif operation == "absent":
             assert store.put_if_absent(key, value) == model.get(key)
             model.setdefault(key, value)
-        elif verb == "all":
+        elif operation == "all":
             changes = [(choose.choice(keys), choose.choice([None, value])) for _ in range(3)]
             store.put_all(changes)
             for changed, new in changes:
                 model.pop(changed, None) if new is None else model.__setitem__(changed, new)
-        elif verb == "scan":
+        elif operation == "scan":
             other = choose.choice(keys)
             expected = sorted(row for row in model.items() if key <= row[0] <= other)
             assert list(store.range(key, other)) == expected

@@ -138,7 +138,7 @@ def test_after_a_store_is_opened_nothing_is_too_old_until_records_come(tmp_path:
         ("store-yesterday", None),
     ],
 )
-def test_the_names_of_older_versions_give_way(tmp_path: Path, name: str, new: str | None) -> None:
+def test_segment_names_of_older_versions_are_migrated(tmp_path: Path, name: str, new: str | None) -> None:
     store = windows(tmp_path)
     store.put(b"a", b"1", INTERVAL + 5)
     store.close()

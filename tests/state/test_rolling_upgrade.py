@@ -32,8 +32,8 @@ Found = tuple[bytes, int | None, Headers | None]
 """What a row holds: the value, the timestamp and the headers, where the store keeps them."""
 
 
-class Kind(NamedTuple):
-    """A kind of store: as it was, as it is to be, and how a row is written and read; `None` deletes."""
+class StoreType(NamedTuple):
+    """A store type: as it was, as it is to be, and how a row is written and read; `None` deletes."""
 
     older: Callable[[], Any]
     newer: Callable[[], Any]
@@ -83,8 +83,8 @@ def session(key: bytes) -> SessionKey:
 
 WITH_HEADERS = Stores.timestamped_key_value_store_with_headers_builder
 WINDOWS_WITH_HEADERS = Stores.timestamped_window_store_with_headers_builder
-KINDS = {
-    "key-value, plain": Kind(
+STORE_TYPES = {
+    "key-value, plain": StoreType(
         lambda: Stores.key_value_store_builder(Stores.persistent_key_value_store("s")),
         lambda: WITH_HEADERS(Stores.persistent_timestamped_key_value_store_with_headers("s")),
         lambda: WITH_HEADERS(Stores.in_memory_key_value_store("s")),
@@ -92,7 +92,7 @@ KINDS = {
         lambda store, key, value, time, headers: store.put(key, whole(value, time, headers)),
         all_rows,
     ),
-    "key-value, timestamped": Kind(
+    "key-value, timestamped": StoreType(
         lambda: Stores.timestamped_key_value_store_builder(Stores.persistent_timestamped_key_value_store("s")),
         lambda: WITH_HEADERS(Stores.persistent_timestamped_key_value_store_with_headers("s")),
         lambda: WITH_HEADERS(Stores.in_memory_key_value_store("s")),
@@ -100,7 +100,7 @@ KINDS = {
         lambda store, key, value, time, headers: store.put(key, whole(value, time, headers)),
         all_rows,
     ),
-    "window, timestamped": Kind(
+    "window, timestamped": StoreType(
         lambda: Stores.timestamped_window_store_builder(
             Stores.persistent_timestamped_window_store("s", RETENTION, WINDOW)
         ),
@@ -110,7 +110,7 @@ KINDS = {
         lambda store, key, value, time, headers: store.put(key, whole(value, time, headers), 10),
         all_rows,
     ),
-    "session": Kind(
+    "session": StoreType(
         lambda: Stores.session_store_builder(Stores.persistent_session_store("s", RETENTION)),
         lambda: Stores.session_store_with_headers_builder(Stores.persistent_session_store_with_headers("s", RETENTION)),
         lambda: Stores.session_store_with_headers_builder(Stores.in_memory_session_store("s", RETENTION)),
@@ -118,7 +118,7 @@ KINDS = {
         lambda store, key, value, time, headers: store.put(session(key), aggregated(value, headers)),
         all_sessions,
     ),
-    "versioned": Kind(
+    "versioned": StoreType(
         lambda: Stores.versioned_key_value_store_builder(Stores.persistent_versioned_key_value_store("s", RETENTION)),
         lambda: Stores.versioned_key_value_store_with_headers_builder(
             Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION)
@@ -161,17 +161,17 @@ def as_kept(expected: dict[bytes, Found], like: dict[bytes, Found]) -> dict[byte
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["rocksdb", "memory"])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", STORE_TYPES)
 def test_instances_take_turns_on_one_changelog(tmp_path: Path, name: str, in_memory: bool) -> None:
-    kind = KINDS[name]
+    store_type = STORE_TYPES[name]
     changelog: list[ChangelogRecord] = []
     expected: dict[bytes, Found] = {}
     survived = 0
     for turn in range(8):
         newer = turn % 2 == 1
-        builder = (kind.in_memory if in_memory else kind.newer) if newer else kind.older
+        builder = (store_type.in_memory if in_memory else store_type.newer) if newer else store_type.older
         instance = Instance(builder(), tmp_path / str(turn), changelog)
-        rows = kind.rows(instance.store)
+        rows = store_type.rows(instance.store)
         assert rows == as_kept(expected, rows)
         if newer:
             survived += sum(len(headers or ()) > 0 for _, _, headers in rows.values())
@@ -183,60 +183,60 @@ def test_instances_take_turns_on_one_changelog(tmp_path: Path, name: str, in_mem
             headers = Headers([("turn", b"%d" % turn), ("turn", None), ("n", b"")])
             instance.at(time)
             if newer:
-                kind.put_newer(instance.store, key, value, time, headers)
+                store_type.put_newer(instance.store, key, value, time, headers)
             else:
-                kind.put_older(instance.store, key, value, time)
+                store_type.put_older(instance.store, key, value, time)
             of_record = Headers({"record": b"%d" % time})
             logged.append((value, time, NONE if not newer else headers if value is not None else of_record))
             expected.pop(key, None)
             if value is not None:
                 expected[key] = value, time, headers if newer else NONE
-        rows = kind.rows(instance.store)
+        rows = store_type.rows(instance.store)
         assert rows == as_kept(expected, rows)
         written = instance.close()
         assert [(record.value, record.timestamp, record.headers) for record in written] == logged
         changelog += written
     # The rows of the newer instances that the older ones did not write have all their headers, after as many turns.
     assert survived == 8
-    last = Instance(kind.newer(), tmp_path / "last", changelog)
-    rows = kind.rows(last.store)
+    last = Instance(store_type.newer(), tmp_path / "last", changelog)
+    rows = store_type.rows(last.store)
     assert rows == as_kept(expected, rows)
     assert {headers is not None and len(headers) for _, _, headers in rows.values()} == {0, 3}
     last.close()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", STORE_TYPES)
 def test_a_store_that_is_upgraded_in_its_place_has_headers_from_then_on(tmp_path: Path, name: str) -> None:
-    kind = KINDS[name]
-    elsewhere = Instance(kind.newer(), tmp_path / "elsewhere", [])
+    store_type = STORE_TYPES[name]
+    another = Instance(store_type.newer(), tmp_path / "another", [])
     for n in range(3):
-        elsewhere.at(n)
-        kind.put_newer(elsewhere.store, b"%d" % n, b"v", n, Headers({"n": b"%d" % n}))
-    changelog = elsewhere.close()
+        another.at(n)
+        store_type.put_newer(another.store, b"%d" % n, b"v", n, Headers({"n": b"%d" % n}))
+    changelog = another.close()
     # An older instance takes over: it has no place for the headers.
-    older = Instance(kind.older(), tmp_path / "here", changelog)
+    older = Instance(store_type.older(), tmp_path / "here", changelog)
     older.at(100)
-    kind.put_older(older.store, b"2", b"w", 100)
+    store_type.put_older(older.store, b"2", b"w", 100)
     changelog += older.close()
     # Upgraded where it is, without a restore, no row has any: what the changelog has is not asked for.
-    newer = Instance(kind.newer(), tmp_path / "here", [])
-    assert {key: (row[0], row[2]) for key, row in kind.rows(newer.store).items()} == {
+    newer = Instance(store_type.newer(), tmp_path / "here", [])
+    assert {key: (row[0], row[2]) for key, row in store_type.rows(newer.store).items()} == {
         b"0": (b"v", NONE),
         b"1": (b"v", NONE),
         b"2": (b"w", NONE),
     }
     newer.at(200)
-    kind.put_newer(newer.store, b"1", b"x", 200, Headers({"n": b"x"}))
+    store_type.put_newer(newer.store, b"1", b"x", 200, Headers({"n": b"x"}))
     changelog += newer.close()
     # There is no way back but an empty directory and the changelog.
     with pytest.raises(UnexpectedColumnFamilyError):
-        Instance(kind.older(), tmp_path / "here", [])
-    older = Instance(kind.older(), tmp_path / "back", changelog)
-    assert {key: row[0] for key, row in kind.rows(older.store).items()} == {b"0": b"v", b"1": b"x", b"2": b"w"}
+        Instance(store_type.older(), tmp_path / "here", [])
+    older = Instance(store_type.older(), tmp_path / "back", changelog)
+    assert {key: row[0] for key, row in store_type.rows(older.store).items()} == {b"0": b"v", b"1": b"x", b"2": b"w"}
     changelog += older.close()
     # Restored from the changelog, all rows but the one that the older instance wrote have their headers.
-    newer = Instance(kind.newer(), tmp_path / "restored", changelog)
-    assert {key: (row[0], row[2]) for key, row in kind.rows(newer.store).items()} == {
+    newer = Instance(store_type.newer(), tmp_path / "restored", changelog)
+    assert {key: (row[0], row[2]) for key, row in store_type.rows(newer.store).items()} == {
         b"0": (b"v", Headers({"n": b"0"})),
         b"1": (b"x", Headers({"n": b"x"})),
         b"2": (b"w", NONE),

@@ -254,10 +254,10 @@ class Marking(Serde[bytes]):
         return None if data == b"" else data + headers.get("topic", b"?")
 
 
-@pytest.mark.parametrize("kind", ["value", "aggregation"])
-def test_headers_that_a_serializer_adds_are_stored_and_passed_to_the_deserializer(kind: str) -> None:
+@pytest.mark.parametrize("stored", ["value", "aggregation"])
+def test_headers_that_a_serializer_adds_are_stored_and_passed_to_the_deserializer(stored: str) -> None:
     headers = lh.Headers({"tenant": b"acme"})
-    if kind == "value":
+    if stored == "value":
         data = ValueTimestampHeadersSerde(Marking()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5, headers))
         read = ValueTimestampHeadersSerde(Marking()).deserialize("t", NONE, data)
         assert read.value == b"vt"
@@ -349,16 +349,16 @@ def test_state_serdes_without_headers_are_deprecated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "what"),
+    ("source", "what"),
     [
         ((None, BytesSerde(), BytesSerde()), "topic"),
         (("t", None, BytesSerde()), "key serde"),
         (("t", BytesSerde(), None), "value serde"),
     ],
 )
-def test_state_serdes_reject_null_arguments(given: Any, what: str) -> None:
+def test_state_serdes_reject_null_arguments(source: Any, what: str) -> None:
     with pytest.raises(TypeError, match=f"{what} cannot be null"):
-        StateSerdes(*given)
+        StateSerdes(*source)
 
 
 def test_a_serializer_of_another_type_is_named() -> None:
@@ -389,10 +389,10 @@ MANY = [
 @pytest.mark.parametrize("headers", MANY, ids=len)
 def test_values_are_joined_and_split_by_the_formats(headers: list[tuple[str, bytes | None]]) -> None:
     for timestamp, format in ((-(1 << 63), "streams-timestamped"), (5, "streams-timestamped"), (None, "streams")):
-        given = {"headers": [(key, None, value) for key, value in headers], "timestamp": timestamp, "payload": b"v"}
+        source = {"headers": [(key, None, value) for key, value in headers], "timestamp": timestamp, "payload": b"v"}
         if timestamp is None:
-            del given["timestamp"]
-        whole = _native.encode(given, format)
+            del source["timestamp"]
+        whole = _native.encode(source, format)
         assert whole is not None
         assert _native.join_value(lh.Headers(headers)._items, timestamp, b"v") == whole
         payload, at, start, end = _native.split_value(whole, timestamp is not None)  # type: ignore[call-overload]

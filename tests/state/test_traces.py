@@ -53,7 +53,7 @@ def test_every_deviation_is_of_a_trace() -> None:
 Given = dict[tuple[str, str], list[dict[str, Any]]]
 
 
-def with_headers_of_their_own(trace: str, given: Given) -> list[dict[str, Any]]:
+def with_headers_of_their_own(trace: str, source: Given) -> list[dict[str, Any]]:
     """The lines of a trace, with headers at each put, and in the results where these come back; notes them in `given`."""
     lines: list[dict[str, Any]] = json.loads(json.dumps(all_traces()[trace]))
     count = 0
@@ -73,9 +73,9 @@ def with_headers_of_their_own(trace: str, given: Given) -> list[dict[str, Any]]:
                 if op.get("value") is not None:
                     count += 1
                     op["headers"] = [{"key": "n", "value": f"{count:04x}"}, {"key": "null", "value": None}]
-                    given[op["key"], op["timestamp"]] = record["headers"] = op["headers"]
+                    source[op["key"], op["timestamp"]] = record["headers"] = op["headers"]
             if isinstance(op.get("result"), dict):
-                op["result"]["headers"] = given[op["key"], op["result"]["timestamp"]]
+                op["result"]["headers"] = source[op["key"], op["result"]["timestamp"]]
     return lines
 
 
@@ -139,11 +139,11 @@ def test_versions_replay_with_headers(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_versions_with_headers_come_back_from_their_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trace = "versioned-rocksdb-restored"
-    given: Given = {}
-    original = with_headers_of_their_own("versioned-rocksdb", given)
+    source: Given = {}
+    original = with_headers_of_their_own("versioned-rocksdb", source)
     monkeypatch.setitem(deviations.DEFECTS, trace, VersionsWithHeaders)
     monkeypatch.setitem(all_traces(), "with-headers", original)
-    lines = with_headers_of_their_own(trace, given)
+    lines = with_headers_of_their_own(trace, source)
     for line in lines:
         if line["type"] == "restore":
             line["changelog_of"] = "with-headers"

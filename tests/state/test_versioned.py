@@ -138,12 +138,12 @@ def test_no_version_is_found_outside_the_times_of_a_row() -> None:
 @pytest.fixture(params=["memory", "rocksdb", "memory-plain", "rocksdb-plain"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     where, _, plain = request.param.partition("-")
-    made = {"memory": InMemoryVersionedStore, "rocksdb": RocksDBVersionedStore}[where](
+    result = {"memory": InMemoryVersionedStore, "rocksdb": RocksDBVersionedStore}[where](
         "history", RETENTION, INTERVAL, headers=not plain
     )
-    made.open(tmp_path)
-    yield made
-    made.close()
+    result.open(tmp_path)
+    yield result
+    result.close()
 
 
 class Model:

@@ -160,15 +160,15 @@ class Run:
 def builder_of(config: dict[str, Any]) -> Any:
     """The builder that a line's `config` describes."""
     family = config["family"]
-    made: Any
-    given = {"key_serde": serde_of(config, "ks"), "value_serde": serde_of(config, "vs")}
+    result: Any
+    source = {"key_serde": serde_of(config, "ks"), "value_serde": serde_of(config, "vs")}
     retention, size = config.get("retention_ms"), config.get("window_size_ms")
     keep = config.get("retain_duplicates", False)
-    kind = config.get("supplier") or f"rocksdb-{config['format']}"
+    layout = config.get("supplier") or f"rocksdb-{config['format']}"
     if family.startswith("time-ordered-"):
-        family, kind = family.removeprefix("time-ordered-"), f"rocksdb-time-ordered-{config['format']}"
+        family, layout = family.removeprefix("time-ordered-"), f"rocksdb-time-ordered-{config['format']}"
     format = config.get("format", "headers")
-    match family, kind:
+    match family, layout:
         case "kv", "in-memory":
             supplier = Stores.in_memory_key_value_store("store")
         case "kv", "rocksdb-headers":
@@ -218,9 +218,9 @@ def builder_of(config: dict[str, Any]) -> Any:
         ("versioned", "plain"): Stores.versioned_key_value_store_builder,
         ("versioned", "headers"): Stores.versioned_key_value_store_with_headers_builder,
     }
-    made = builders[family, format](supplier, **given)
-    made = made.with_caching_enabled() if config.get("caching") else made
-    return made if config["logging"] else made.with_logging_disabled()
+    result = builders[family, format](supplier, **source)
+    result = result.with_caching_enabled() if config.get("caching") else result
+    return result if config["logging"] else result.with_logging_disabled()
 
 
 class HeaderWriting(Serde[bytes]):
@@ -258,8 +258,8 @@ def outcome(store: Any, op: dict[str, Any]) -> Any:
         expected = deviations.ERRORS.get(java["exception"])
         if "java_quirk" not in op and (expected is None or not isinstance(error, expected)):
             raise
-        kind = expected if expected is not None and isinstance(error, expected) else type(error)
-        return Failed((kind, None if java["message"] is None else str(error)))
+        error_type = expected if expected is not None and isinstance(error, expected) else type(error)
+        return Failed((error_type, None if java["message"] is None else str(error)))
 
 
 def perform(store: Any, op: dict[str, Any]) -> Any:

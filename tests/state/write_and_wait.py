@@ -30,13 +30,13 @@ def main(task: str, family: str, count: str) -> None:
             key, stored = unhex(op["key"]), op["value"]
             headers = headers_of(stored["headers"])
             if family == "session":
-                envelope = lh.Message(headers=headers, payload=unhex(stored["aggregation"]))
-                store.put(SessionKey(key, int(op["start"]), int(op["end"])), lh.encode(envelope, "streams"))
+                message = lh.Message(headers=headers, payload=unhex(stored["aggregation"]))
+                store.put(SessionKey(key, int(op["start"]), int(op["end"])), lh.encode(message, "streams"))
                 continue
             timestamp = int(stored["timestamp"])
-            envelope = lh.Message(headers=headers, timestamp=timestamp, payload=unhex(stored["value"]))
+            message = lh.Message(headers=headers, timestamp=timestamp, payload=unhex(stored["value"]))
             start = (int(op["start"]),) if family == "window" else ()
-            store.put(key, lh.encode(envelope, "streams-timestamped"), *start)
+            store.put(key, lh.encode(message, "streams-timestamped"), *start)
     print(count, "written", flush=True)
     sys.stdin.read()
 

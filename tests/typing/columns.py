@@ -22,8 +22,8 @@ class Shared:
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         """Export the array."""
-        given: tuple[object, object] = self._array.__arrow_c_array__()
-        return given
+        source: tuple[object, object] = self._array.__arrow_c_array__()
+        return source
 
 
 class SharedStream:
@@ -34,8 +34,8 @@ class SharedStream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the stream."""
-        given: object = self._stream.__arrow_c_stream__()
-        return given
+        source: object = self._stream.__arrow_c_stream__()
+        return source
 
 
 block = lh.encode([("tenant", "acme"), ("route", "a")], "kafka")

@@ -55,7 +55,7 @@ assert ProducerRecord("t", 3, key_serializer=HeaderSerializer.of("long")).serial
 
 
 class Upper(ProducerInterceptor):
-    """Takes the records of its chain, whatever their keys and values."""
+    """Accept the records of a chain, whatever their keys and values."""
 
     def on_send(self, record: ProducerRecord[Any, str]) -> ProducerRecord[Any, str]:
         assert record.value is not None

@@ -1,4 +1,4 @@
-"""Types of what the verbs for one message give. Read by type checkers, and run once to see that the values agree."""
+"""Types of what the operations for one message give. Read by type checkers, and run once to see that the values agree."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ key, value = assert_type(headers[0], lh.Header)
 assert (assert_type(key, HeaderKey), assert_type(value, HeaderValue)) == ("tenant", b"acme")
 
 # Fields of a message format are what the format says, and what follows one is still checked.
-envelope = lh.decode(stored, "streams")
-assert assert_type(envelope.payload, Any) == b"42"
-assert type(assert_type(envelope._replace(payload=b"43"), lh.Message)) is lh.Message
+record = lh.decode(stored, "streams")
+assert assert_type(record.payload, Any) == b"42"
+assert type(assert_type(record._replace(payload=b"43"), lh.Message)) is lh.Message
 
 # A batch gives messages.
 batch = assert_type(lh.batch([{"value": b"v"}]), bytes)

@@ -98,7 +98,7 @@ FILES = {
     "iggy_wire_capture.jsonl": Source(
         "Apache Iggy, servers 0.4.300 and 0.9.0-edge.5", ("iggy-polled-2023", "iggy-batch"), "classes"
     ),
-    "strict.json": Source("letterhead, by its twin in plain Python", tuple(runner.MODELS)),
+    "strict.json": Source("letterhead, by its reference implementation", tuple(runner.MODELS)),
 }
 """All files that are data, in the order of the README."""
 
@@ -111,13 +111,13 @@ def main(arguments: list[str] | None = None) -> int:
         "--check", action="store_true", help="compare the manifest with the files; status 1 if it differs"
     )
     which.add_argument("--cases", action="store_true", help="print every case on a line, as JSON")
-    given = parser.parse_args(arguments)
-    if given.cases:
+    source = parser.parse_args(arguments)
+    if source.cases:
         for case in identities():
             print(json.dumps(case))
         return 0
     text = json.dumps(manifest(), indent=1) + "\n"
-    if not given.check:
+    if not source.check:
         MANIFEST.write_text(text)
         return 0
     old = MANIFEST.read_text() if MANIFEST.exists() else ""

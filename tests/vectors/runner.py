@@ -103,25 +103,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--failures", type=int, default=20, metavar="N", help="how many failures to show (20)")
     parser.add_argument("--timeout", type=float, default=30, metavar="S", help="seconds an answer may take (30)")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="the program to ask, and its arguments")
-    given = parser.parse_args(arguments)
-    if not given.command:
+    source = parser.parse_args(arguments)
+    if not source.command:
         parser.error("say which program to ask: runner.py -- ./my-adapter")
-    for names, known in ((given.only, FORMATS), (given.file, FILES)):
+    for names, known in ((source.only, FORMATS), (source.file, FILES)):
         for name in names or ():
             if name not in known:
                 parser.error(f"there is no {name!r}: {', '.join(known)}")
-    asked = [case for case in cases(codes=given.codes) if given.only is None or case.format in given.only]
-    asked = [case for case in asked if given.file is None or case.file in given.file]
-    if not asked:
+    requested = [case for case in cases(codes=source.codes) if source.only is None or case.format in source.only]
+    requested = [case for case in requested if source.file is None or case.file in source.file]
+    if not requested:
         parser.error("no case is of these formats and in these files")
     try:
-        with Implementation(given.command, given.timeout) as implementation:
-            results = [run(implementation, case) for case in asked]
+        with Implementation(source.command, source.timeout) as implementation:
+            results = [run(implementation, case) for case in requested]
     except OSError as error:
-        print(f"{shlex.join(given.command)}: {error.strerror}", file=sys.stderr)
+        print(f"{shlex.join(source.command)}: {error.strerror}", file=sys.stderr)
         return 2
-    report = reported(results, given.failures)
-    print(json.dumps(report, indent=1) if given.json else shown(report))
+    report = reported(results, source.failures)
+    print(json.dumps(report, indent=1) if source.json else shown(report))
     return 1 if report["failed"] or not report["passed"] else 0
 
 
@@ -152,7 +152,7 @@ class Implementation:
         self._stop()
 
     def ask(self, request: Request) -> Any:
-        """Give the answer to a request.
+        """Return the answer to a request.
 
         Raises
         ------
@@ -270,7 +270,7 @@ def shown(report: dict[str, Any]) -> str:
 
 
 def cases(*, codes: bool = False) -> Iterator[Case]:
-    """Give all cases, in the order of the files.
+    """Return all cases, in the order of the files.
 
     Parameters
     ----------
@@ -279,10 +279,10 @@ def cases(*, codes: bool = False) -> Iterator[Case]:
     """
     for file, make in FILES.items():
         for number, line in enumerate((HERE / f"{file}.jsonl").read_text("utf-8").rstrip("\n").split("\n"), 1):
-            made: dict[str, list[Exchange]] = {}
+            result: dict[str, list[Exchange]] = {}
             for format, request, check in make(json.loads(line), number, codes):
-                made.setdefault(format, []).append(Exchange({"format": format, **request}, check))
-            for format, exchanges in made.items():
+                result.setdefault(format, []).append(Exchange({"format": format, **request}, check))
+            for format, exchanges in result.items():
                 yield Case(format, file, number, named(line, number), exchanges)
 
 
@@ -295,15 +295,15 @@ Exchanges = Iterator[tuple[str, Request, Check]]
 
 
 def _decode(format: str, data: str, check: Check, **options: bool) -> tuple[str, Request, Check]:
-    return format, {"verb": "decode", "bytes": data, **options}, check
+    return format, {"operation": "decode", "bytes": data, **options}, check
 
 
 def _messages(format: str, data: str, check: Check, **options: bool) -> tuple[str, Request, Check]:
-    return format, {"verb": "messages", "bytes": data, **options}, check
+    return format, {"operation": "messages", "bytes": data, **options}, check
 
 
 def _encode(format: str, message: Any, check: Check, **options: Any) -> tuple[str, Request, Check]:
-    return format, {"verb": "encode", "message": message, **options}, check
+    return format, {"operation": "encode", "message": message, **options}, check
 
 
 def _varints(line: Line, _: int, codes: bool) -> Exchanges:
@@ -321,7 +321,7 @@ def _varints(line: Line, _: int, codes: bool) -> Exchanges:
     number = int(line["value"])
     number = number % (1 << bits) if format.startswith("unsigned") else number
     if "hex" in line:
-        yield format, {"verb": "encode", "number": number}, written(data)
+        yield format, {"operation": "encode", "number": number}, written(data)
     size = line.get("consumed", line.get("size"))
     data = data[: 2 * size]
     lost = size == -(-bits // 7) and int(data[-2:], 16) >> (bits - 7 * (size - 1)) > 0
@@ -359,28 +359,28 @@ def _timestamped(line: Line, _: int, codes: bool) -> Exchanges:
         yield _encode(format, {"headers": [], "timestamp": 0, "payload": None}, written(None))
         return
     fields = {"timestamp": int(line["timestamp"]), "payload": line["value"]}
-    given = {"headers": line["headers"], **fields}
-    yield from _written_and_read(format, given, line["hex"], line.get("decoded_headers"), codes)
+    source = {"headers": line["headers"], **fields}
+    yield from _written_and_read(format, source, line["hex"], line.get("decoded_headers"), codes)
     yield _encode(format, {"headers": [], **fields}, written("00" + line["timestamped_hex"]))
 
 
 def _aggregation(line: Line, _: int, codes: bool) -> Exchanges:
     if "error" in line:
-        given = {"headers": None, "payload": ""}
-        yield _encode("streams", given, refused(codes, "null_not_carried"), null_headers="raise")
-        yield _encode("streams", given, written("00"))
+        source = {"headers": None, "payload": ""}
+        yield _encode("streams", source, refused(codes, "null_not_carried"), null_headers="raise")
+        yield _encode("streams", source, written("00"))
     elif line["hex"] is None:
         yield _encode("streams", {"headers": [], "payload": None}, written(None))
     else:
-        given = {"headers": line["headers"], "payload": line["aggregation"]}
-        yield from _written_and_read("streams", given, line["hex"], line.get("decoded_headers"), codes)
+        source = {"headers": line["headers"], "payload": line["aggregation"]}
+        yield from _written_and_read("streams", source, line["hex"], line.get("decoded_headers"), codes)
 
 
-def _written_and_read(format: str, given: Any, data: str, read: list[Any] | None, codes: bool) -> Exchanges:
-    lone = any("\ud800" <= unit <= "\udfff" for header in given["headers"] or () for unit in header["key"])
+def _written_and_read(format: str, source: Any, data: str, read: list[Any] | None, codes: bool) -> Exchanges:
+    lone = any("\ud800" <= unit <= "\udfff" for header in source["headers"] or () for unit in header["key"])
     # Java writes a question mark for half of a surrogate pair; that is another key.
-    yield _encode(format, given, refused(codes, "key_not_utf8") if lone else written(data))
-    expected = message({**given, "headers": (given["headers"] or []) if read is None else read})
+    yield _encode(format, source, refused(codes, "key_not_utf8") if lone else written(data))
+    expected = message({**source, "headers": (source["headers"] or []) if read is None else read})
     yield _decode(format, data, expected)
     yield _decode(format, data, expected, lenient=True)
 
@@ -417,7 +417,7 @@ def _strict() -> dict[str, dict[str, list[int]]]:
 
 
 def _conversions(line: Line, _: int, codes: bool) -> Exchanges:
-    """Older stored values and changelog records, written as envelopes."""
+    """Older stored values and changelog records, written as messages."""
     if line["kind"] == "format":
         payload = line["input"]
         plain = written(line["HeadersBytesStore.convertToHeaderFormat"])
@@ -425,16 +425,16 @@ def _conversions(line: Line, _: int, codes: bool) -> Exchanges:
         yield _encode("streams", {"headers": [], "payload": payload}, plain)
         yield _encode("streams-timestamped", {"headers": [], "timestamp": -1, "payload": payload}, stamped)
         return
-    given = {"headers": line["headers"], "payload": line["value"]}
+    source = {"headers": line["headers"], "payload": line["value"]}
     times = {"timestamp": int(line["timestamp"])}
     for format, fields, name in (
         ("streams-timestamped", times, "rawValueToHeadersValue"),
         ("streams", {}, "rawValueToSessionHeadersValue"),
     ):
         data = written(line[name])
-        yield _encode(format, {**given, **fields}, data, on_loss="drop")
+        yield _encode(format, {**source, **fields}, data, on_loss="drop")
         lost = line["value"] is None and line["headers"]
-        yield _encode(format, {**given, **fields}, refused(codes, "null_not_carried") if lost else data)
+        yield _encode(format, {**source, **fields}, refused(codes, "null_not_carried") if lost else data)
 
 
 _TIMESTAMP_TYPES = {"NoTimestampType": None, "CreateTime": 0, "LogAppendTime": 1}
@@ -478,12 +478,12 @@ def _drafts(line: Line, _: int, codes: bool) -> Exchanges:
         yield _encode(format, line["message"], refused(codes, error["code"], header=error["header"]))
         return
     options = {"lenient": True} if line.get("lenient") else {}
-    faults = line.get("errors") or ([line["error"]] if line.get("error") else [])
+    errors = line.get("errors") or ([line["error"]] if line.get("error") else [])
     if codes:
-        yield format, {"verb": "validate", "bytes": line["bytes"], **options}, faulted(faults)
+        yield format, {"operation": "validate", "bytes": line["bytes"], **options}, faulted(errors)
     ask = _messages if op == "messages" else _decode
-    if faults:
-        first = faults[0]
+    if errors:
+        first = errors[0]
         yield ask(format, line["bytes"], refused(codes, first["code"], first["byte"], first["header"]), **options)
     elif op == "messages":
         yield ask(format, line["bytes"], all_messages(line["messages"]), **options)
@@ -500,10 +500,10 @@ _TURNED |= {"bool", "float32", "float64"}  # a bool of several bytes is none, an
 
 def _iggy_headers(line: Line, _: int, codes: bool) -> Exchanges:
     format = _iggy_format(line)
-    given = {"headers": _entries(line["entries"])}
+    source = {"headers": _entries(line["entries"])}
     for name in (format, "iggy-auto"):
-        yield _decode(name, line["bytes"], message(given))
-    yield _encode(format, given, written(line["bytes"]))
+        yield _decode(name, line["bytes"], message(source))
+    yield _encode(format, source, written(line["bytes"]))
     if "input" in line:
         yield _encode(format, {"headers": _entries(line["input"])}, written(line["bytes"]), canonical=True)
 
@@ -514,7 +514,7 @@ def _iggy_malformed(line: Line, _: int, codes: bool) -> Exchanges:
     if "ok" in expect:
         yield _decode(format, line["bytes"], mapped(_entries(expect["ok"])))
         return
-    # Kinds without a name: the crate refuses them, and so does a reader that is told to.
+    # Types without a name: the crate rejects them, and so does a reader with `strict_kinds`.
     unknown = format == "iggy" and expect.get("error", {}).get("code") == 4040
     yield _decode(format, line["bytes"], refused(codes), **({"strict_kinds": True} if unknown else {}))
 
@@ -524,17 +524,17 @@ def _iggy_messages(line: Line, _: int, codes: bool) -> Exchanges:
     if op in ("message", "message64"):
         format = "iggy-message-2023" if op == "message" else "iggy-message"
         names = ("checksum", "offset", "timestamp", "origin_timestamp") if op == "message64" else ()
-        given = {**_sent(line), **{name: line[name] for name in names}}
-        yield _decode(format, data, message(given))
-        yield _encode(format, given, written(data))
+        source = {**_sent(line), **{name: line[name] for name in names}}
+        yield _decode(format, data, message(source))
+        yield _encode(format, source, written(data))
     elif op == "polled":
         # The checksums of these lines are of no payload. With the right one in its place all is read.
-        given = {**_sent(line), **{name: line[name] for name in ("offset", "state", "timestamp")}}
-        given["checksum"] = zlib.crc32(bytes.fromhex(line["payload"]))
+        source = {**_sent(line), **{name: line[name] for name in ("offset", "state", "timestamp")}}
+        source["checksum"] = zlib.crc32(bytes.fromhex(line["payload"]))
         at = 2 * _CHECKSUM_AT
-        mended = data[:at] + given["checksum"].to_bytes(4, "little").hex() + data[at + 8 :]
+        mended = data[:at] + source["checksum"].to_bytes(4, "little").hex() + data[at + 8 :]
         yield _messages("iggy-polled-2023", data, refused(codes, "bad_crc"))
-        yield _messages("iggy-polled-2023", mended, all_messages([given]))
+        yield _messages("iggy-polled-2023", mended, all_messages([source]))
     elif op == "send_messages":
         for body, sent in zip(_bodies(data), line["messages"], strict=True):
             yield _decode("iggy-message-2023", body, message(_sent(sent)))
@@ -549,7 +549,7 @@ _CHECKSUM_AT = 8 + 1 + 8 + 16
 
 
 def _bodies(request: str) -> list[str]:
-    """Cut a request to send into its messages, behind stream, topic and partitioning: each a kind, a length, bytes."""
+    """Cut a request to send into its messages, behind stream, topic and partitioning: each a type, a length, bytes."""
     data, at, found = bytes.fromhex(request), 0, []
     for _ in range(3):
         at += 2 + data[at + 1]
@@ -581,18 +581,18 @@ def _iggy_format(line: Line) -> str:
 
 
 def _sent(line: Line) -> Line:
-    given = {"id": f"{int(line['message_id']):032x}", "payload": line["payload"]}
-    return {**given, "headers": _entries(line["headers"] or [])}
+    source = {"id": f"{int(line['message_id']):032x}", "payload": line["payload"]}
+    return {**source, "headers": _entries(line["headers"] or [])}
 
 
 def _entries(entries: list[Line]) -> list[Line]:
-    made = []
+    result = []
     for entry in entries:
         key = _field(entry["key"])
         text = _text(key["value"]) if key["kind"] == "string" else None
         name: Line = {"key": key["value"], "key_kind": key["kind"]} if text is None else {"key": text}
-        made.append({**name, **_field(entry["value"])})
-    return made
+        result.append({**name, **_field(entry["value"])})
+    return result
 
 
 def _field(field: Line) -> Line:
@@ -729,15 +729,15 @@ def refused(codes: bool, code: str | None = None, byte: int | None = None, heade
 
 
 def faulted(expected: list[Line]) -> Check:
-    """Exactly these faults: code, byte and header of each."""
+    """Exactly these errors: code, byte and header of each."""
 
     def holds(answer: Any) -> None:
         names = ("code", "byte", "header")
-        got = [[fault.get(name) for name in names] for fault in _of(answer, "faults")]
-        if got != [[fault.get(name) for name in names] for fault in expected]:
+        got = [[error.get(name) for name in names] for error in _of(answer, "errors")]
+        if got != [[error.get(name) for name in names] for error in expected]:
             raise Wrong(f"got {_short(got)}")
 
-    return Check(f"{len(expected)} faults", holds)
+    return Check(f"{len(expected)} errors", holds)
 
 
 def _of(answer: Any, name: str) -> Any:
@@ -771,15 +771,15 @@ def _plain_headers(headers: Any) -> list[tuple[Any, ...]] | None:
         return None
     if not isinstance(headers, list) or not all(isinstance(header, dict) for header in headers):
         raise Wrong(f"headers are no list of objects: {_short(headers)}")
-    made = []
+    result = []
     for header in headers:
-        key, kind, value = header.get("key"), header.get("key_kind"), header.get("value")
-        if kind is not None and isinstance(key, str):
-            # What is text is a key without a kind, however it was given.
-            text = _text(key) if kind == "string" else None
-            kind, key = (kind, key.lower()) if text is None else (None, text)
-        made.append((kind, key, header.get("kind"), value.lower() if isinstance(value, str) else value))
-    return made
+        key, type_name, value = header.get("key"), header.get("key_kind"), header.get("value")
+        if type_name is not None and isinstance(key, str):
+            # A text key has no type, however it was passed.
+            text = _text(key) if type_name == "string" else None
+            type_name, key = (type_name, key.lower()) if text is None else (None, text)
+        result.append((type_name, key, header.get("kind"), value.lower() if isinstance(value, str) else value))
+    return result
 
 
 def _text(digits: str) -> str | None:
@@ -789,12 +789,12 @@ def _text(digits: str) -> str | None:
         return None
 
 
-def _number(given: Any) -> Any:
-    """Take a number as it is or in decimals: not every language has all numbers of 64 bits in JSON."""
+def _number(source: Any) -> Any:
+    """Accept a number as it is or in decimals: not every language has all numbers of 64 bits in JSON."""
     try:
-        return int(given) if isinstance(given, str) else given
+        return int(source) if isinstance(source, str) else source
     except ValueError:
-        return given
+        return source
 
 
 def _short(thing: Any) -> str:

@@ -50,7 +50,7 @@ class Python(NamedTuple):
 
 
 def fail(what: str) -> None:
-    """Say what is wrong, and end."""
+    """Print the problem, and exit."""
     raise SystemExit(f"check: {what}")
 
 
@@ -85,15 +85,15 @@ def audit(wheel: Path) -> None:
     size = wheel.stat().st_size / 2**20
     if size > MOST_MIB:
         fail(f"{wheel.name} has {size:.1f} MiB: more than {MOST_MIB}")
-    told = [f"{size:.1f} MiB of {MOST_MIB}"]
+    reported = [f"{size:.1f} MiB of {MOST_MIB}"]
     if is_stable:
         run(sys.executable, "-m", "abi3audit", "--strict", wheel)
-        told.append("nothing but abi3 of 3.11")
+        reported.append("nothing but abi3 of 3.11")
     if "musllinux" in platforms:
-        told.append(f"needs {', '.join(libraries_of(wheel))}")
+        reported.append(f"needs {', '.join(libraries_of(wheel))}")
     elif "linux" in platforms:
-        told.append(f"auditwheel: {platform_of(wheel, platforms)}")
-    print(f"{wheel.name}\n  {'; '.join(told)}")
+        reported.append(f"auditwheel: {platform_of(wheel, platforms)}")
+    print(f"{wheel.name}\n  {'; '.join(reported)}")
 
 
 def libraries_of(wheel: Path) -> list[str]:
@@ -114,10 +114,10 @@ def libraries_of(wheel: Path) -> list[str]:
 
 def platform_of(wheel: Path, platforms: str) -> str:
     """Find the oldest system that a module runs on, which has to be the one in its name."""
-    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
-    found = re.search(r'following platform tag: "(\w+)"', shown)
+    printed = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    found = re.search(r'following platform tag: "(\w+)"', printed)
     if found is None:
-        fail(f"auditwheel says of {wheel.name}: {shown}")
+        fail(f"auditwheel says of {wheel.name}: {printed}")
         raise AssertionError
     if found[1] not in platforms.split("."):
         fail(f"{wheel.name} runs on {found[1]}, and its name says {platforms}")
@@ -136,10 +136,10 @@ def pythons(names: list[str]) -> list[Python]:
     found: dict[str, Python] = {}
     for name in dict.fromkeys([*names, *kept]):
         path = shutil.which(name)
-        told = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
-        if not told or told.returncode:
+        reported = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
+        if not reported or reported.returncode:
             continue
-        major, minor, is_free, is_musl, prefix = told.stdout.strip().split(" ", 4)
+        major, minor, is_free, is_musl, prefix = reported.stdout.strip().split(" ", 4)
         if (int(major), int(minor)) >= (3, 11):
             version = (int(major), int(minor))
             found.setdefault(prefix, Python(str(path), version, is_free == "0", is_musl == "1", prefix))
@@ -147,7 +147,7 @@ def pythons(names: list[str]) -> list[Python]:
 
 
 def fits(wheel: Path, python: Python) -> bool:
-    """Say whether a Python can take a wheel: it has the interface that the wheel is for, and the C library."""
+    """Return whether a Python can install a wheel: it has the interface and the C library that the wheel is for."""
     _, _, interpreter, abi, platforms = wheel.stem.split("-")
     if abi == "abi3":
         fitting = python.has_gil

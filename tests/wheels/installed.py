@@ -39,7 +39,7 @@ class Column:
     """Arrow data of nobody: what is asked for before it is looked at is what counts here."""
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Give nothing."""
+        """Return nothing."""
         raise ModuleNotFoundError("no pyarrow to make an array with")
 
 
@@ -103,10 +103,10 @@ class Installed(unittest.TestCase):
         others = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'kafka', 'typer', 'rich', 'cryptography'}"
         self.assertEqual(run(f"import sys, letterhead; print({others} & set(sys.modules))"), "set()")
 
-    def test_what_is_missing_is_said_with_how_to_get_it(self) -> None:
+    def test_a_missing_package_is_named_with_its_extra(self) -> None:
         import letterhead as lh
 
-        for call, said in MISSING.items():
+        for call, output in MISSING.items():
             with self.subTest(call):
                 scope = {"lh": lh, "Column": Column}
                 if call.startswith("letterhead.storage"):
@@ -114,28 +114,28 @@ class Installed(unittest.TestCase):
                 with self.assertRaises(ImportError) as raised:
                     eval(call, scope)
                 text = " ".join([str(raised.exception), *getattr(raised.exception, "__notes__", ())])
-                wanted = re.escape(said).replace(
+                wanted = re.escape(output).replace(
                     re.escape("{}"), "(pyarrow|numpy|pyspark|kafka-python 3.0.12 or later)"
                 )
                 self.assertRegex(text, wanted)
 
-    def test_the_command_says_what_it_needs(self) -> None:
+    def test_the_command_names_missing_packages(self) -> None:
         suffix = ".exe" if sys.platform == "win32" else ""
         command = Path(sysconfig.get_path("scripts")) / f"letterhead{suffix}"
         done = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^letterhead: the command needs \w+: pip install 'letterhead\[cli\]'\n$")
 
-    def test_an_extra_brings_what_it_says(self) -> None:
-        asked = metadata.requires("letterhead") or []
-        self.assertEqual([line for line in asked if "extra ==" not in line], [], "the core asks for nothing")
+    def test_an_extra_installs_the_listed_packages(self) -> None:
+        requested = metadata.requires("letterhead") or []
+        self.assertEqual([line for line in requested if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
         self.assertEqual(extras, {"arrow", "spark", "pyspark", "cli", "state", "kafka", "plots"})
 
     def test_the_gil_stays_off_where_it_is_off(self) -> None:
         import letterhead as lh
 
-        # The first verb loads the module: one that needed the GIL would switch it on for all.
+        # The first operation loads the module: one that needed the GIL would switch it on for all.
         lh.decode(b"", "kafka")
         is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
         self.assertEqual(is_enabled(), not sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -147,17 +147,17 @@ class Installed(unittest.TestCase):
         data = lh.encode(pairs, "kafka")
 
         def work(_: int) -> list[object]:
-            made: list[object] = []
+            result: list[object] = []
             for _ in range(40):
                 headers = lh.decode(data, "kafka")
                 with ThreadPoolExecutor(4) as inner:
                     lists = list(inner.map(lambda _, shared=headers: shared._list(), range(4)))
-                made.append(all(each is lists[0] for each in lists))
-                made.append([tuple(header) for header in headers] == pairs and headers["key-3"] == b"59")
-            return made
+                result.append(all(each is lists[0] for each in lists))
+                result.append([tuple(header) for header in headers] == pairs and headers["key-3"] == b"59")
+            return result
 
         with ThreadPoolExecutor(4) as pool:
-            results = [each for made in pool.map(work, range(4)) for each in made]
+            results = [each for result in pool.map(work, range(4)) for each in result]
         self.assertEqual(results, [True] * len(results))
         self.assertEqual(len(results), 320)
 

@@ -102,7 +102,7 @@ def document(found: list[Crate]) -> str:
 
 
 def named(text: str) -> list[str]:
-    """Give the crates in the table of the file."""
+    """Return the crates in the table of the file."""
     return re.findall(r"^(\S+ \d\S*) +\S.*$", text.split(RULE)[0], re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Hold the licences of the packages that letterhead's extras bring to those below.
+"""Check that the licences of the packages in the extras are among those below.
 
 None of them is in a wheel of letterhead: pip installs them beside it. But who asks for an extra gets what it brings, and
 should not be surprised. Tools of development are not looked at.
@@ -23,9 +23,9 @@ ALLOWED = re.compile(
 """Of several, each."""
 
 
-def brought(asked: list[str], seen: set[str]) -> set[str]:
+def brought(requested: list[str], seen: set[str]) -> set[str]:
     """Follow what is asked for, in this environment. What an extra of a package would bring is asked for by nobody."""
-    for line in asked:
+    for line in requested:
         name = re.match(r"[A-Za-z0-9._-]+", line)
         if name is None or "extra ==" in line:
             continue
@@ -46,8 +46,8 @@ def main() -> int:
     packages = brought([line for lines in extras.values() for line in lines], set()) - {"letterhead"}
     program = [sys.executable, "-m", "piplicenses", "--from=mixed", "--format=json", "--packages", *sorted(packages)]
     rows = json.loads(subprocess.run(program, check=True, capture_output=True, text=True, timeout=120).stdout)
-    told = {row["Name"].lower().replace("_", "-"): row["License"] for row in rows}
-    bad = {name: told.get(name, "none found") for name in packages}
+    reported = {row["Name"].lower().replace("_", "-"): row["License"] for row in rows}
+    bad = {name: reported.get(name, "none found") for name in packages}
     bad = {
         name: licence
         for name, licence in bad.items()

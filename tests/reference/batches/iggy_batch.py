@@ -48,9 +48,9 @@ from typing import NamedTuple
 
 from letterhead.errors import counted
 from reference.cursor import Broken, Cursor
-from reference.envelopes.iggy_message import take_body
+from reference.messages.iggy_message import take_body
 from reference.parts import as_int64, take_id
-from reference.walk import Fields, Opened
+from reference.protocols import Fields, Opened
 from reference.xxh3 import xxh3_64
 
 HEADER_LEN = 256
@@ -73,42 +73,42 @@ class Base(NamedTuple):
 
 
 def messages(cursor: Cursor) -> Iterator[Opened]:
-    """Give every message up to the cursor's end; one that hides where the next begins is the last."""
-    cursor.at += prefix_len(cursor.cell[cursor.at : cursor.end])
+    """Return every message up to the cursor's end; one that hides where the next begins is the last."""
+    cursor.at += prefix_len(cursor.data[cursor.at : cursor.end])
     while cursor.left:
-        cursor.faults = []
+        cursor.details = []
         try:
             base, count, count_at, frames = _take_header(cursor)
         except Broken as end:
-            yield Opened({}, None, [*cursor.faults, end.fault], broken=True)
+            yield Opened({}, None, [*cursor.details, end.detail], broken=True)
             return
         found = 0
         while frames.left:
             try:
                 opened = _take_frame(frames, base)
             except Broken as end:
-                yield Opened({}, None, [*frames.faults, end.fault], broken=True)
+                yield Opened({}, None, [*frames.details, end.detail], broken=True)
                 return
             # What is wrong with the batch is told with its first message.
-            frames.faults = []
+            frames.details = []
             yield opened
             found += 1
         if found != count:
             message = f"the batch announces {counted(count, 'message')} and has {found}"
             frames.soft("count_too_large", message, count_at)
-        if frames.faults:
-            yield Opened({}, None, frames.faults, broken=True)
+        if frames.details:
+            yield Opened({}, None, frames.details, broken=True)
             if found != count:
                 return
 
 
-def prefix_len(cell: bytes) -> int:
-    """Give where the first batch begins; 0 where none can be found, so that the fault is told of the first bytes."""
-    if len(cell) in PREFIX_LENS and not any(cell[12:16]):
-        return len(cell)  # a poll that found nothing
+def prefix_len(data: bytes) -> int:
+    """Return where the first batch begins; 0 where none can be found, so that the error is told of the first bytes."""
+    if len(data) in PREFIX_LENS and not any(data[12:16]):
+        return len(data)  # a poll that found nothing
     for looks_right in (_checksum_holds, _is_plausible):
         for at in PREFIX_LENS:
-            if looks_right(cell[at:]):
+            if looks_right(data[at:]):
                 return at
     return 0
 
@@ -131,7 +131,7 @@ def batch_checksum(batch: bytes) -> int | None:
 
 
 def _is_plausible(data: bytes) -> bool:
-    """Say whether these bytes could begin with a whole batch."""
+    """Return whether these bytes could begin with a whole batch."""
     return (
         len(data) >= HEADER_LEN
         and HEADER_LEN <= int.from_bytes(data[32:_CHECKSUM_AT], "little") <= len(data)
@@ -167,14 +167,14 @@ def _take_header(cursor: Cursor) -> tuple[Base, int, int, Cursor]:
         message = f"the batch takes {counted(length, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
         raise cursor.hard("truncated", message, length_at)
     frames = cursor.split(length - HEADER_LEN, "frames")
-    made = batch_checksum(cursor.cell[start : cursor.at])
-    if made is not None:
-        _check(cursor, checksum, made, checksum_at)
+    result = batch_checksum(cursor.data[start : cursor.at])
+    if result is not None:
+        _check(cursor, checksum, result, checksum_at)
     return base, count, count_at, frames
 
 
 def _check_zeros(header: Cursor) -> None:
-    """Note what is neither a producer nor nothing in the rest of a batch header."""
+    """Record what is neither a producer nor nothing in the rest of a batch header."""
     producer_at = header.at
     flag = header.little("producer flag", 1)
     section = header.take(_RESERVED_AT - _PRODUCER_AT - 1, "producer")
@@ -194,7 +194,7 @@ def _take_frame(cursor: Cursor, base: Base) -> Opened:
     offset_delta = cursor.little("offset delta", 4)
     timestamp_delta = cursor.little("timestamp delta", 4)
     payload, block = take_body(cursor)
-    _check(cursor, checksum, xxh3_64(cursor.cell[start + 8 : cursor.at]), start)
+    _check(cursor, checksum, xxh3_64(cursor.data[start + 8 : cursor.at]), start)
     # Sums stand nowhere: one that is too large is said to be where the frame begins.
     fields: Fields = {
         "offset": as_int64(cursor, base.offset + offset_delta, "offset", start),
@@ -204,9 +204,9 @@ def _take_frame(cursor: Cursor, base: Base) -> Opened:
         "checksum": checksum,
         "payload": payload,
     }
-    return Opened(fields, block, cursor.faults)
+    return Opened(fields, block, cursor.details)
 
 
-def _check(cursor: Cursor, given: int, made: int, start: int) -> None:
-    if given != made:
-        cursor.soft("bad_crc", f"the checksum is {given:016x} and the bytes give {made:016x}", start)
+def _check(cursor: Cursor, source: int, result: int, start: int) -> None:
+    if source != result:
+        cursor.soft("bad_crc", f"the checksum is {source:016x} and the bytes give {result:016x}", start)

@@ -12,9 +12,9 @@
 Little-endian, times in microseconds, repeated to the end. Era A is the layout of the document of 2023 and of 0.0.30;
 later releases add a state and the CRC-32 of the payload.
 
-Nothing says in which era a cell was made. It is era B where messages of era B, each with a state that is one of the four
-codes, fill the cell to its end; where neither era does, it is era B if the first message is one. The checksum decides
-nothing: one that does not hold is a fault.
+Nothing says in which era a message was made. It is era B where messages of era B, each with a state that is one of the four
+codes, fill the message to its end; where neither era does, it is era B if the first message is one. The checksum decides
+nothing: one that does not hold is an error.
 
 Differences from the reference implementation (``iggy`` 0.6.210): those of the block. What stands before the messages in a
 reply (partition, current offset, count) is no part of this layout.
@@ -25,22 +25,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reference.cursor import Broken, Cursor
-from reference.envelopes.iggy_message_2023 import take_block, take_payload
+from reference.messages.iggy_message_2023 import take_block, take_payload
 from reference.parts import check_crc, take_id, take_int64
-from reference.walk import Fields, Opened
+from reference.protocols import Fields, Opened
 
 STATES = {1: "available", 10: "unavailable", 20: "poisoned", 30: "marked_for_deletion"}
 
 
 def messages(cursor: Cursor) -> Iterator[Opened]:
-    """Give every message up to the cursor's end; one that hides where the next begins is the last."""
+    """Return every message up to the cursor's end; one that hides where the next begins is the last."""
     later = is_later(cursor)
     while cursor.left:
-        cursor.faults = []
+        cursor.details = []
         try:
             opened, whole = _take(cursor, later=later)
         except Broken as end:
-            yield Opened({}, None, [*cursor.faults, end.fault], broken=True)
+            yield Opened({}, None, [*cursor.details, end.detail], broken=True)
             return
         yield opened
         if not whole:
@@ -48,7 +48,7 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
 
 
 def is_later(cursor: Cursor) -> bool:
-    """Say whether the messages are those of era B."""
+    """Return whether the messages are those of era B."""
     count, to_the_end, checksums_hold = _fill(cursor, later=True)
     if _fill(cursor, later=False)[1]:
         return to_the_end and checksums_hold
@@ -56,15 +56,15 @@ def is_later(cursor: Cursor) -> bool:
 
 
 def _fill(cursor: Cursor, *, later: bool) -> tuple[int, bool, bool]:
-    """Give how many messages of an era there are, whether they fill the cell to its end, and if their checksums hold."""
-    trial = Cursor(cursor.cell, cursor.at, cursor.end)
+    """Return how many messages of an era there are, whether they fill the bytes to the end, and if their checksums hold."""
+    trial = Cursor(cursor.data, cursor.at, cursor.end)
     count, hold = 0, True
     try:
         while trial.left:
             opened, whole = _take(trial, later=later)
             if not whole or (later and opened.fields["state"] is None):
                 return count, False, hold
-            hold = hold and not any(fault.code == "bad_crc" for fault in trial.faults)
+            hold = hold and not any(detail.code == "bad_crc" for detail in trial.details)
             count += 1
     except Broken:
         return count, False, hold
@@ -90,4 +90,4 @@ def _take(cursor: Cursor, *, later: bool) -> tuple[Opened, bool]:
         fields["payload"] = take_payload(cursor)
         if later:
             check_crc(cursor, fields["checksum"], fields["payload"], checksum_at)
-    return Opened(fields, block, cursor.faults), fields["payload"] is not None
+    return Opened(fields, block, cursor.details), fields["payload"] is not None

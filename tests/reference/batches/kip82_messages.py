@@ -16,10 +16,10 @@ magic 1 on they are relative, and the outer offset is that of the last message i
 magic 1 on) the outer timestamp is that of every message inside.
 
 A message that cannot be read leaves the next ones readable, unless it hides where they begin. Places inside a compressed
-set mean nothing to who has the cell: its faults are said to be where the set begins.
+set mean nothing to who has the message: its errors are said to be where the set begins.
 
 Differences from the reference implementation (``MemoryRecords`` of Kafka 4.3.1, for magic 0 and 1): a message that is
-cut off at the end is a fault, which a lenient cursor lets go; a compressed set without messages is none.
+cut off at the end is an error, which a lenient cursor lets go; a compressed set without messages is none.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from typing import Any
 
 from reference import codecs
 from reference.cursor import Broken, Cursor
-from reference.envelopes.kip82_message import CODEC_BITS, FLAGGED, LOG_APPEND_BIT, MAGIC, WRAPPED, Message, take_frame
-from reference.walk import Fields, Opened, Refused
+from reference.messages.kip82_message import CODEC_BITS, FLAGGED, LOG_APPEND_BIT, MAGIC, WRAPPED, Message, take_frame
+from reference.protocols import Fields, Opened, Refused
 
 FRAME_LEN = 12
 """Offset and size, which the size does not count."""
@@ -58,9 +58,9 @@ class MessageSet:
         self.layout = layout
 
     def messages(self, cursor: Cursor) -> Iterator[Opened]:
-        """Give every message up to the cursor's end; one that hides where the next begins is the last."""
+        """Return every message up to the cursor's end; one that hides where the next begins is the last."""
         while cursor.left and not (cursor.options.lenient and is_cut_off(cursor)):
-            cursor.faults = []
+            cursor.details = []
             try:
                 offset, message = take_frame(cursor)
             except Broken as end:
@@ -68,12 +68,12 @@ class MessageSet:
                 return
             attributes_at = message.at + ATTRIBUTES_WITHIN
             try:
-                fields, block, value_at = self.layout.read(offset, message)
+                fields, block, value_at = self.layout.read_framed(offset, message)
                 codec = fields["attributes"] & CODEC_BITS
                 if not codec:
                     inside = None
-                elif value_at is None:  # Nowhere in the cell, and that was noted.
-                    yield Opened({}, None, cursor.faults, broken=True)
+                elif value_at is None:  # Nowhere in the message, and that was noted.
+                    yield Opened({}, None, cursor.details, broken=True)
                     continue
                 else:
                     inside = _decompress(cursor, codec, fields, attributes_at, value_at)
@@ -81,12 +81,12 @@ class MessageSet:
                 yield unreadable(cursor, end)
                 continue
             if inside is None:
-                yield Opened(fields, block, cursor.faults)
+                yield Opened(fields, block, cursor.details)
             else:
                 yield from self._inside(inside, fields)
 
     def _inside(self, cursor: Cursor, outer: Fields) -> Iterator[Opened]:
-        """Give the messages of a compressed set as if they stood in its place."""
+        """Return the messages of a compressed set as if they stood in its place."""
         base = outer["offset"] - _last_offset(cursor) if outer["magic"] else 0
         appended = outer["magic"] and outer["attributes"] & LOG_APPEND_BIT
         while cursor.left:
@@ -97,18 +97,18 @@ class MessageSet:
                 return
             try:
                 _check_magic(message, outer)
-                fields, block, _ = self.layout.read(wrapped(offset + base), message)
+                fields, block, _ = self.layout.read_framed(wrapped(offset + base), message)
                 _check_inside(cursor, fields)
             except Broken as end:
                 yield unreadable(cursor, end)
             else:
                 if appended:
                     fields["timestamp"] = outer["timestamp"]
-                yield Opened(fields, block, cursor.faults)
+                yield Opened(fields, block, cursor.details)
             # What is wrong with the outer message was told with the first one inside.
-            cursor.faults = []
-        if cursor.faults:  # there was none
-            yield Opened({}, None, cursor.faults, broken=True)
+            cursor.details = []
+        if cursor.details:  # there was none
+            yield Opened({}, None, cursor.details, broken=True)
 
 
 FLAGGED_SET = MessageSet(FLAGGED)
@@ -116,7 +116,7 @@ WRAPPED_SET = MessageSet(WRAPPED)
 
 
 def lay_out(messages: Iterable[Mapping[str, Any]], codec: int) -> Iterator[Fields]:
-    """Give the fields of messages as a set has them: with their offsets, relative ones in a compressed set.
+    """Return the fields of messages as a set has them: with their offsets, relative ones in a compressed set.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def lay_out(messages: Iterable[Mapping[str, Any]], codec: int) -> Iterator[Field
 
 
 def compressed(messages: Sequence[Fields], data: bytes, codec: int) -> Fields:
-    """Give the fields of the message that holds a set, from the messages as :func:`lay_out` gave them and their bytes."""
+    """Return the fields of the message that holds a set, from the messages as :func:`lay_out` gave them and their bytes."""
     magic, appended = _common(messages[0])
     largest = max(_timestamp(message) for message in messages)
     return {
@@ -163,7 +163,7 @@ def compressed(messages: Sequence[Fields], data: bytes, codec: int) -> Fields:
 
 
 def _common(fields: Fields) -> tuple[int, int | None]:
-    """Give what the messages of a compressed set share: the magic, and with log append time the timestamp."""
+    """Return what the messages of a compressed set share: the magic, and with log append time the timestamp."""
     magic: int = MAGIC if fields["magic"] is None else fields["magic"]
     appended = magic > 0 and (fields["attributes"] or 0) & LOG_APPEND_BIT
     return magic, _timestamp(fields) if appended else None
@@ -174,8 +174,8 @@ def _timestamp(fields: Fields) -> int:
 
 
 def unreadable(cursor: Cursor, end: Broken) -> Opened:
-    """Give a message that could not be read."""
-    return Opened({}, None, [*cursor.faults, end.fault], broken=True)
+    """Return a message that could not be read."""
+    return Opened({}, None, [*cursor.details, end.detail], broken=True)
 
 
 def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, value_at: int) -> Cursor:
@@ -187,13 +187,13 @@ def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, v
         data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0, limit=limit)
     except codecs.Undecodable as error:
         raise cursor.hard(error.code, error.message, value_at) from None
-    return Cursor(data, options=cursor.options, place=value_at, faults=cursor.faults)
+    return Cursor(data, options=cursor.options, place=value_at, details=cursor.details)
 
 
 def _check_magic(message: Cursor, outer: Fields) -> None:
     if message.left <= MAGIC_WITHIN:
         return
-    magic = int.from_bytes(message.cell[message.at + MAGIC_WITHIN :][:1], "big", signed=True)
+    magic = int.from_bytes(message.data[message.at + MAGIC_WITHIN :][:1], "big", signed=True)
     if magic != outer["magic"]:
         raise message.hard("bad_magic", f"magic {magic} inside a set of magic {outer['magic']}", message.at)
 
@@ -204,14 +204,14 @@ def _check_inside(cursor: Cursor, fields: Fields) -> None:
 
 
 def is_cut_off(cursor: Cursor) -> bool:
-    """Say whether the bytes end inside the next message."""
-    frame = cursor.cell[cursor.at : cursor.end][:FRAME_LEN]
+    """Return whether the bytes end inside the next message."""
+    frame = cursor.data[cursor.at : cursor.end][:FRAME_LEN]
     return len(frame) < FRAME_LEN or cursor.left - FRAME_LEN < int.from_bytes(frame[8:], "big", signed=True)
 
 
 def _last_offset(cursor: Cursor) -> int:
-    """Give the offset of the last message that is there as a whole, by the frames alone."""
-    frames = Cursor(cursor.cell, cursor.at, cursor.end)
+    """Return the offset of the last message that is there as a whole, by the frames alone."""
+    frames = Cursor(cursor.data, cursor.at, cursor.end)
     last = 0
     try:
         while frames.left:

@@ -38,10 +38,10 @@ No producer is -1, here null, and so is no sequence.
 
 A batch that cannot be read leaves the next ones readable, unless it hides where they begin: a batch whose checksum does
 not hold is one unreadable message. So does a record in its batch. Places inside compressed records mean nothing to who
-has the cell: their faults are said to be where the records begin.
+has the message: their errors are said to be where the records begin.
 
 Differences from the reference implementation (``MemoryRecords`` of Kafka 4.3.1): a batch that is cut off at the end is a
-fault, which a lenient cursor lets go; key and value lengths below -1 are faults, and so are bits that the varints of a
+error, which a lenient cursor lets go; key and value lengths below -1 are errors, and so are bits that the varints of a
 record cannot hold.
 """
 
@@ -54,8 +54,8 @@ from reference import codecs
 from reference.batches.kip82_messages import FLAGGED_SET, FRAME_LEN, is_cut_off, unreadable, wrapped
 from reference.crc32c import crc32c
 from reference.cursor import Broken, Cursor, ReadOptions
-from reference.envelopes.kip82_message import CODEC_BITS, LOG_APPEND_BIT, take_frame
-from reference.walk import Fields, Opened
+from reference.messages.kip82_message import CODEC_BITS, LOG_APPEND_BIT, take_frame
+from reference.protocols import Fields, Opened
 
 MAGIC = 2
 MAGIC_WITHIN = 4
@@ -69,9 +69,9 @@ _LEGACY_ATTRIBUTES_WITHIN = FRAME_LEN + 5
 
 
 def messages(cursor: Cursor) -> Iterator[Opened]:
-    """Give every message up to the cursor's end; one that hides where the next batch begins is the last."""
+    """Return every message up to the cursor's end; one that hides where the next batch begins is the last."""
     while cursor.left and not (cursor.options.lenient and is_cut_off(cursor)):
-        cursor.faults = []
+        cursor.details = []
         start = cursor.at
         try:
             base_offset, batch = take_frame(cursor)
@@ -81,7 +81,7 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
         try:
             magic = _magic(batch)
             if magic != MAGIC:
-                yield from _legacy(Cursor(cursor.cell, start, batch.end, options=cursor.options))
+                yield from _legacy(Cursor(cursor.data, start, batch.end, options=cursor.options))
                 continue
             header = _Header(batch, base_offset)
             records = header.records(batch)
@@ -92,7 +92,7 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
 
 
 def _magic(batch: Cursor) -> int:
-    """Say in which message format a batch is."""
+    """Return the version of the message format of a batch."""
     magic = batch.peek(MAGIC_WITHIN)
     if magic is None:
         raise batch.hard("wrong_size", f"a batch of {counted(batch.left, 'byte')} has no magic", batch.at)
@@ -103,8 +103,8 @@ def _magic(batch: Cursor) -> int:
 
 
 def _legacy(cursor: Cursor) -> Iterator[Opened]:
-    """Give the messages of a batch of magic 0 or 1: one, or those of a compressed set."""
-    outer_attributes = cursor.cell[cursor.at + _LEGACY_ATTRIBUTES_WITHIN]
+    """Return the messages of a batch of magic 0 or 1: one, or those of a compressed set."""
+    outer_attributes = cursor.data[cursor.at + _LEGACY_ATTRIBUTES_WITHIN]
     for opened in FLAGGED_SET.messages(cursor):
         if opened.broken:
             yield opened
@@ -134,9 +134,9 @@ class _Header:
         batch.take(1, "magic")
         crc_at = batch.at
         crc = int.from_bytes(batch.take(4, "crc"), "big")
-        made = crc32c(batch.cell[batch.at : batch.end])
-        if crc != made:
-            raise batch.hard("bad_crc", f"the checksum is {crc:08x} and the bytes give {made:08x}", crc_at)
+        result = crc32c(batch.data[batch.at : batch.end])
+        if crc != result:
+            raise batch.hard("bad_crc", f"the checksum is {crc:08x} and the bytes give {result:08x}", crc_at)
         self.attributes_at = batch.at
         attributes = batch.big("attributes", 2)
         self.codec = attributes & CODEC_BITS
@@ -156,9 +156,9 @@ class _Header:
             raise batch.hard("negative_count", f"record count {self.count} is negative", self.count_at)
 
     def records(self, batch: Cursor) -> Cursor:
-        """Give a cursor over the records, out of their codec."""
+        """Return a cursor over the records, out of their codec."""
         if self.codec == 0:
-            return Cursor(batch.cell, batch.at, batch.end)
+            return Cursor(batch.data, batch.at, batch.end)
         if self.codec not in codecs.NAMES:
             raise batch.hard("unknown_codec", f"codec {self.codec} is unknown", self.attributes_at)
         start = batch.at
@@ -169,7 +169,7 @@ class _Header:
         return Cursor(data, place=start)
 
     def fields(self, timestamp_delta: int, offset_delta: int) -> Fields:
-        """Give what a record has from its batch."""
+        """Return what a record has from its batch."""
         return {
             "offset": wrapped(self.base_offset + offset_delta),
             "timestamp": self.max_timestamp if self.appended else wrapped(self.base_timestamp + timestamp_delta),
@@ -183,9 +183,9 @@ class _Header:
 
 
 def _records(records: Cursor, header: _Header, options: ReadOptions) -> Iterator[Opened]:
-    """Give the records of a batch, as many as it announces."""
+    """Return the records of a batch, as many as it announces."""
     for found in range(header.count):
-        records.faults = []
+        records.details = []
         if not records.left:
             message = f"the batch announces {counted(header.count, 'record')} and has {found}"
             yield unreadable(records, records.hard("count_too_large", message, header.count_at))
@@ -201,11 +201,11 @@ def _records(records: Cursor, header: _Header, options: ReadOptions) -> Iterator
             yield unreadable(records, end)
         else:
             block = Cursor(
-                record.cell, record.at, record.end, options=options, place=record.place, faults=record.faults
+                record.data, record.at, record.end, options=options, place=record.place, details=record.details
             )
-            yield Opened(fields, block, record.faults)
+            yield Opened(fields, block, record.details)
     if records.left:
-        records.faults = []
+        records.details = []
         message = f"{counted(records.left, 'byte')} left after the last record"
         yield unreadable(records, records.hard("trailing_bytes", message, records.at))
 

@@ -18,22 +18,22 @@ WIDTHS = {"varint": 32, "unsigned-varint": 32, "varlong": 64, "unsigned-varlong"
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    verb, format = request.pop("verb"), request.pop("format")
-    if "strict_kinds" in request:  # the vectors say kind where this package says type
+    operation, format = request.pop("operation"), request.pop("format")
+    if "strict_kinds" in request:  # `kind` in the vectors is type in this package
         request["strict_types"] = request.pop("strict_kinds")
     if format in WIDTHS:
-        return number(verb, format, request)
+        return number(operation, format, request)
     try:
-        if verb == "encode":
-            data = ops.encode(given(request.pop("message")), format, **request)
+        if operation == "encode":
+            data = ops.encode(message_from_json(request.pop("message")), format, **request)
             return {"bytes": None if data is None else data.hex()}
         data = bytes.fromhex(request.pop("bytes"))
-        if verb == "decode":
-            return {"message": told(ops.decode(data, format, **request))}
-        if verb == "messages":
-            return {"messages": [told(message) for message in ops.messages(data, format, **request)]}
-        if verb == "validate":
-            return {"faults": [fault(each) for each in ops.validate(data, format, **request)]}
+        if operation == "decode":
+            return {"message": message_as_json(ops.decode(data, format, **request))}
+        if operation == "messages":
+            return {"messages": [message_as_json(message) for message in ops.messages(data, format, **request)]}
+        if operation == "validate":
+            return {"errors": [detail(each) for each in ops.validate(data, format, **request)]}
     except HeaderError as error:
         return {
             "error": {"code": error.code.replace("type", "kind"), "byte": error.byte_offset, "header": error.header}
@@ -41,9 +41,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"unsupported": True}
 
 
-def number(verb: str, format: str, request: dict[str, Any]) -> dict[str, Any]:
+def number(operation: str, format: str, request: dict[str, Any]) -> dict[str, Any]:
     width, unsigned = WIDTHS[format], format.startswith("unsigned")
-    if verb == "encode":
+    if operation == "encode":
         bits = request["number"]
         return {"bytes": (varint.write_unsigned(bits) if unsigned else varint.write(bits, width)).hex()}
     try:
@@ -57,33 +57,33 @@ def number(verb: str, format: str, request: dict[str, Any]) -> dict[str, Any]:
     return {"number": read.bits if unsigned else varint.unzigzag(read.bits), "size": read.size}
 
 
-def fault(fault: ErrorDetail) -> dict[str, Any]:
-    return {"code": fault.code.replace("type", "kind"), "byte": fault.byte_offset, "header": fault.header}
+def detail(error: ErrorDetail) -> dict[str, Any]:
+    return {"code": error.code.replace("type", "kind"), "byte": error.byte_offset, "header": error.header}
 
 
-def told(message: Any) -> dict[str, Any]:
+def message_as_json(message: Any) -> dict[str, Any]:
     fields = message if isinstance(message, dict) else {"headers": message}
-    made = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+    result = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
     if fields["headers"] is not None:
-        made["headers"] = [header_told(*header) for header in fields["headers"]]
-    return made
+        result["headers"] = [header_as_json(*header) for header in fields["headers"]]
+    return result
 
 
-def header_told(key: Any, type: str | None, value: bytes | None) -> dict[str, Any]:
-    made = (
+def header_as_json(key: Any, type: str | None, value: bytes | None) -> dict[str, Any]:
+    result = (
         {"key": key[1].hex(), "key_kind": key[0].replace("type-", "kind-")} if isinstance(key, tuple) else {"key": key}
     )
-    return {**made, "kind": type and type.replace("type-", "kind-"), "value": None if value is None else value.hex()}
+    return {**result, "kind": type and type.replace("type-", "kind-"), "value": None if value is None else value.hex()}
 
 
-def given(message: dict[str, Any]) -> Any:
+def message_from_json(message: dict[str, Any]) -> Any:
     fields = {n: bytes.fromhex(v) if n in BYTES and v is not None else v for n, v in message.items()}
     if fields["headers"] is not None:
-        fields["headers"] = [header_given(header) for header in fields["headers"]]
+        fields["headers"] = [header_from_json(header) for header in fields["headers"]]
     return fields if len(fields) > 1 else fields["headers"]
 
 
-def header_given(header: dict[str, Any]) -> tuple[Any, str | None, bytes | None]:
+def header_from_json(header: dict[str, Any]) -> tuple[Any, str | None, bytes | None]:
     key, value = header["key"], header["value"]
     if header.get("key_kind"):
         key = header["key_kind"].replace("kind-", "type-"), bytes.fromhex(key)

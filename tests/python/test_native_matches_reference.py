@@ -1,4 +1,4 @@
-"""The Rust core and its twin in plain Python: whatever the bytes, the same values, the same faults, the same words."""
+"""The Rust core and the reference implementation read any bytes to the same values, errors and messages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from alike import decoded, decoded_alike, outcome, read_alike, same, selected
-from implementations import fault_of, from_row
+from implementations import detail_of, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
 from letterhead.types import ORDERS, SELECT_TYPES
 from list_columns import list_column, list_rows
+from outcomes import decoded, decoded_alike, outcome, read_alike, same, selected
 from reference import ops, value_types
 from reference.formats import FORMATS
 from strategies import BATCHES, ONE, few
@@ -39,7 +39,7 @@ every_batch = pytest.mark.parametrize("format", BATCHES)
 
 
 def column_of(rows: list[bytes | None], data: st.DataObject) -> Any:
-    """Lay cells into a column, somehow."""
+    """Lay messages into a column, somehow."""
     return strategies.lay(pa.array(rows, data.draw(st.sampled_from(BYTES))), data.draw(layouts))
 
 
@@ -47,7 +47,7 @@ def column_of(rows: list[bytes | None], data: st.DataObject) -> Any:
 
 
 def test_the_tables_of_formats_are_one() -> None:
-    twin = [
+    table = [
         {
             "name": row.name,
             "is_": row.is_,
@@ -62,7 +62,7 @@ def test_the_tables_of_formats_are_one() -> None:
         }
         for row in FORMATS.values()
     ]
-    assert _native.formats() == twin
+    assert _native.formats() == table
 
 
 def test_the_tables_of_types_are_one() -> None:
@@ -74,7 +74,7 @@ def test_the_types_of_select_are_one() -> None:
     assert sorted(_native.select_types()) == sorted(SELECT_TYPES)
 
 
-# --- cells of bytes --------------------------------------------------------------------------------------------------
+# --- messages of bytes --------------------------------------------------------------------------------------------------
 
 
 @every_one
@@ -171,9 +171,9 @@ def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, typ
 def test_a_nan_keeps_its_payload(type: str, bits: int, order: Any) -> None:
     width = int(type[5:]) // 8
     data = bits.to_bytes(width, {"be": "big", "le": "little"}[order])
-    cell = lh.encode([("a", data)], "kafka")
-    made = lha.select(pa.array([cell]), "kafka", {"a": f"{type}:{order}"}).field(0)
-    assert made.view(pa.uint32() if width == 4 else pa.uint64()).to_pylist() == [bits]
+    value = lh.encode([("a", data)], "kafka")
+    result = lha.select(pa.array([value]), "kafka", {"a": f"{type}:{order}"}).field(0)
+    assert result.view(pa.uint32() if width == 4 else pa.uint64()).to_pylist() == [bits]
 
 
 # --- a real store and a real topic -----------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_a_real_topic_is_read_alike_as_lists_and_as_bytes(samples: Path) -> None
     assert (len(rows), column.null_count) == (10_000, 300)
     from_lists = same(selected(lha.select(column, "kafka", WANTED)))
     assert from_lists == same(ops.select_rows(rows, "kafka", WANTED, lists=True))
-    cells = lha.encode(column, "kafka")
-    assert cells.to_pylist() == ops.encode_rows(rows, "kafka")
-    from_bytes = same(selected(lha.select(cells, "kafka", WANTED)))
+    values = lha.encode(column, "kafka")
+    assert values.to_pylist() == ops.encode_rows(rows, "kafka")
+    from_bytes = same(selected(lha.select(values, "kafka", WANTED)))
     # A message without a headers field is written as one without headers: its list of routes is empty, not null.
     assert from_bytes.pop("route") == [value or [] for value in from_lists.pop("route")]
     assert from_bytes == from_lists
@@ -227,19 +227,19 @@ TYPES = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_
 @pytest.mark.parametrize("target", [name for name in strategies.BLOCKS if name != "kip82-int"])
 def test_a_real_topic_is_converted_alike_and_back(samples: Path, target: str) -> None:
     headers = pq.read_table(samples / "orders-0.parquet")["headers"].slice(0, 1000)
-    cells = lha.encode(headers, "kafka")
-    rows = cells.to_pylist()
-    given: Any = None if target == "kafka" else {**dict.fromkeys(keys_of(headers), "binary"), **TYPES}
-    options: dict[str, Any] = {"target": target, "types": given, "on_loss": "report"}
-    made = lha.convert(cells, "kafka", **options).to_pylist()
-    assert same(losses_of(made)) == same(ops.convert_rows(rows, "kafka", **options))
-    back = lha.convert(
-        pa.array([row["data"] for row in made], pa.binary()), target, target="kafka",
+    values = lha.encode(headers, "kafka")
+    rows = values.to_pylist()
+    source: Any = None if target == "kafka" else {**dict.fromkeys(keys_of(headers), "binary"), **TYPES}
+    options: dict[str, Any] = {"target": target, "types": source, "on_loss": "report"}
+    result = lha.convert(values, "kafka", **options).to_pylist()
+    assert same(losses_of(result)) == same(ops.convert_rows(rows, "kafka", **options))
+    restored = lha.convert(
+        pa.array([row["data"] for row in result], pa.binary()), target, target="kafka",
         types=None if target == "kafka" else "be",
     ).to_pylist()  # fmt: skip
-    whole = [row["losses"] is None for row in made]
+    whole = [row["losses"] is None for row in result]
     assert sum(whole) > 400
-    assert all(made == row for made, row, is_whole in zip(back, rows, whole, strict=True) if is_whole)
+    assert all(result == row for result, row, is_whole in zip(restored, rows, whole, strict=True) if is_whole)
 
 
 def keys_of(headers: Any) -> list[str]:
@@ -247,7 +247,7 @@ def keys_of(headers: Any) -> list[str]:
 
 
 def losses_of(rows: list[Any]) -> list[Any]:
-    """Give the losses of rows as the twin has them."""
+    """Return the losses of rows from the reference implementation."""
     return [{**row, "losses": row["losses"] and [lh.Loss(**loss) for loss in row["losses"]]} for row in rows]
 
 
@@ -259,44 +259,44 @@ def losses_of(rows: list[Any]) -> list[Any]:
 @given(st.data(), read_options)
 def test_one_message(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
     columns = data.draw(strategies.columns(format))
-    for cell in filter(None, data.draw(strategies.rows(format))):
-        native = outcome(partial(decoded_alike, cell, format, **read))
-        assert native == outcome(partial(ops.decode, cell, format, **read))
-        chosen = outcome(partial(_native.select, cell, format, normalise(columns), **read))
-        assert chosen == outcome(partial(ops.select, cell, format, columns, **read))
+    for value in filter(None, data.draw(strategies.rows(format))):
+        native = outcome(partial(decoded_alike, value, format, **read))
+        assert native == outcome(partial(ops.decode, value, format, **read))
+        chosen = outcome(partial(_native.select, value, format, normalise(columns), **read))
+        assert chosen == outcome(partial(ops.select, value, format, columns, **read))
 
 
 @every_batch
 @few
 @given(st.data(), read_options)
 def test_the_messages_of_one_batch(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
-    cell = data.draw(strategies.cells(format)) or b""
+    value = data.draw(strategies.any_bytes(format)) or b""
     whole: list[Any] = []
-    faults = []
-    for message in ops.messages_rows([cell], format, errors="column", **read):
-        faults = message.pop("error")
-        if faults:
+    details = []
+    for message in ops.messages_rows([value], format, errors="column", **read):
+        details = message.pop("error")
+        if details:
             break
         whole.append({name: value for name, value in message.items() if name != "row"})
-    native, error = _native.messages(cell, format, **read)
+    native, error = _native.messages(value, format, **read)
     assert same([read_alike(message) for message in native]) == same(whole)
-    assert same(error and fault_of(error)) == same(faults[0] if faults else None)
+    assert same(error and detail_of(error)) == same(details[0] if details else None)
 
 
 @every_format
 @few
 @given(st.data(), read_options)
 def test_inspect_labels_every_byte_once(format: str, data: st.DataObject, read: dict[str, bool]) -> None:
-    cell = data.draw(strategies.cells(format)) or b""
-    seen = lh.inspect(cell, format, **read)
-    faults = ops.validate(cell, format, **read)
-    assert same(seen["errors"]) == same(faults)
-    assert [fault_of(error) for error in lh.validate(cell, format, **read)] == seen["errors"]
+    value = data.draw(strategies.any_bytes(format)) or b""
+    seen = lh.inspect(value, format, **read)
+    details = ops.validate(value, format, **read)
+    assert same(seen["errors"]) == same(details)
+    assert [detail_of(error) for error in lh.validate(value, format, **read)] == seen["errors"]
     at = 0
     for label in seen["labels"]:
         assert label.start == at < label.end
         at = label.end
-    assert at == len(cell)
+    assert at == len(value)
 
 
 # --- lists of headers ------------------------------------------------------------------------------------------------

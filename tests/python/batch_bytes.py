@@ -1,4 +1,4 @@
-"""Cells of many messages, made by hand: of these this package writes none."""
+"""Messages of many messages, made by hand: of these this package writes none."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ HEADER_LEN, SLOT_LEN = 256, 48
 
 def message(format: str, **fields: Any) -> bytes:
     """Write a message of one of the drafts; what is not given is its own none."""
-    made = ops.encode({**dict.fromkeys(name for name, _ in FORMATS[format].fields), "headers": [], **fields}, format)
-    assert made is not None
-    return made
+    result = ops.encode({**dict.fromkeys(name for name, _ in FORMATS[format].fields), "headers": [], **fields}, format)
+    assert result is not None
+    return result
 
 
 # --- compressed sets -------------------------------------------------------------------------------------------------
@@ -41,12 +41,12 @@ def squeeze(codec: int, data: bytes, *, xerial: bool = False, legacy: bool = Fal
 
     if codec == 1:
         return gzip.compress(data, mtime=0)
-    made: bytes = pa.compress(data, codec=CODECS[codec], asbytes=True)
+    result: bytes = pa.compress(data, codec=CODECS[codec], asbytes=True)
     if codec == 2 and xerial:
-        return b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, len(made)) + made
+        return b"\x82SNAPPY\0" + struct.pack(">iii", 1, 1, len(result)) + result
     if codec == 3 and legacy:
-        return made[:6] + bytes([xxh32(made[:6]) >> 8 & 0xFF]) + made[7:]
-    return made
+        return result[:6] + bytes([xxh32(result[:6]) >> 8 & 0xFF]) + result[7:]
+    return result
 
 
 # --- Iggy ------------------------------------------------------------------------------------------------------------
@@ -84,58 +84,58 @@ def batch(
     return _sealed(bytearray(head + bytes(8) + struct.pack("<I", count) + producer + bytes(184) + body))
 
 
-def _sealed(made: bytearray) -> bytes:
+def _sealed(result: bytearray) -> bytes:
     """Write the checksum of a batch, if its frames can be told apart."""
-    covered = made[:40] + made[48:52]
-    if made[52] == 1:
-        covered += made[52:53] + made[56:66] + made[68:72]
+    covered = result[:40] + result[48:52]
+    if result[52] == 1:
+        covered += result[52:53] + result[56:66] + result[68:72]
     at = HEADER_LEN
-    while at < len(made):
-        headers_len, payload_len = struct.unpack_from("<II", made[at:].ljust(SLOT_LEN, b"\0"), 32)
-        covered += made[at : at + 8]
+    while at < len(result):
+        headers_len, payload_len = struct.unpack_from("<II", result[at:].ljust(SLOT_LEN, b"\0"), 32)
+        covered += result[at : at + 8]
         at += SLOT_LEN + headers_len + payload_len
-    made[40:48] = xxh3_64(bytes(covered)).to_bytes(8, "little")
-    return bytes(made)
+    result[40:48] = xxh3_64(bytes(covered)).to_bytes(8, "little")
+    return bytes(result)
 
 
 # --- checksums made anew ---------------------------------------------------------------------------------------------
 
 
-def reseal(format: str, cell: bytes) -> bytes:
-    """Make the checksums of a cell hold again, as far as its frames can be found."""
-    made = bytearray(cell)
+def reseal(format: str, data: bytes) -> bytes:
+    """Make the checksums of a message hold again, as far as its frames can be found."""
+    result = bytearray(data)
     if format.startswith("kip82-message"):
-        for start, end in _messages(cell):
-            made[start + 12 : start + 16] = zlib.crc32(made[start + 16 : end]).to_bytes(4, "big")
+        for start, end in _messages(data):
+            result[start + 12 : start + 16] = zlib.crc32(result[start + 16 : end]).to_bytes(4, "big")
     if format == "iggy-batch":
-        for start, end in _batches(cell):
+        for start, end in _batches(data):
             at = start + HEADER_LEN
             while at + SLOT_LEN <= end:
-                headers_len, payload_len = struct.unpack_from("<II", made, at + 32)
+                headers_len, payload_len = struct.unpack_from("<II", result, at + 32)
                 after = at + SLOT_LEN + headers_len + payload_len
-                made[at : at + 8] = xxh3_64(bytes(made[at + 8 : after])).to_bytes(8, "little")
+                result[at : at + 8] = xxh3_64(bytes(result[at + 8 : after])).to_bytes(8, "little")
                 at = after
-            made[start:end] = _sealed(made[start:end])
-    return bytes(made)
+            result[start:end] = _sealed(result[start:end])
+    return bytes(result)
 
 
-def _messages(cell: bytes) -> Iterator[tuple[int, int]]:
+def _messages(data: bytes) -> Iterator[tuple[int, int]]:
     at = 0
-    while at + FRAME_LEN <= len(cell):
-        (size,) = struct.unpack_from(">i", cell, at + 8)
-        if not 5 <= size <= len(cell) - at - FRAME_LEN:
+    while at + FRAME_LEN <= len(data):
+        (size,) = struct.unpack_from(">i", data, at + 8)
+        if not 5 <= size <= len(data) - at - FRAME_LEN:
             return
         yield at, at + FRAME_LEN + size
         at += FRAME_LEN + size
 
 
-def _batches(cell: bytes) -> Iterator[tuple[int, int]]:
-    """Give the first places from which on batches follow each other to the end of the cell."""
+def _batches(data: bytes) -> Iterator[tuple[int, int]]:
+    """Return the first places from which on batches follow each other to the end of the message."""
     for prefix in (0, 16, 40):
         found, at = [], prefix
-        while at + HEADER_LEN <= len(cell):
-            (length,) = struct.unpack_from("<Q", cell, at + 32)
-            if not HEADER_LEN <= length <= len(cell) - at:
+        while at + HEADER_LEN <= len(data):
+            (length,) = struct.unpack_from("<Q", data, at + 32)
+            if not HEADER_LEN <= length <= len(data) - at:
                 break
             found.append((at, at + length))
             at += length

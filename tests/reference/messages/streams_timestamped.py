@@ -7,21 +7,21 @@
     └──────────────┴───────────────────┴─────────────────┴─────────┘
                     ◀──── size ───────▶  big-endian, ms
 
-No headers are size 0 and no block. A message without a payload is a tombstone: it has no cell.
+No headers are size 0 and no block. A message without a payload is a tombstone: it has no bytes.
 """
 
 from __future__ import annotations
 
 from reference import varint
 from reference.cursor import Cursor
-from reference.envelopes.streams import lose_headers, unseal_block
+from reference.messages.streams import lose_headers, split_headers
 from reference.parts import fixed
-from reference.walk import Fields, Lose, Refused, Written
+from reference.protocols import Fields, Lose, Refused, Written
 
 
-def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
+def read(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
-    block = unseal_block(cursor)
+    block = split_headers(cursor)
     fields: Fields = {"timestamp": None, "payload": None}
     # The headers stand before it and can be read all the same.
     with cursor.softly():
@@ -30,7 +30,7 @@ def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     return fields, block
 
 
-def seal(fields: Fields, written: Written, lose: Lose) -> bytes | None:
+def write(fields: Fields, written: Written, lose: Lose) -> bytes | None:
     """Write fields around a block; nothing where the payload is null."""
     timestamp: int | None = fields["timestamp"]
     payload: bytes | None = fields["payload"]

@@ -30,9 +30,9 @@ import zlib
 
 from letterhead.results import Loss
 from reference.cursor import Broken, Cursor
-from reference.envelopes import kip82_wrapper
+from reference.messages import kip82_wrapper
 from reference.parts import check_crc, fixed, nullable
-from reference.walk import Fields, Lose, Refused, Written
+from reference.protocols import Fields, Lose, Refused, Written
 
 MAGIC = 2
 """The message format of the drafts."""
@@ -56,20 +56,20 @@ class Message:
     def __init__(self, *, wrapped: bool) -> None:
         self.wrapped = wrapped
 
-    def unseal(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
+    def read(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
         """Read the fields, and find the block; magic 0 and 1 have none."""
         offset, message = take_frame(cursor)
         try:
-            fields, block, _ = self.read(offset, message)
+            fields, block, _ = self.read_framed(offset, message)
         except Broken as end:
             # Where the message ends is known all the same, and what is left after it is told last.
-            cursor.faults.append(end.fault)
+            cursor.details.append(end.detail)
             cursor.nothing_after("message")
-            raise Broken(cursor.faults.pop()) from None
+            raise Broken(cursor.details.pop()) from None
         cursor.nothing_after("message")
         return fields, block
 
-    def read(self, offset: int, message: Cursor) -> tuple[Fields, Cursor | None, int | None]:
+    def read_framed(self, offset: int, message: Cursor) -> tuple[Fields, Cursor | None, int | None]:
         """Read the message in a frame; give its fields, where its headers are and where its value begins.
 
         It begins nowhere when the message ends in the length before it.
@@ -80,7 +80,7 @@ class Message:
         magic = message.big("magic", 1)
         if magic not in DEFINED_BITS:
             raise message.hard("bad_magic", _unknown(magic), magic_at)
-        check_crc(message, crc, message.cell[magic_at : message.end], crc_at)
+        check_crc(message, crc, message.data[magic_at : message.end], crc_at)
         attributes_at = message.at
         attributes = message.big("attributes", 1)
         undefined = attributes & 0xFF & ~DEFINED_BITS[magic]
@@ -122,7 +122,7 @@ class Message:
             message.nothing_after("value")
         return block, value_at
 
-    def seal(self, fields: Fields, written: Written, lose: Lose) -> bytes:
+    def write(self, fields: Fields, written: Written, lose: Lose) -> bytes:
         """Write fields around a block; the checksum and bit 4 follow from them."""
         magic = MAGIC if fields["magic"] is None else fields["magic"]
         if magic not in DEFINED_BITS:
@@ -144,7 +144,7 @@ class Message:
         covered += nullable(fields["key"])
         if self.wrapped and magic == MAGIC and not attributes & CODEC_BITS:
             no_wrapper = fields["value"] is None and not written.header_count
-            covered += nullable(None if no_wrapper else kip82_wrapper.seal(fields, written, lose))
+            covered += nullable(None if no_wrapper else kip82_wrapper.write(fields, written, lose))
         else:
             covered += nullable(written.block) if written.header_count else b""
             covered += nullable(fields["value"])
@@ -177,7 +177,7 @@ def _take_wrapper(message: Cursor, fields: Fields) -> tuple[Cursor | None, int]:
     value_at = message.at
     block = None
     if size is not None:
-        wrapped, block = kip82_wrapper.unseal(message.split(size, "value"))
+        wrapped, block = kip82_wrapper.read(message.split(size, "value"))
         fields |= wrapped
     message.nothing_after("value")
     return block, value_at

@@ -9,7 +9,7 @@
 
 Little-endian, repeated to the end of the block.
 
-Differences from the reference implementation (``iggy`` 0.6.210): bytes that make it panic are faults, repeats and the
+Differences from the reference implementation (``iggy`` 0.6.210): bytes that make it panic are errors, repeats and the
 order on the wire are kept, and keys are not lower-cased when they are written. As there, a value may have another size
 than its type: that shows when it is read as one.
 """
@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.blocks import iggy
 from reference.cursor import Cursor
+from reference.headers import iggy
+from reference.protocols import Entry, Outgoing, Refused
 from reference.value_types import IGGY_NAMED
-from reference.walk import Entry, Outgoing, Refused
 
 LENGTHS = iggy.LENGTHS
 
@@ -29,8 +29,8 @@ MAX_VALUES_LEN = 100_000
 """The most bytes that the values of a request may have together where they are written."""
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; note soft errors, raise the hard one."""
     index = 0
     while cursor.left:
         cursor.enter_header(index)

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from reference.cursor import Cursor
 from reference.parts import id_of, payload_of, take_id
-from reference.walk import Fields, Lose, Written
+from reference.protocols import Fields, Lose, Written
 
 
-def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
+def read(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
     fields: Fields = {"id": take_id(cursor)}
     block = take_block(cursor)
@@ -30,7 +30,7 @@ def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     return fields, block
 
 
-def seal(fields: Fields, written: Written, lose: Lose) -> bytes:
+def write(fields: Fields, written: Written, lose: Lose) -> bytes:
     """Write fields around a block."""
     id = id_of(fields["id"])
     payload = payload_of(fields["payload"], lose)
@@ -43,7 +43,7 @@ def take_block(cursor: Cursor) -> Cursor:
 
 
 def take_payload(cursor: Cursor) -> bytes:
-    """Take a payload by the length before it."""
+    """Read a payload by the length before it."""
     return cursor.take(cursor.little("payload length", 4), "payload")
 
 

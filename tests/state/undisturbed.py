@@ -27,20 +27,20 @@ def stored(task: Path) -> dict[Row, bytes]:
     return found
 
 
-class Unharmed:
+class Undisturbed:
     """A store on which the same work is done, and that nobody kills."""
 
-    def __init__(self, kind: str, task: Path) -> None:
-        self.kind, self.task, self.count = kind, task, 0
+    def __init__(self, store_type: str, task: Path) -> None:
+        self.store_type, self.task, self.count = store_type, task, 0
 
     def after(self, work: list[Operation]) -> dict[Row, bytes]:
         """Do what is new of some work, and give the rows."""
-        store = killed.opened(self.kind, self.task, ChangelogList())
+        store = killed.opened(self.store_type, self.task, ChangelogList())
         observed = chain(store)[-1]
         # How far time is does not stand in the files: it is what it was.
         observed._observed = self.observed if self.count else -1
         for operation in work[self.count :]:
-            killed.perform(self.kind, store, operation, self.count)
+            killed.perform(self.store_type, store, operation, self.count)
             self.count += 1
         self.observed = observed._observed
         store.close()
@@ -48,7 +48,7 @@ class Unharmed:
 
     def versions(self, observed: int) -> list[Any]:
         """The versions that are not past the retention at a time."""
-        store = killed.opened(self.kind, self.task, ChangelogList())
+        store = killed.opened(self.store_type, self.task, ChangelogList())
         chain(store)[-1]._observed = observed
         found = versions(store)
         store.close()
@@ -64,14 +64,14 @@ def versions(store: Any) -> list[Any]:
     ]
 
 
-def check(found: dict[Row, bytes], before: dict[Row, bytes], after: dict[Row, bytes], kind: str) -> bool:
+def check(found: dict[Row, bytes], before: dict[Row, bytes], after: dict[Row, bytes], store_type: str) -> bool:
     """Make sure that the operation at hand is done or not, and nothing else; say whether it is.
 
     Segments that it removes because they are too old go before, and in no order.
     """
 
     def segment(row: Row) -> tuple[str, bytes]:
-        return row[0], row[2][:8] if kind == "versioned" else b""
+        return row[0], row[2][:8] if store_type == "versioned" else b""
 
     here = {segment(row) for row in after}
     kept_before = {row: value for row, value in before.items() if segment(row) in here}

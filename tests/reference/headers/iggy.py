@@ -23,8 +23,8 @@ from reference import keys, types
 from reference.cursor import Cursor
 from reference.keys import Key
 from reference.parts import misfit_of_length
+from reference.protocols import Entry, Outgoing, Refused
 from reference.value_types import IGGY, IGGY_NAMED, code_of, turned
-from reference.walk import Entry, Outgoing, Refused
 
 LENGTHS = range(1, 256)
 """The bytes that a key or a value can have."""
@@ -33,8 +33,8 @@ MAX_BLOCK_LEN = 100_000
 """The most bytes that the headers of a message may take where they are written."""
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; note soft errors, raise the hard one."""
     types = IGGY_NAMED if cursor.options.strict_types else IGGY
     index = 0
     while cursor.left:
@@ -60,7 +60,7 @@ def write(headers: list[Outgoing]) -> bytes:
 
 
 def canonical(header: Outgoing) -> tuple[int, bytes]:
-    """Give what headers are sorted by in the reference implementation: the code of the key's type, then its bytes.
+    """Return what headers are sorted by in the reference implementation: the code of the key's type, then its bytes.
 
     Integers are sorted as they lie on the wire, least significant byte first, and not by what they are.
     """
@@ -74,7 +74,7 @@ def tag(type: str, bits: bytes) -> bytes:
 
 
 def take_value(cursor: Cursor, types: Mapping[int, str]) -> tuple[str, bytes, int] | None:
-    """Take a type and a value, and give the type, the bits and the byte of the value; none if there is a fault."""
+    """Read a type and a value, and return the type, the bits and the byte of the value; none if there is an error."""
     type = _type(cursor, "value", types)
     size, fits = length(cursor, "value")
     value_at = cursor.at
@@ -86,10 +86,10 @@ def length(cursor: Cursor, part: str) -> tuple[int, bool]:
     """Read the length of a key or a value, and say whether it is one that it may have."""
     start = cursor.at
     size = cursor.little(f"{part} length", 4)
-    fault = misfit_of_length(part, size, LENGTHS)
-    if fault is not None:
-        cursor.soft(*fault, start)
-    return size, fault is None
+    detail = misfit_of_length(part, size, LENGTHS)
+    if detail is not None:
+        cursor.soft(*detail, start)
+    return size, detail is None
 
 
 def _type(cursor: Cursor, part: str, types: Mapping[int, str]) -> str | None:

@@ -43,7 +43,7 @@ def known(number: Any) -> int | None:
 
 
 def as_kafka_reads(line: Line) -> list[dict[str, Any]]:
-    """Give the records of a case as the format names their parts."""
+    """Return the records of a case as the format names their parts."""
     return [
         {
             "offset": int(record["offset"]),
@@ -80,16 +80,14 @@ def test_every_case_is_read_as_kafka_reads_it(lines: dict[str, Line]) -> None:
     assert read == 195
 
 
-def test_what_is_left_of_a_batch_at_the_end_is_a_fault_and_let_go_by_who_reads_leniently(
-    lines: dict[str, Line],
-) -> None:
+def test_trailing_bytes_of_a_batch_are_an_error_unless_lenient(lines: dict[str, Line]) -> None:
     data = data_of(lines["v2-two-batches-39"])
     first = lines["v2-two-batches-39"]["batches"][0]
     whole = ops.messages(data, "record-batch")
     for cut in range(first["size_in_bytes"] + 1, len(data)):
-        [fault] = ops.validate(data[:cut], "record-batch")
-        assert fault.code == "truncated"
-        assert fault.message.startswith("message 2: ")
+        [detail] = ops.validate(data[:cut], "record-batch")
+        assert detail.code == "truncated"
+        assert detail.message.startswith("message 2: ")
         assert ops.messages(data[:cut], "record-batch", lenient=True) == whole[: first["count"]]
 
 
@@ -113,9 +111,9 @@ def test_every_changed_byte_of_a_batch_is_found(lines: dict[str, Line]) -> None:
 # --- by hand ---------------------------------------------------------------------------------------------------------
 
 
-def only_fault(data: bytes, **options: bool) -> tuple[str, str, int | None]:
-    [fault] = ops.validate(data, "record-batch", **options)
-    return fault.code, fault.message, fault.byte_offset
+def only_detail(data: bytes, **options: bool) -> tuple[str, str, int | None]:
+    [detail] = ops.validate(data, "record-batch", **options)
+    return detail.code, detail.message, detail.byte_offset
 
 
 def test_the_checksum_is_that_of_castagnoli() -> None:
@@ -140,21 +138,21 @@ def test_log_append_time_is_that_of_every_record() -> None:
 
 def test_a_record_without_a_header_count_is_cut_off() -> None:
     data = batch(record(block=b""))
-    assert only_fault(data) == ("truncated", "message 0: the record ends before its header count", len(data))
+    assert only_detail(data) == ("truncated", "message 0: the record ends before its header count", len(data))
 
 
 def test_more_records_announced_than_there_are() -> None:
     data = batch(record(), record(1), count=4)
-    assert only_fault(data) == ("count_too_large", "message 2: the batch announces 4 records and has 2", 57)
+    assert only_detail(data) == ("count_too_large", "message 2: the batch announces 4 records and has 2", 57)
 
 
 def test_bytes_after_the_last_record() -> None:
     data = batch(record(), record(1), count=1)
-    assert only_fault(data) == ("trailing_bytes", "message 1: 9 bytes left after the last record", 70)
+    assert only_detail(data) == ("trailing_bytes", "message 1: 9 bytes left after the last record", 70)
 
 
 def test_a_negative_count() -> None:
-    assert only_fault(batch(count=-1)) == ("negative_count", "message 0: record count -1 is negative", 57)
+    assert only_detail(batch(count=-1)) == ("negative_count", "message 0: record count -1 is negative", 57)
 
 
 def test_a_batch_whose_records_all_went_has_none() -> None:
@@ -164,20 +162,20 @@ def test_a_batch_whose_records_all_went_has_none() -> None:
 
 def test_an_unknown_magic_leaves_the_next_batch_readable() -> None:
     data = batch(record(), magic=3) + batch(record(), base_offset=101)
-    assert only_fault(data) == ("bad_magic", "message 0: magic 3 is unknown: 0, 1 and 2 are known", 16)
+    assert only_detail(data) == ("bad_magic", "message 0: magic 3 is unknown: 0, 1 and 2 are known", 16)
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
     assert read == [{"offset": None}, {"offset": 101}]
 
 
 def test_a_batch_too_short_for_a_magic() -> None:
     data = struct.pack(">qi", 0, 2) + b"ab" + batch(record())
-    assert only_fault(data) == ("wrong_size", "message 0: a batch of 2 bytes has no magic", 12)
+    assert only_detail(data) == ("wrong_size", "message 0: a batch of 2 bytes has no magic", 12)
 
 
-def test_a_batch_whose_checksum_does_not_hold_gives_no_record() -> None:
+def test_a_batch_with_a_wrong_checksum_returns_no_record() -> None:
     good = batch(record(), record(1))
     bad = good[:-1] + b"\1"
-    code, message, byte = only_fault(bad + good)
+    code, message, byte = only_detail(bad + good)
     assert (code, byte) == ("bad_crc", 17)
     assert message.startswith("message 0: the checksum is ")
     read = ops.messages_rows([bad + good], "record-batch", columns=["offset"], errors="null")
@@ -187,22 +185,22 @@ def test_a_batch_whose_checksum_does_not_hold_gives_no_record() -> None:
 def test_a_record_that_breaks_leaves_the_next_one_readable() -> None:
     broken = varint.write(3) + b"\0\0\0"
     data = batch(record(), broken, record(2))
-    assert only_fault(data)[:2] == ("truncated", "message 1: the bytes end inside the key length")
+    assert only_detail(data)[:2] == ("truncated", "message 1: the bytes end inside the key length")
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
     assert [each["offset"] for each in read] == [100, None, 102]
 
 
 def test_headers_that_break_leave_the_record_readable() -> None:
     data = batch(record(block=b"\2\2a\0\0"), record(1))
-    assert only_fault(data)[0] == "trailing_bytes"
+    assert only_detail(data)[0] == "trailing_bytes"
     [first, second] = ops.messages_rows([data], "record-batch", errors="column")
     assert (first["offset"], first["headers"], second["headers"]) == (100, None, [])
-    assert [fault.code for fault in first["error"]] == ["trailing_bytes"]
+    assert [detail.code for detail in first["error"]] == ["trailing_bytes"]
 
 
 def test_a_length_of_the_record_that_is_wrong_ends_its_batch_and_no_other() -> None:
     data = batch(record(), varint.write(-4) + b"abc", record(2)) + batch(record(), base_offset=103)
-    assert only_fault(data)[:2] == ("negative_length", "message 1: record length -4 is negative")
+    assert only_detail(data)[:2] == ("negative_length", "message 1: record length -4 is negative")
     read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
     assert [each["offset"] for each in read] == [100, None, 103]
 
@@ -214,29 +212,29 @@ def test_a_varint_of_ten_bytes_carries_64_bits_and_no_more() -> None:
 
     [read] = ops.messages(with_time(varint.write(-(1 << 63), 64)), "record-batch")
     assert read["timestamp"] == -(1 << 63)
-    assert only_fault(with_time(b"\xff" * 9 + b"\2"))[0] == "varint_lost_bits"
-    assert only_fault(with_time(b"\xff" * 10 + b"\1"))[0] == "varint_too_long"
+    assert only_detail(with_time(b"\xff" * 9 + b"\2"))[0] == "varint_lost_bits"
+    assert only_detail(with_time(b"\xff" * 10 + b"\1"))[0] == "varint_too_long"
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7])
 def test_unknown_codecs(codec: int) -> None:
     data = batch(record(), attributes=codec)
-    assert only_fault(data) == ("unknown_codec", f"message 0: codec {codec} is unknown", 21)
+    assert only_detail(data) == ("unknown_codec", f"message 0: codec {codec} is unknown", 21)
 
 
-def test_faults_of_compressed_records_stand_where_the_records_do() -> None:
+def test_errors_of_compressed_records_stand_where_the_records_do() -> None:
     def squeezed(content: bytes, count: int) -> bytes:
         return batch(gzip.compress(content), attributes=1, count=count)
 
-    assert only_fault(squeezed(record(block=b""), 1))[::2] == ("truncated", 61)
-    assert only_fault(squeezed(record(), 2))[::2] == ("count_too_large", 61)
-    assert only_fault(squeezed(record() + b"?", 1))[::2] == ("trailing_bytes", 61)
-    assert only_fault(batch(gzip.compress(record())[:-1], attributes=1))[::2] == ("bad_compression", 61)
+    assert only_detail(squeezed(record(block=b""), 1))[::2] == ("truncated", 61)
+    assert only_detail(squeezed(record(), 2))[::2] == ("count_too_large", 61)
+    assert only_detail(squeezed(record() + b"?", 1))[::2] == ("trailing_bytes", 61)
+    assert only_detail(batch(gzip.compress(record())[:-1], attributes=1))[::2] == ("bad_compression", 61)
 
 
 def test_records_that_would_become_too_large_are_not_made() -> None:
     bomb = zstandard.ZstdCompressor().compress(bytes((64 << 20) + 1))
-    assert only_fault(batch(bomb, attributes=4))[::2] == ("decompressed_too_large", 61)
+    assert only_detail(batch(bomb, attributes=4))[::2] == ("decompressed_too_large", 61)
 
 
 # --- zstd ------------------------------------------------------------------------------------------------------------
@@ -265,17 +263,17 @@ def test_frames_of_zstd_that_are_none() -> None:
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:
-    """Give a row of the twin as Arrow gives it."""
+    """Return a row of the reference implementation in the form that Arrow returns."""
     headers = row["headers"] and [{"key": key, "value": value} for key, _, value in row["headers"]]
-    error = row["error"] and [fault._asdict() for fault in row["error"]]
+    error = row["error"] and [detail._asdict() for detail in row["error"]]
     return {**row, "headers": headers, "error": error}
 
 
 def vague(row: dict[str, Any]) -> dict[str, Any]:
     """Leave out why compressed data are corrupt: what two decoders stumble over first is their own."""
-    for fault in row["error"] or ():
-        if fault["code"] == "bad_compression":
-            fault["message"], _, _ = fault["message"].partition(" corrupt: ")
+    for detail in row["error"] or ():
+        if detail["code"] == "bad_compression":
+            detail["message"], _, _ = detail["message"].partition(" corrupt: ")
     return row
 
 
@@ -285,29 +283,29 @@ def resealed(data: bytes) -> bytes:
     return data[:17] + struct.pack(">I", crc32c(data[21:end])) + data[21:]
 
 
-def check_alike(cells: list[bytes], *, lenient: bool) -> None:
-    column = pa.array(cells, pa.binary())
-    made = lha.messages(column, "record-batch", errors="column", lenient=lenient).to_pylist()
-    expected = ops.messages_rows(cells, "record-batch", errors="column", lenient=lenient)
-    for one, other in zip(map(vague, made), (vague(plain(row)) for row in expected), strict=True):
+def check_alike(messages: list[bytes], *, lenient: bool) -> None:
+    column = pa.array(messages, pa.binary())
+    result = lha.messages(column, "record-batch", errors="column", lenient=lenient).to_pylist()
+    expected = ops.messages_rows(messages, "record-batch", errors="column", lenient=lenient)
+    for one, other in zip(map(vague, result), (vague(plain(row)) for row in expected), strict=True):
         assert one == other
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
-def test_the_kernel_reads_changed_bytes_as_the_twin_does(lines: dict[str, Line], lenient: bool) -> None:
-    cells = []
+def test_the_kernel_reads_changed_bytes_as_the_reference_does(lines: dict[str, Line], lenient: bool) -> None:
+    messages = []
     for number, line in enumerate(lines.values()):
         data = data_of(line)
-        cells += [data, data[: number * 7 % len(data)]]
+        messages += [data, data[: number * 7 % len(data)]]
         for at in range(number % 5, len(data), 5):
             changed = bytearray(data)
             changed[at] ^= 1 << (at * 3 + number) % 8
-            cells.append(bytes(changed))
+            messages.append(bytes(changed))
             if data[16] == 2 and at >= 21:
-                cells.append(resealed(bytes(changed)))
-    assert len(cells) > 3500
-    check_alike(cells, lenient=lenient)
+                messages.append(resealed(bytes(changed)))
+    assert len(messages) > 3500
+    check_alike(messages, lenient=lenient)
 
 
 def test_a_set_of_an_older_format_that_the_log_stamped_gives_its_type_of_time_to_all() -> None:

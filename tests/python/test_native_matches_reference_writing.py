@@ -1,4 +1,4 @@
-"""The Rust core and its twin where they write: the same bytes, the same losses, the same refusals in the same words."""
+"""The Rust core and the reference implementation write the same bytes, and report the same losses and errors."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from alike import outcome
 from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.results import Types, plain_types
 from letterhead.values import of_message
 from list_columns import list_column, list_rows
+from outcomes import outcome
 from reference import codecs, ops
 from reference.formats import FORMATS
-from strategies import BLOCKS, ENVELOPES, ONE, WRITTEN, few
+from strategies import BLOCKS, MESSAGES, ONE, WRITTEN, few
 
 on_loss_options: Any = st.sampled_from(["raise", "drop", "report"])
 null_headers_options: Any = st.sampled_from(["empty", "empty", "raise"])
@@ -39,15 +39,15 @@ def write_options(draw: st.DrawFn, target: str, keys: list[Any]) -> dict[str, An
     }
 
 
-def given_types(types: Any) -> Types | None:
-    """Give types of plain keys as a user does."""
+def types_option(types: Any) -> Types | None:
+    """Return types of plain keys as a user does."""
     if not isinstance(types, dict):
         return types  # type: ignore[no-any-return]
     return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
 
 
 def keys_of(rows: Any) -> list[Any]:
-    """Give the plain keys of rows of headers, be they tuples or structs, or messages that have some."""
+    """Return the plain keys of rows of headers, be they tuples or structs, or messages that have some."""
     keys: list[Any] = []
     for row in rows:
         for header in (row["headers"] if isinstance(row, dict) else row) or ():
@@ -63,7 +63,7 @@ def keys_of(rows: Any) -> list[Any]:
 
 
 def written(column: Any) -> list[Any]:
-    """Give written cells as the twin has them: plain, or with what was lost."""
+    """Return messages written by the reference implementation: plain, or with their losses."""
     return [loss_row(row) for row in column.to_pylist()]
 
 
@@ -83,8 +83,8 @@ def test_encode_lists(format: str, data: st.DataObject, typed: bool, layout: tup
     rows = data.draw(list_rows(format, typed=typed) | loose_rows(format) if typed else list_rows(format, typed=typed))
     options = data.draw(write_options(format, keys_of(rows)))
     column = list_column(rows, format, typed=typed, layout=layout)
-    told = {**options, "types": given_types(options["types"])}
-    native = outcome(lambda: written(lha.encode(column, format, **told)))
+    reported = {**options, "types": types_option(options["types"])}
+    native = outcome(lambda: written(lha.encode(column, format, **reported)))
     assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
 
 
@@ -106,7 +106,7 @@ def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
     return {"key_type": key_type, "key": bits, "type": type, "value": value}
 
 
-@pytest.mark.parametrize("format", ENVELOPES)
+@pytest.mark.parametrize("format", MESSAGES)
 @few
 @given(st.data(), layouts)
 def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
@@ -119,8 +119,8 @@ def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[
     rows: list[Any] = data.draw(st.lists(st.none() | one, max_size=4))
     options = data.draw(write_options(format, keys_of(filter(None, rows))))
     column = strategies.lay(messages(rows, format), layout)
-    told = {**options, "types": given_types(options["types"])}
-    native = outcome(lambda: written(lha.encode(column, format, **told)))
+    reported = {**options, "types": types_option(options["types"])}
+    native = outcome(lambda: written(lha.encode(column, format, **reported)))
     assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
 
 
@@ -129,12 +129,12 @@ def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[
 @given(st.data())
 def test_encode_one_message(format: str, data: st.DataObject) -> None:
     message = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
-    if FORMATS[format].envelope is None:
+    if FORMATS[format].message is None:
         message = data.draw(st.none() | st.just(message))
     options = data.draw(write_options(format, keys_of([message or []])))
     options["on_loss"] = "raise" if options["on_loss"] == "raise" else "drop"
-    told = {**options, "types": plain_types(given_types(options["types"]))}
-    native = outcome(lambda: _native.encode(message, format, **told))
+    reported = {**options, "types": plain_types(types_option(options["types"]))}
+    native = outcome(lambda: _native.encode(message, format, **reported))
     assert native == outcome(lambda: ops.encode(message, format, **options))
 
 
@@ -166,7 +166,7 @@ def set_messages(draw: st.DrawFn, format: str) -> list[dict[str, Any]]:
 
 
 def opened(data: bytes, format: str, codec: str) -> Any:
-    """Give a set with what it holds decompressed: the bytes of a codec depend on the compressor."""
+    """Return a set with what it holds decompressed: the bytes of a codec depend on the compressor."""
     if codec == "none":
         return data
     outer = ops.decode(data, strategies.MESSAGE_OF[format])
@@ -180,18 +180,21 @@ def opened(data: bytes, format: str, codec: str) -> Any:
 @few
 @given(st.data(), st.sampled_from(ops.SET_CODECS))
 def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) -> None:
-    given = data.draw(set_messages(format))
-    options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(given)))
+    source = data.draw(set_messages(format))
+    options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(source)))
     options = {name: options[name] for name in ("types", "null_headers")} | {"on_loss": "drop"}
     if data.draw(st.booleans()):
         options["on_loss"] = "raise"
-    told = {**options, "types": plain_types(given_types(options["types"]))}
-    native = outcome(lambda: opened(_native.batch(given, format, codec, **told), format, codec))
-    assert native == outcome(lambda: opened(ops.batch(given, format, codec=codec, **options), format, codec))
+    reported = {**options, "types": plain_types(types_option(options["types"]))}
+    native = outcome(lambda: opened(_native.batch(source, format, codec, **reported), format, codec))
+    assert native == outcome(lambda: opened(ops.batch(source, format, codec=codec, **options), format, codec))
     if isinstance(native, dict):
-        for made in (_native.batch(given, format, codec, **told), ops.batch(given, format, codec=codec, **options)):
-            read = ops.messages(made, format)
-            assert [message["key"] for message in read] == [message["key"] for message in given]
+        for result in (
+            _native.batch(source, format, codec, **reported),
+            ops.batch(source, format, codec=codec, **options),
+        ):
+            read = ops.messages(result, format)
+            assert [message["key"] for message in read] == [message["key"] for message in source]
             assert [message["offset"] for message in read][-1] == native["offset"]
 
 
@@ -205,12 +208,12 @@ def test_convert_columns(
     format: str, data: st.DataObject, lenient: bool, strict_types: bool, errors: Any, layout: tuple[int, int | None]
 ) -> None:
     target = data.draw(st.sampled_from(WRITTEN))
-    rows = data.draw(st.lists(strategies.cells(format) | strategies.loose_cells(format), max_size=4))
+    rows = data.draw(st.lists(strategies.any_bytes(format) | strategies.loosely_written_bytes(format), max_size=4))
     options = data.draw(write_options(target, keys_in(rows, format)))
     column = strategies.lay(pa.array(rows, pa.binary()), layout)
-    told = {**options, "types": given_types(options["types"])}
+    reported = {**options, "types": types_option(options["types"])}
     read: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "errors": errors}
-    native = outcome(lambda: written(lha.convert(column, format, target=target, **told, **read)))
+    native = outcome(lambda: written(lha.convert(column, format, target=target, **reported, **read)))
     assert native == outcome(lambda: ops.convert_rows(rows, format, target=target, **options, **read))
 
 
@@ -218,24 +221,26 @@ def test_convert_columns(
 @few
 @given(st.data(), st.booleans(), st.booleans())
 def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, strict_types: bool) -> None:
-    cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format) | strategies.mutated_cells(format))
+    value = data.draw(
+        strategies.valid_bytes(format) | strategies.loosely_written_bytes(format) | strategies.mutated_bytes(format)
+    )
     read = {"lenient": lenient, "strict_types": strict_types}
     for target in WRITTEN:
-        options = data.draw(write_options(target, keys_in([cell], format)))
-        told = {**options, "types": given_types(options["types"])}
-        native = outcome(partial(converted, lh.convert, cell, format, target=target, **told, **read))
-        assert native == outcome(partial(converted, ops.convert, cell, format, target=target, **options, **read))
+        options = data.draw(write_options(target, keys_in([value], format)))
+        reported = {**options, "types": types_option(options["types"])}
+        native = outcome(partial(converted, lh.convert, value, format, target=target, **reported, **read))
+        assert native == outcome(partial(converted, ops.convert, value, format, target=target, **options, **read))
 
 
 def converted(convert: Any, *given: Any, **options: Any) -> Any:
     """Convert, and give a report with what gives values their types again."""
-    made = convert(*given, **options)
+    result = convert(*given, **options)
     if options["on_loss"] != "report":
-        return made
-    return {**made._asdict(), "types": {plain_key(key): type for key, type in made.losses.types.items()}}
+        return result
+    return {**result._asdict(), "types": {plain_key(key): type for key, type in result.losses.types.items()}}
 
 
 def keys_in(rows: list[Any], format: str) -> list[Any]:
-    """Give the keys of cells, as far as they can be read."""
+    """Return the keys of messages, as far as they can be read."""
     fields = ops.decode_rows(rows, format, errors="column")
     return keys_of(row for row in fields if row)

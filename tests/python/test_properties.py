@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 import strategies
-from batch_cells import MESSAGE_OF, batch, frame, message, polled
+from batch_bytes import MESSAGE_OF, batch, frame, message, polled
 from implementations import plain, values
 from letterhead.errors import HeaderError
 from reference import ops
@@ -28,13 +28,13 @@ every_written = pytest.mark.parametrize("format", WRITTEN)
 @every_written
 @few
 @given(st.data())
-def test_what_is_written_is_read_back_and_passes_the_strict_reader(format: str, data: st.DataObject) -> None:
-    given = data.draw(strategies.messages(format))
-    written = lh.encode(values(given), format)
+def test_written_messages_are_read_back_by_the_strict_reader(format: str, data: st.DataObject) -> None:
+    source = data.draw(strategies.messages(format))
+    written = lh.encode(values(source), format)
     assert written is not None
     assert lh.validate(written, format, strict_types=False) == []
     read = lh.decode(written, format)
-    assert without_derived(plain(read)) == without_derived(given)
+    assert without_derived(plain(read)) == without_derived(source)
     assert lh.encode(read, format) == written
 
 
@@ -50,10 +50,10 @@ def without_derived(message: Any) -> Any:
 @few
 @given(st.data())
 def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject) -> None:
-    given = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
+    source = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
     types: Any = "binary" if FORMATS[format].traits.types else data.draw(st.sampled_from(["be", "le", "text"]))
     try:
-        written = lh.encode(values(given), format, on_loss="drop", types=types)
+        written = lh.encode(values(source), format, on_loss="drop", types=types)
     except HeaderError:
         return
     if written is not None:
@@ -63,11 +63,11 @@ def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject
 @every_one
 @few
 @given(st.data())
-def test_what_the_strict_reader_takes_the_lenient_one_takes_too(format: str, data: st.DataObject) -> None:
-    cell = data.draw(strategies.cells(format)) or b""
+def test_the_lenient_reader_accepts_all_that_the_strict_one_accepts(format: str, data: st.DataObject) -> None:
+    data = data.draw(strategies.any_bytes(format)) or b""
     for strict, lenient in (({}, {"lenient": True}), ({"strict_types": True}, {})):
-        if not lh.validate(cell, format, **strict):
-            assert lh.decode(cell, format, **lenient) == lh.decode(cell, format, **strict)
+        if not lh.validate(data, format, **strict):
+            assert lh.decode(data, format, **lenient) == lh.decode(data, format, **strict)
 
 
 @pytest.mark.parametrize("format", BLOCKS)
@@ -85,12 +85,12 @@ def test_a_block_may_be_longer_than_a_header_and_order_stays(format: str, data: 
 @few
 @given(st.data())
 def test_the_canonical_order_is_that_of_the_key_on_the_wire(format: str, data: st.DataObject) -> None:
-    given = data.draw(strategies.messages(format))
-    written = lh.encode(values(given), format, canonical=True)
-    assert written == ops.encode(given, format, canonical=True)
+    source = data.draw(strategies.messages(format))
+    written = lh.encode(values(source), format, canonical=True)
+    assert written == ops.encode(source, format, canonical=True)
     read = lh.decode(written or b"", format)
     assert lh.encode(read, format, canonical=True) == lh.encode(read, format) == written
-    headers = given["headers"] if isinstance(given, dict) else given
+    headers = source["headers"] if isinstance(source, dict) else source
     assert sorted(plain(read.headers if isinstance(read, lh.Message) else read), key=repr) == sorted(headers, key=repr)
 
 
@@ -100,10 +100,10 @@ def test_the_canonical_order_is_that_of_the_key_on_the_wire(format: str, data: s
 @pytest.mark.parametrize("format", BATCHES)
 @few
 @given(st.data())
-def test_what_is_whole_has_no_faults_strict_or_lenient(format: str, data: st.DataObject) -> None:
-    cell = data.draw(strategies.good_cells(format))
-    assert lh.validate(cell, format) == []
-    assert list(lh.messages(cell, format)) == list(lh.messages(cell, format, lenient=True))
+def test_valid_messages_have_no_errors_strict_or_lenient(format: str, data: st.DataObject) -> None:
+    data = data.draw(strategies.valid_bytes(format))
+    assert lh.validate(data, format) == []
+    assert list(lh.messages(data, format)) == list(lh.messages(data, format, lenient=True))
 
 
 @pytest.mark.parametrize("format", MESSAGE_OF)
@@ -111,16 +111,16 @@ def test_what_is_whole_has_no_faults_strict_or_lenient(format: str, data: st.Dat
 @given(st.data())
 def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
     one = MESSAGE_OF[format]
-    cells = [message(one, **fields) for fields in data.draw(st.lists(strategies.messages(one), max_size=3))]
-    read = list(lh.messages(b"".join(cells), format))
-    assert read == [lh.decode(cell, one) for cell in cells]
+    rows = [message(one, **fields) for fields in data.draw(st.lists(strategies.messages(one), max_size=3))]
+    read = list(lh.messages(b"".join(rows), format))
+    assert read == [lh.decode(data, one) for data in rows]
 
 
 @few
 @given(st.lists(strategies.polled_fields, max_size=3), st.booleans())
 def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
-    cells = b"".join(polled(fields, later=later) for fields in drawn)
-    read = [plain(each) for each in lh.messages(cells, "iggy-polled-2023")]
+    rows = b"".join(polled(fields, later=later) for fields in drawn)
+    read = [plain(each) for each in lh.messages(rows, "iggy-polled-2023")]
     hidden = {"checksum": None} if later else {"checksum": None, "state": None}
     assert [{**each, "checksum": None} for each in read] == [{**each, **hidden} for each in drawn]
 

@@ -1,6 +1,6 @@
-"""Run the transforms and ``header`` in a session of another type: `python elsewhere.py connect|cluster SAMPLES`.
+"""Run the transforms and ``header`` in a session of another type: `python other_sessions.py connect|cluster SAMPLES`.
 
-A process of its own, because a process has one kind of session. It compares values with the kernel called here, and
+A process of its own, because a process has one type of session. It compares values with the kernel called here, and
 prints ``whole`` and where the workers ran.
 """
 
@@ -58,13 +58,13 @@ def check(spark, samples: Path) -> None:
     assert lhs.scan_headers(orders).to_dict() == lha.scan(table["headers"], "kafka").to_dict()
 
     latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
-    back = (
+    restored = (
         latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
         .withColumnRenamed("value", "before")
         .transform(lhs.encode_headers("headers", "streams-timestamped", into="after", keep=["key", "before"]))
     )
-    assert back.count() == latest.count() > 100
-    assert back.where("not (before <=> after)").count() == 0
+    assert restored.count() == latest.count() > 100
+    assert restored.where("not (before <=> after)").count() == 0
 
     check_messages(spark)
 
@@ -93,16 +93,16 @@ def check_edits(orders) -> None:
 def check_messages(spark) -> None:
     """Rows that multiply, keys of every type, and a conversion there and back."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
-    cell = lh.encode(lh.Message(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
+    value = lh.encode(lh.Message(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
     sets = [
-        (part, b"".join(lh.encode(lh.Message(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
+        (part, b"".join(lh.encode(lh.Message(offset=n, value=value, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
         for part in range(4)
     ]  # fmt: skip
     kept = ["part", "offset", "n"]
     messages = (
-        spark.createDataFrame(sets, "part int, cell binary")
+        spark.createDataFrame(sets, "part int, value binary")
         .repartition(3)
-        .transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
+        .transform(lhs.explode_batches("value", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
         .transform(lhs.convert_headers("value", "iggy-message", target="streams", types="text", on_loss="drop", keep=kept))
         .transform(lhs.decode_headers("value", "streams", keep=kept))
         .transform(lhs.encode_headers("headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))

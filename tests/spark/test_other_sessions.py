@@ -12,7 +12,7 @@ from environments import swept
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(420)]
 
-SCRIPT = Path(__file__).parent / "elsewhere.py"
+SCRIPT = Path(__file__).parent / "other_sessions.py"
 
 
 def run(type: str, samples: Path) -> str:

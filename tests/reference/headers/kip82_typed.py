@@ -20,12 +20,12 @@ from collections.abc import Iterator
 from reference import types
 from reference.cursor import Cursor
 from reference.parts import check_lengths, check_total, fixed
+from reference.protocols import Entry, Outgoing
 from reference.value_types import KIP82, code_of
-from reference.walk import Entry, Outgoing
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; note soft errors, raise the hard one."""
     index = 0
     while cursor.left:
         cursor.enter_header(index)
@@ -57,7 +57,7 @@ def write(headers: list[Outgoing]) -> bytes:
 
 
 def _type(cursor: Cursor, tagged: bytes, start: int) -> str | None:
-    """Give the type of a value; none, and a fault noted, when it has no name or the value is none of it."""
+    """Return the type of a value; none, and an error noted, when it has no name or the value is none of it."""
     type = KIP82.get(tagged[0])
     if type is None:
         cursor.soft("unknown_type", f"value type code {tagged[0]} is unknown", start)

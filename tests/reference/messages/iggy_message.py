@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from reference.cursor import Cursor
 from reference.parts import id_of, natural, payload_of, take_id, take_int64
-from reference.walk import Fields, Lose, Written
+from reference.protocols import Fields, Lose, Written
 
 
-def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
+def read(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
     fields: Fields = {"checksum": cursor.little("checksum", 8), "id": take_id(cursor)}
     for name in ("offset", "timestamp", "origin_timestamp"):
@@ -34,7 +34,7 @@ def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     return fields, block
 
 
-def seal(fields: Fields, written: Written, lose: Lose) -> bytes:
+def write(fields: Fields, written: Written, lose: Lose) -> bytes:
     """Write fields around a block."""
     out = natural("checksum", fields["checksum"]) + id_of(fields["id"])
     for name in ("offset", "timestamp", "origin_timestamp"):
@@ -45,7 +45,7 @@ def seal(fields: Fields, written: Written, lose: Lose) -> bytes:
 
 
 def take_body(cursor: Cursor) -> tuple[bytes, Cursor]:
-    """Take lengths, reserved bytes and payload, and find the block."""
+    """Read lengths, reserved bytes and payload, and find the block."""
     headers_len = cursor.little("headers length", 4)
     payload_len = cursor.little("payload length", 4)
     reserved_at = cursor.at

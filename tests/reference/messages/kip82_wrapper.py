@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from reference.cursor import Cursor
 from reference.parts import fixed, nullable
-from reference.walk import Fields, Lose, Written
+from reference.protocols import Fields, Lose, Written
 
 MAGIC = 0
 
@@ -22,7 +22,7 @@ LENGTH_LEN = 4
 """Bytes of the length before a value."""
 
 
-def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
+def read(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
     magic_at = cursor.at
     magic = cursor.big("magic", 1)
@@ -36,13 +36,13 @@ def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     return fields, block
 
 
-def seal(fields: Fields, written: Written, lose: Lose) -> bytes:
+def write(fields: Fields, written: Written, lose: Lose) -> bytes:
     """Write fields around a block."""
     magic = fixed("magic", MAGIC, 1)
     return magic + fixed("length", len(written.block), 4) + written.block + nullable(fields["value"])
 
 
 def take_value(cursor: Cursor) -> bytes | None:
-    """Take a value behind its length, which is -1 for null."""
+    """Read a value behind its length, which is -1 for null."""
     size = cursor.nullable_length32("value length")
     return None if size is None else cursor.take(size, "value")

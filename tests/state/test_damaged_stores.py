@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import killed
-from killed import KINDS, PLACE, operations
+from killed import PLACE, STORE_TYPES, operations
 from letterhead import Headers
 from letterhead.state import (
     AggregationWithHeaders,
@@ -44,7 +44,7 @@ from letterhead.storage import keys
 from letterhead.storage.database import RocksDBOptions, StoredFamilies
 from letterhead.storage.keys import session_key, window_key
 from letterhead.storage.versioned_rows import LATEST
-from unharmed import Unharmed, check, stored
+from undisturbed import Undisturbed, check, stored
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 
@@ -57,13 +57,13 @@ from letterhead.state import ProcessorStateError
 from letterhead.state.context import ChangelogList
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-kind, task, said, done = sys.argv[1], pathlib.Path(sys.argv[2]), [], 0
-work = killed.operations(kind, 0, larger=10)
-store = killed.opened(kind, task, ChangelogList(), write_ahead_log=True)
+store_type, task, said, done = sys.argv[1], pathlib.Path(sys.argv[2]), [], 0
+work = killed.operations(store_type, 0, larger=10)
+store = killed.opened(store_type, task, ChangelogList(), write_ahead_log=True)
 resource.setrlimit(resource.RLIMIT_FSIZE, (24_000, resource.RLIM_INFINITY))
 try:
     while done < 5000:
-        killed.perform(kind, store, next(work), done)
+        killed.perform(store_type, store, next(work), done)
         done += 1
 except ProcessorStateError as error:
     said.append(str(error))
@@ -76,25 +76,28 @@ print(json.dumps([done, said]))
 """
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_raises_and_loses_no_written_row(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("store_type", STORE_TYPES)
+def test_a_full_disk_raises_and_loses_no_written_row(tmp_path: Path, store_type: str) -> None:
     # A limit of the size of files stands in for the disk: what is beyond it is refused in the same way.
     task, here = tmp_path / "task", Path(__file__).parent
-    command = [sys.executable, "-c", FILLING, kind, str(task)]
+    command = [sys.executable, "-c", FILLING, store_type, str(task)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
     assert ran.returncode == 0, ran.stderr
-    done, said = json.loads(ran.stdout)
+    done, output = json.loads(ran.stdout)
     assert 10 < done < 5000
-    for message in said:
+    for message in output:
         assert message.startswith("Error ")
         assert " store s" in message
         assert message.endswith("File too large (make room, close the store and open it again)")
-    work, unharmed = list(islice(operations(kind, 0, larger=10), done + 1)), Unharmed(kind, tmp_path / "unharmed")
-    before, then = unharmed.after(work[:-1]), unharmed.after(work)
-    check(stored(task), before, then, kind)
-    store = killed.opened(kind, task, ChangelogList(), write_ahead_log=True)
-    chain(store)[-1]._observed = unharmed.observed
-    killed.perform(kind, store, work[-1], done)
+    work, undisturbed = (
+        list(islice(operations(store_type, 0, larger=10), done + 1)),
+        Undisturbed(store_type, tmp_path / "undisturbed"),
+    )
+    before, then = undisturbed.after(work[:-1]), undisturbed.after(work)
+    check(stored(task), before, then, store_type)
+    store = killed.opened(store_type, task, ChangelogList(), write_ahead_log=True)
+    chain(store)[-1]._observed = undisturbed.observed
+    killed.perform(store_type, store, work[-1], done)
     store.close()
     assert stored(task) == then
 
@@ -198,7 +201,7 @@ def test_a_damaged_position_names_the_store(tmp_path: Path) -> None:
         store.open(tmp_path)
 
 
-def test_the_offset_of_a_store_is_that_of_the_database_that_is_behind(tmp_path: Path) -> None:
+def test_the_offset_of_a_store_is_that_of_its_oldest_database(tmp_path: Path) -> None:
     store = RocksDBWindowStore("s", RETENTION, WINDOW)
     store.open(tmp_path)
     store.put(b"a", b"1", 0)
@@ -271,7 +274,7 @@ BROKEN = b"\x10\x02"
 
 
 class Damaged:
-    """A store of a kind with three rows, of which the second is damaged."""
+    """A store of one type with three rows, of which the second is damaged."""
 
     def __init__(self, name: str, task: Path, *, caching: bool = False, raising: bool = False) -> None:
         family, _, order = name.partition(" ")
@@ -341,14 +344,14 @@ FAMILIES = ["key-value", "window", "window by time", "session", "versioned"]
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Iterator[Callable[..., Damaged]]:
-    made: list[Damaged] = []
+    result: list[Damaged] = []
 
-    def make(name: str, **given: Any) -> Damaged:
-        made.append(Damaged(name, tmp_path, **given))
-        return made[-1]
+    def make(name: str, **source: Any) -> Damaged:
+        result.append(Damaged(name, tmp_path, **source))
+        return result[-1]
 
     yield make
-    for one in made:
+    for one in result:
         one.store.close()
 
 

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reference.blocks import iggy, iggy_2023
 from reference.cursor import Cursor
-from reference.walk import Entry, Outgoing
+from reference.headers import iggy, iggy_2023
+from reference.protocols import Entry, Outgoing
 
 INSTEAD = ("iggy", "iggy-2023")
 """The formats that can be written."""
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; note soft errors, raise the hard one."""
     # A text key is a typed string already: both are a plain str.
-    return iggy_2023.walk(cursor) if cursor.peek(1) == 0 else iggy.walk(cursor)
+    return iggy_2023.read(cursor) if cursor.peek(1) == 0 else iggy.read(cursor)
 
 
 def write(headers: list[Outgoing]) -> bytes:
-    """Refuse: no verb comes here, as the table says."""
+    """Refuse: no operation comes here, as the table says."""
     raise NotImplementedError(" or ".join(INSTEAD))

@@ -12,7 +12,7 @@
 All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
 
 Differences from Java's ``HeadersDeserializer``, which a lenient cursor undoes: a negative count, bytes after the last
-header, bits that a varint cannot hold and keys that are not UTF-8 are faults.
+header, bits that a varint cannot hold and keys that are not UTF-8 are errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from letterhead.errors import counted
 from reference import varint
 from reference.cursor import Cursor
 from reference.parts import check_lengths, check_total
-from reference.walk import Entry, Outgoing
+from reference.protocols import Entry, Outgoing
 
 MIN_HEADER_LEN = 2
 """A key length and a value length: the least that a header takes."""
@@ -33,8 +33,8 @@ MIN_HEADER_LEN = 2
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; note soft errors, raise the hard one."""
     if cursor.left == 0:
         return
     start = cursor.at

@@ -1,4 +1,4 @@
-"""What goes between a layout and a verb: headers and messages that were read, and those about to be written."""
+"""What goes between a layout and an operation: headers and messages that were read, and those about to be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.cursor import Cursor
 from reference.keys import Key
 
 Fields = dict[str, Any]
-"""Fields of an envelope by name, the headers left out."""
+"""Fields of a message by name, the headers left out."""
 
 
 class Entry(NamedTuple):
@@ -35,7 +35,7 @@ class Outgoing(NamedTuple):
     header : int
         Which one it was where it comes from.
     text : str
-        Its key in words, for faults.
+        Its key in words, for errors.
     key : bytes, int or (type, bits)
         Its key as the format has keys; text is its UTF-8.
     type : str or None
@@ -67,15 +67,15 @@ class Opened(NamedTuple):
         What could be read, the headers left out.
     block : Cursor or None
         Where its headers are; ``None`` when it has no such field.
-    faults : list of ErrorDetail
-        What is wrong with its frame, in the order found; the faults of its block are noted behind them.
+    errors : list of ErrorDetail
+        What is wrong with its frame, in the order found; the errors of its block are noted behind them.
     broken : bool
         It could not be read, and has neither fields nor headers.
     """
 
     fields: Fields
     block: Cursor | None
-    faults: list[ErrorDetail]
+    details: list[ErrorDetail]
     broken: bool = False
 
 
@@ -94,33 +94,33 @@ class Refused(Exception):
         self.key = key
 
 
-class Block(Protocol):
+class HeadersFormat(Protocol):
     """The bytes of all headers of one message."""
 
-    def walk(self, cursor: Cursor) -> Iterator[Entry]:
-        """Give every header up to the cursor's end; note soft faults, raise the hard one."""
+    def read(self, cursor: Cursor) -> Iterator[Entry]:
+        """Return every header up to the cursor's end; note soft errors, raise the hard one."""
         ...
 
     def write(self, headers: list[Outgoing]) -> bytes:
-        """Give the bytes of these headers."""
+        """Return the bytes of these headers."""
         ...
 
 
-class Envelope(Protocol):
+class MessageFormat(Protocol):
     """The bytes of one message: a block and the fields around it."""
 
-    def unseal(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
+    def read(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
         """Read the fields, and find the block; there is none where the message has no headers field."""
         ...
 
-    def seal(self, fields: Fields, written: Written, lose: Lose) -> bytes | None:
-        """Write fields around a block; nothing where a message with these fields has no cell."""
+    def write(self, fields: Fields, written: Written, lose: Lose) -> bytes | None:
+        """Write fields around a block; ``None`` where a message with these fields has no bytes."""
         ...
 
 
-class Batch(Protocol):
+class BatchFormat(Protocol):
     """The bytes of many messages."""
 
     def messages(self, cursor: Cursor) -> Iterator[Opened]:
-        """Give every message up to the cursor's end; one that hides where the next begins is the last."""
+        """Return every message up to the cursor's end; one that hides where the next begins is the last."""
         ...

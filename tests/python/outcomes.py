@@ -1,4 +1,4 @@
-"""How the tests of the twin compare: what a call gives or raises, in a form in which equal means the same."""
+"""Results and exceptions of calls in a form in which equal means the same, to compare the core with the reference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import letterhead as lh
-from implementations import columns_of, fault_of, from_row
+from implementations import columns_of, detail_of, from_row
 from letterhead import _native
 from letterhead.errors import ErrorDetail, HeaderError
 
@@ -18,15 +18,15 @@ _CORRUPT = re.compile(r"(the \w+ data is corrupt): .*")
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """Give what a call gives, or all that its exception says."""
+    """Return the result of a call, or all fields of its exception."""
     try:
         return same(call())
     except HeaderError as error:
-        return type(error), error.format, error.row, same(fault_of(error))
+        return type(error), error.format, error.row, same(detail_of(error))
 
 
 def same(value: Any) -> Any:
-    """Give a value in a form in which equal means the same: floats by bits, all NaNs one, tuples as lists."""
+    """Return a value in a form in which equal means the same: floats by bits, all NaNs one, tuples as lists."""
     if isinstance(value, ErrorDetail):
         return list(value._replace(message=_CORRUPT.sub(r"\1", value.message)))
     if isinstance(value, float):
@@ -41,12 +41,12 @@ def same(value: Any) -> Any:
 
 
 def decoded(column: Any) -> list[Any]:
-    """Give decoded messages as plain values."""
+    """Return decoded messages as plain values."""
     return [from_row(row) for row in column.to_pylist()]
 
 
 def selected(column: Any) -> dict[str, list[Any]]:
-    """Give the columns of a struct array, of one chunk or several."""
+    """Return the columns of a struct array, of one chunk or several."""
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -54,13 +54,13 @@ def selected(column: Any) -> dict[str, list[Any]]:
     return columns_of(column)
 
 
-def decoded_alike(cell: bytes, format: str, **read: bool) -> Any:
+def decoded_alike(message: bytes, format: str, **read: bool) -> Any:
     """Decode one message, as the reference gives it."""
-    return read_alike(_native.decode(cell, format, **read))
+    return read_alike(_native.decode(message, format, **read))
 
 
 def read_alike(read: Any) -> Any:
-    """Give what was decoded as the reference has it: headers as triples, here and in dicts of fields."""
+    """Return what was decoded as the reference has it: headers as triples, here and in dicts of fields."""
     if isinstance(read, lh.Headers):
         return [(_typed(key) if isinstance(key, lh.Value) else key, *_type_and_bytes(value)) for key, value in read]
     if isinstance(read, dict):

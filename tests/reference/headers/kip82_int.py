@@ -17,11 +17,11 @@ from collections.abc import Iterator
 
 from reference.cursor import Cursor
 from reference.parts import check_lengths, check_total, fixed, nullable
-from reference.walk import Entry, Outgoing
+from reference.protocols import Entry, Outgoing
 
 
-def walk(cursor: Cursor) -> Iterator[Entry]:
-    """Give the headers between the cursor and its end; raise the hard fault."""
+def read(cursor: Cursor) -> Iterator[Entry]:
+    """Return the headers between the cursor and its end; raise the hard error."""
     index = 0
     while cursor.left:
         cursor.enter_header(index)

@@ -7,7 +7,7 @@
     └──────────────┴───────────────────┴─────────┘
                     ◀──── size ───────▶
 
-No headers are size 0 and no block. A message without a payload is a tombstone: it has no cell.
+No headers are size 0 and no block. A message without a payload is a tombstone: it has no bytes.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from __future__ import annotations
 from letterhead.results import Loss
 from reference import varint
 from reference.cursor import Cursor
-from reference.walk import Fields, Lose, Written
+from reference.protocols import Fields, Lose, Written
 
 
-def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
+def read(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
-    block = unseal_block(cursor)
+    block = split_headers(cursor)
     return {"payload": cursor.take_rest()}, block
 
 
-def seal(fields: Fields, written: Written, lose: Lose) -> bytes | None:
+def write(fields: Fields, written: Written, lose: Lose) -> bytes | None:
     """Write fields around a block; nothing where the payload is null."""
     payload: bytes | None = fields["payload"]
     if payload is None:
@@ -33,13 +33,13 @@ def seal(fields: Fields, written: Written, lose: Lose) -> bytes | None:
     return varint.write(len(written.block)) + written.block + payload
 
 
-def unseal_block(cursor: Cursor) -> Cursor:
+def split_headers(cursor: Cursor) -> Cursor:
     """Find the block by the size before it."""
     return cursor.split(cursor.varint_length("headers size"), "headers block")
 
 
 def lose_headers(written: Written, lose: Lose) -> None:
-    """Lose the headers of a tombstone, which has no cell."""
+    """Lose the headers of a tombstone, which has no bytes."""
     if written.header_count:
         message = f"the payload is null, so there is no place for its headers ({written.header_count})"
         lose(Loss("null_not_carried", message))

@@ -1,1 +1,0 @@
-"""The bytes of one message, a block and the fields around it: one layout a file, each with ``unseal`` and ``seal``."""
