@@ -18,10 +18,10 @@ collect_ignore = ["test_topology_groups.py"] if pyspark.__version__ < "4" else [
 LIMIT = 180 + 10 * EXAMPLES
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
-
 ON_SAIL = (
-    "test_compaction", "test_convert", "test_edits", "test_formats", "test_header", "test_messages", "test_options", "test_profiles",
-    "test_sail", "test_scan", "test_show", "test_sources", "test_state_source", "test_testing", "test_transforms",
+    "test_compaction", "test_convert", "test_demo", "test_edits", "test_formats", "test_header", "test_messages",
+    "test_options", "test_profiles", "test_sail", "test_scan", "test_show", "test_sources", "test_state_source",
+    "test_testing", "test_transforms",
 )  # fmt: skip
 """Modules that run with ``--engine sail`` too, except tests with the mark ``spark_only``."""
 

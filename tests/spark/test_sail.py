@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as F
 
+import pages
 from letterhead import spark as lhs
 from letterhead.spark.sail import active_is_sail, is_sail
 from letterhead.state import Processor, Topology
@@ -20,6 +21,17 @@ def orders(spark, samples):
 def test_sail_is_detected(spark):
     assert is_sail(spark)
     assert active_is_sail()
+
+
+def test_the_page_runs(spark, monkeypatch):
+    """Its session is that of the tests: another server in this process is stopped with it."""
+    monkeypatch.chdir(pages.ROOT)
+    names = {}
+    pages.run("docs/how-to/sail.md", names)
+    try:
+        assert sum(row["count"] for row in names["counts"]) == 10_000
+    finally:
+        names["server"].stop()
 
 
 def test_edited_headers_can_be_filtered(orders):
