@@ -21,6 +21,8 @@ export PYTHONDONTWRITEBYTECODE :=
 CHECK_EXAMPLES ?= 5
 CHECK_PROCESSES ?= $(shell nproc)
 FUZZ_TIME ?= 60
+# What the demonstration runs on: spark or sail.
+ENGINE ?= spark
 
 WHEEL_SOURCES := $(shell find src python -type f \( -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \) 2>/dev/null) \
   Cargo.toml Cargo.lock pyproject.toml README.md LICENSE NOTICE THIRD-PARTY.txt
@@ -41,8 +43,8 @@ setup: $(VENV)/.wheel ## Create .venv, build the wheel and install it with every
 	@echo "ready: $(BIN)/letterhead"
 
 .PHONY: demo
-demo: setup ## Run the demonstration on a real topic and a real state store (tests/samples)
-	$(BIN)/python examples/demo
+demo: setup ## Run the demonstration on a real topic and a real state store (tests/samples); ENGINE=sail: without Java
+	$(BIN)/python examples/demo --engine $(ENGINE)
 
 .PHONY: kafka
 kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next

@@ -1,6 +1,6 @@
 """A real topic and a real Kafka Streams store through Spark, with every result checked.
 
-Needs pyspark and Java 17 or later: pip install '.[cli,pyspark]' in a clone.
+Needs pyspark and Java 17 or later: pip install '.[cli,pyspark]' in a clone; for --engine sail '.[cli,sail]', and no Java.
 Run: python examples/demo (or make demo, which installs everything first)
 """
 
@@ -20,13 +20,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="demo", description="Run letterhead on a real topic and a real state store.")
     parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where Parquet is written")
     parser.add_argument("--bad-share", type=float, default=0.01, help="share of the store's values to damage, 0 to 1")
+    parser.add_argument("--engine", choices=["spark", "sail"], default="spark", help="what runs the steps 1 to 4")
     options = parser.parse_args()
     if not 0 <= options.bad_share <= 1:
         parser.error(f"--bad-share is {options.bad_share}, not between 0 and 1")
-    missing = [name for name in ("pyspark", "pyarrow", "pandas", "rich") if importlib.util.find_spec(name) is None]
+    on_sail = options.engine == "sail"
+    needed = ["pyspark", "pyarrow", "pandas", "rich", *(["pysail"] if on_sail else [])]
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        parser.error(f"{' and '.join(missing)} not installed: pip install '.[cli,pyspark]' in a clone")
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        extras = "cli,sail" if on_sail else "cli,pyspark"
+        parser.error(f"{' and '.join(missing)} not installed: pip install '.[{extras}]' in a clone")
+    if not on_sail and shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         parser.error("java is not installed: install Java 17 or later, or set JAVA_HOME")
 
     from report import Report
@@ -36,7 +40,7 @@ def main() -> int:
 
     options.out.mkdir(parents=True, exist_ok=True)
     report = Report(options.out)
-    with spark_session(options.out / "spark.log") as spark:
+    with sail_session() if on_sail else spark_session(options.out / "spark.log") as spark:
         steps = Steps(spark, SAMPLES, report)
         steps.typed_topic()
         steps.typed_store(options.bad_share)
@@ -71,6 +75,25 @@ def spark_session(log: Path) -> Iterator[object]:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def sail_session() -> Iterator[object]:
+    """Start Sail in this process."""
+    os.environ.setdefault("RUST_LOG", "error")
+    from pysail.spark import SparkConnectServer
+    from pyspark.sql import SparkSession
+
+    server = SparkConnectServer()
+    server.start()
+    host, port = server.listening_address
+    spark = SparkSession.builder.remote(f"sc://{host}:{port}").getOrCreate()
+    try:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+        yield spark
+    finally:
+        spark.stop()
+        server.stop()
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ class Report:
         (self.out / "report.json").write_text(json.dumps(self.figures, indent=2, default=str), encoding="utf-8")
         failures = len(self.figures["failures"])
         verdict = f"[bold red]{failures} checks failed.[/]" if failures else "[bold green]Every check held.[/]"
-        self.screen.print(f"\n{verdict} Parquet, report.json and Spark's log are in {escape(str(self.out))}.")
+        self.screen.print(f"\n{verdict} Parquet, report.json and logs are in {escape(str(self.out))}.")
         return 1 if failures else 0
 
 

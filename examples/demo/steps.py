@@ -24,7 +24,9 @@ class Steps:
 
     def __init__(self, spark: SparkSession, samples: Path, report: Report) -> None:
         self.spark = spark
-        self.topic = spark.read.parquet(str(samples / "orders-0.parquet"))
+        topic = spark.read.parquet(str(samples / "orders-0.parquet"))
+        # Sail reads these times, which are INT96, without their zone.
+        self.topic = topic.withColumn("timestamp", f.col("timestamp").cast("timestamp"))
         self.store = pq.read_table(samples / "store-latest-0.parquet")
         self.report = report
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from sail import sail_session
 from sample_values import EXAMPLES
 from spark_session import local_session
 from time_limits import limit_all
@@ -17,13 +18,43 @@ collect_ignore = ["test_topology_groups.py"] if pyspark.__version__ < "4" else [
 LIMIT = 180 + 10 * EXAMPLES
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
+ON_SAIL = (
+    "test_compaction", "test_convert", "test_demo", "test_edits", "test_formats", "test_header", "test_messages",
+    "test_options", "test_profiles", "test_sail", "test_scan", "test_show", "test_sources", "test_state_source",
+    "test_testing", "test_transforms",
+)  # fmt: skip
+"""Modules that run with ``--engine sail`` too, except tests with the mark ``spark_only``."""
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", choices=["spark", "sail"], default="spark", help="engine that runs the frames")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     limit_all(items, Path(__file__).parent, LIMIT)
+    on_sail = config.getoption("--engine", "spark") == "sail"
+    runs = [(_runs_on_sail(item) if on_sail else item.path.stem != "test_sail") for item in items]
+    config.hook.pytest_deselected(items=[item for item, kept in zip(items, runs, strict=True) if not kept])
+    items[:] = [item for item, kept in zip(items, runs, strict=True) if kept]
+
+
+def _runs_on_sail(item: pytest.Item) -> bool:
+    by_expression = getattr(item, "callspec", None) is not None and item.callspec.params.get("engine") == "spark"
+    return item.path.stem in ON_SAIL and item.get_closest_marker("spark_only") is None and not by_expression
 
 
 @pytest.fixture(scope="session")
-def spark():
+def spark(request: pytest.FixtureRequest):
+    if request.config.getoption("--engine", "spark") == "sail":
+        with sail_session() as session:
+            yield session
+        return
     session = local_session("letterhead tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def engines(request: pytest.FixtureRequest) -> list[str]:
+    """Return the values of ``engine=`` of ``header`` that the session accepts."""
+    return ["arrow"] if request.config.getoption("--engine", "spark") == "sail" else ["spark", "arrow"]

@@ -51,6 +51,8 @@ def explained(df: Any, how: str = "formatted") -> str:
 class Recorder:
     """A frame that keeps what would be run on it."""
 
+    sparkSession = None
+
     def __init__(self, schema: Any) -> None:
         self.schema = schema
 

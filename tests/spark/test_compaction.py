@@ -72,6 +72,7 @@ def read_by_spark(spark, path: Path, layout: str, **options: Any):
     return files.transform(lhs.explode_batches("content", SETS[layout], keep=[], **options))
 
 
+@pytest.mark.spark_only
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, layout):
     path = tmp_path / "orders-0"

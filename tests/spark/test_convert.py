@@ -125,7 +125,7 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
             | ~F.octet_length(header["key"]).between(1, 255)
         ),
     )
-    assert counts[False, False] == orders.where(misfits).count() > 0
+    assert counts[False, False] == orders.select(F.count_if(misfits)).first()[0] > 0
 
 
 def test_timestamps_and_payloads_find_their_places(spark):

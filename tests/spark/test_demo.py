@@ -46,10 +46,11 @@ def topic() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory) -> tuple[dict[str, Any], Path, str]:
+def demo(request, tmp_path_factory) -> tuple[dict[str, Any], Path, str]:
     """One run: its figures, where it wrote, and what it printed."""
     out = tmp_path_factory.mktemp("demo")
-    command = [sys.executable, str(DEMO), "--out", str(out)]
+    engine = request.config.getoption("--engine")
+    command = [sys.executable, str(DEMO), "--engine", engine, "--out", str(out)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert (result.returncode, result.stderr) == (0, "")
     return json.loads((out / "report.json").read_text()), out, result.stdout
@@ -133,6 +134,7 @@ def test_values_are_the_bytes_the_reference_writes(demo, topic):
         assert value["value"] == ops.encode(fields, FORMAT, on_loss="drop")
 
 
+@pytest.mark.spark_only
 def test_what_each_format_could_not_carry_adds_up(demo, topic):
     report, _, _ = demo
     values = [header["value"] for record in topic for header in record["headers"] or []]
@@ -158,6 +160,7 @@ def test_what_each_format_could_not_carry_adds_up(demo, topic):
     assert {format: carried for format, _, carried, _ in report["formats"]} == expected
 
 
+@pytest.mark.spark_only
 def test_damage_that_is_not_reported_fails_the_demo(tmp_path):
     """The demo is told of one damaged row that is whole: it must not find it, and must say so."""
     lie = """

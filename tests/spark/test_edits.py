@@ -160,6 +160,7 @@ def test_names_of_any_characters(spark):
     ]  # fmt: skip
 
 
+@pytest.mark.spark_only
 def test_no_python_runs(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     edit = lhs.edit_headers(
@@ -308,6 +309,7 @@ def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, messag
     assert message in failure(df.transform(lhs.edit_headers(insert={"k": ("v", type)})))
 
 
+@pytest.mark.spark_only
 def test_text_that_is_not_utf8_is_not_written(spark):
     """A cast from binary makes such strings."""
     df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))

@@ -180,7 +180,7 @@ def test_many_rows_of_many_messages(spark):
     assert found == {"number": rows, "offset": rows, "n": [number % 100 for number in rows]}
 
 
-def test_messages_of_messages(spark):
+def test_messages_of_messages(spark, engines):
     """What is made can be read on: wrappers in values, headers in lists."""
     wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
     df = values_of(spark, [sent(1, value=wrapper) * 2]).transform(
@@ -192,7 +192,7 @@ def test_messages_of_messages(spark):
         "headers": [[{"key": 7, "value": b"\0\0\0\3"}]] * 2,
         "value": [b"in"] * 2,
     }
-    n = lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")
+    n = lhs.header("headers", "n", "int8", format="kip82-typed", engine=engines[0])
     assert collected(df.select(n)) == {"n": [1, 1]}
 
 

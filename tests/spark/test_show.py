@@ -56,6 +56,7 @@ def test_keys_leave_no_doubt(spark, capsys):
     assert lines[2].index('"v"') == lines[8].index('"v"') + 1 == lines[9].index('"v"') + 2
 
 
+@pytest.mark.spark_only
 def test_a_key_that_is_not_utf8_is_hex(spark, capsys):
     """It would reach Python with other characters, or not at all."""
     header = F.struct(F.lit(b"k\xff").cast("string").alias("key"), F.lit(b"v").alias("value"))

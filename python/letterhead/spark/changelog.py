@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from letterhead.errors import check_name
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
 from letterhead.storage.segments import segment_interval
 
@@ -101,6 +102,8 @@ class ChangelogTable:
                 "the frame is a stream, from which a deleted row could not be retracted: "
                 "read the topic as a batch, or use foreachBatch"
             )
+        if _KEY_TIMES[self.store]:
+            not_on_sail(df.sparkSession, f"changelog_table of a {self.store} store", _BINARY_KEYS)
         check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in _COLUMNS.items()])
         records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp"))
         versioned = self.store == "versioned"
@@ -154,6 +157,7 @@ class ChangelogTable:
         return [key.alias("key"), *(_tail(start).alias(name) for name, start in times.items())]
 
 
+_BINARY_KEYS = "it reads parts of binary keys as text; run it on Spark"
 _COLUMNS = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
 _TIMESTAMPED = ("streams-timestamped", {"timestamp": "ms", "payload": "value"})
 _PLAIN = ("streams", {"payload": "value"})

@@ -17,6 +17,7 @@ from letterhead.fields import Field, field, field_of, normalise, plain_key
 from letterhead.operations import select
 from letterhead.spark.expressions import Check, guarded, header_parser, is_type, raised
 from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
 from letterhead.types import ValueType
 
@@ -44,8 +45,8 @@ def header(
 
     From a column of headers, as Spark's Kafka source returns it with ``includeHeaders``, this is an expression of Spark
     SQL: it runs no Python, needs nothing installed on executors, and works in ``where`` and ``join``. From a binary
-    column (with ``format``) an Arrow UDF reads them, which needs Spark 4.1. Both return the same values. For several
-    headers use :func:`select_headers`: three expressions over ten headers take more than four times as long.
+    column (with ``format``), and on Sail, an Arrow UDF reads them, which needs Spark 4.1. Both return the same values. For
+    several headers use :func:`select_headers`: three expressions over ten headers take more than four times as long.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def header(
     TypeError
         If an argument is of the wrong Python type.
     ValueError
-        If a name is misspelt, the format has other keys, or Spark is too old.
+        If a name is misspelt, the format has other keys, Spark is too old, or ``engine="spark"`` is requested on Sail.
 
     Notes
     -----
@@ -119,12 +120,15 @@ def header(
     is_amqp = wanted.type.endswith(":amqp")
     if is_amqp and engine == "spark":
         raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
-    by_spark = engine == "spark" or (engine is None and format is None and not is_amqp)
+    on_sail = active_is_sail()
+    by_spark = engine == "spark" or (engine is None and format is None and not is_amqp and not on_sail)
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
     layout = _layout(format, wanted)
     name = _text(key)
+    if on_sail and by_spark:
+        raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
         return _by_spark(column, name, wanted, errors, layout).alias(name)
     options: dict[str, Any] = {"columns": {name: wanted}, "errors": errors, "_dialect": "spark", "limits": limits}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType
+from pyspark.sql.types import BinaryType, DataType
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.spark.expressions import guarded, raised
@@ -23,6 +23,8 @@ from letterhead.spark.frame import (
     named,
     unused_name,
 )
+from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.sail import is_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
 from letterhead.spark.writing import writer, written_from
 from letterhead.types import type_name
@@ -50,7 +52,8 @@ def edit_headers(
     It covers Connect's transforms DropHeaders, InsertHeader and HeaderFrom. The steps run in the order of the parameters:
     ``only`` and ``drop`` select by the original keys, ``rename`` applies to the headers left, and ``insert`` appends. So
     ``drop=["retry"], insert={"retry": …}`` replaces a header. Order, repeated headers and null values are kept. It is one
-    expression of Spark SQL: it runs no Python, needs nothing installed on executors, and accepts streaming frames.
+    expression of Spark SQL: it runs no Python, needs nothing installed on executors, and accepts streaming frames. On Sail
+    Arrow UDFs write the values of columns.
 
     Parameters
     ----------
@@ -116,7 +119,7 @@ def edit_headers(
     _check_order(only, drop, rename)
 
     def edited(df: DataFrame) -> DataFrame:
-        fields = fields_of(df)
+        fields, on_sail = fields_of(df), is_sail(df.sparkSession)
         df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
         check_types(fields_of(df), [read])
         # Inserted values become columns first: a random expression, which is used several times, is drawn once.
@@ -124,10 +127,14 @@ def edit_headers(
         wide = df.select("*", *(_column_of(new, fields).alias(place) for place, new in places.items()))
         given = {field.name: field.dataType for field in wide.schema.fields}
         made = [
-            F.struct(F.lit(new.key).alias("key"), _written(new, place, given[place]).alias("value"))
+            F.struct(F.lit(new.key).alias("key"), _written(new, place, given[place], on_sail).alias("value"))
             for place, new in places.items()
         ]
-        headers = _with(_without(named(read.name), only, drop, rename), made, nulls == "skip")
+        headers = _without(named(read.name), only, drop, rename)
+        if made:
+            headers = _with(headers, F.array(*made), nulls == "skip", on_sail)
+        if on_sail:
+            headers = unfiltered(headers)
         names = dict.fromkeys([*fields, made_name])
         return wide.select(*(headers.alias(name) if name == made_name else named(name) for name in names))
 
@@ -254,11 +261,11 @@ def _made(what: str, made: Any) -> Column:
     return column
 
 
-def _with(headers: Column, made: list[Column], skip: bool) -> Column:
+def _with(headers: Column, new: Column, skip: bool, on_sail: bool) -> Column:
     """Append new headers."""
-    if not made:
-        return headers
-    new = F.array(*made)
+    if on_sail:
+        # Sail concatenates only arrays that agree in what may be null.
+        headers, new = headers.cast(HEADERS), new.cast(HEADERS)
     if skip:
         new = F.filter(new, lambda header: header["value"].isNotNull())
     all = F.concat(F.coalesce(headers, F.array()), new)
@@ -273,7 +280,7 @@ def _column_of(new: _New, fields: dict[str, Any]) -> Column:
     return named(new.column)
 
 
-def _written(new: _New, place: str, given: DataType) -> Column:
+def _written(new: _New, place: str, given: DataType, on_sail: bool) -> Column:
     """Return the bytes that a column is written as."""
     what = f"header {new.key!r}: " + (f"column {new.column!r}" if isinstance(new.column, str) else "the column")
     type = new.type
@@ -286,5 +293,9 @@ def _written(new: _New, place: str, given: DataType) -> Column:
     needed = written_from(type, given)
     if needed is not None:
         raise TypeError(f"{what} is {spelled(given)}, and {type} is written from {needed}")
+    if on_sail:
+        if type in ("string", "binary"):
+            return named(place).cast("binary")
+        return ArrowFunction(written_values, {"key": new.key, "type": type}).of(named(place), BinaryType())
     written = writer(type)(named(place))
     return guarded(written.checks, written.value, lambda check: raised(f"header {new.key}: ", check))

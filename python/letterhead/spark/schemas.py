@@ -81,8 +81,11 @@ def spark_schema(of: pa.Schema) -> StructType:
     return spark_type(pa.struct(list(of)))
 
 
-def check_schema(source: str, own: StructType, given: StructType) -> None:
+def check_schema(source: str, own: pa.Schema, given: StructType | pa.Schema) -> None:
     """Raise ``ValueError`` if a user-specified schema differs from that of a data source, which does not cast."""
+    own = spark_schema(own)
+    if isinstance(given, pa.Schema):  # on Sail
+        given = spark_schema(given)
     if given.simpleString() != own.simpleString():
         raise ValueError(
             f"{source} has a schema of its own, {own.simpleString()}: leave out .schema(...), and set the option columns"

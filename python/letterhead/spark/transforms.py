@@ -28,6 +28,7 @@ from letterhead.spark.frame import (
     name_of_result,
 )
 from letterhead.spark.runner import Runner
+from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared, Operation, declared, header_lists, spark_type, spelled
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
@@ -338,6 +339,8 @@ class Transform:
         Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
         """
         columns = fields_of(df)
+        if is_sail(df.sparkSession) and df.isStreaming:
+            raise ValueError("Sail does not run Python on streams: pass a batch frame")
         df, inputs = computed(df, self.inputs)
         check_types(fields_of(df), inputs)
         kept = kept_names(columns, self.keep, self.inputs)

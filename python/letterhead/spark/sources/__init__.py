@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from letterhead.spark.sail import is_sail, with_arrow_schema
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -23,5 +25,6 @@ def register(spark: SparkSession) -> None:
     from letterhead.spark.sources.segments import SegmentsSource
     from letterhead.spark.sources.state import StateSource
 
+    on_sail = is_sail(spark)
     for source in (SegmentsSource, StateSource, KafkaSource):
-        spark.dataSource.register(source)
+        spark.dataSource.register(with_arrow_schema(source) if on_sail else source)

@@ -12,6 +12,8 @@ from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from letterhead.spark.sources._kafka_query import Query
 
 __all__ = ["KafkaSource"]
@@ -99,7 +101,11 @@ class KafkaSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """Return the columns that the options select."""
-        return spark_schema(self._query().schema)
+        return spark_schema(self.arrow_schema())
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the same in Arrow's types."""
+        return self._query().schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
@@ -122,5 +128,5 @@ class KafkaSource(DataSource):  # type: ignore[misc]
         settings = java_settings({name.lower().removeprefix("kafka."): value for name, value in of_kafka.items()})
         query = Query(settings, parse_options(others, OPTIONS | _OF_SPARK))
         if schema is not None:
-            check_schema(self.name(), spark_schema(query.schema), schema)
+            check_schema(self.name(), query.schema, schema)
         return query

@@ -64,14 +64,18 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """Return the columns that the options select."""
-        return spark_schema(self._reader().wanted.schema)
+        return spark_schema(self.arrow_schema())
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the same in Arrow's types."""
+        return self._reader().wanted.schema
 
     def reader(self, schema: StructType) -> SegmentsSourceReader:
         """Return the reader of a batch query."""
         reader = self._reader()
         if "path" not in self.options:
             raise ValueError('pass the directory: .option("path", directory), or .load(directory)')
-        check_schema(self.name(), spark_schema(reader.wanted.schema), schema)
+        check_schema(self.name(), reader.wanted.schema, schema)
         return reader
 
     def _reader(self) -> SegmentsSourceReader:

@@ -57,12 +57,16 @@ class StateSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """Return the columns that the options select."""
-        return spark_schema(self._opened()[1].schema)
+        return spark_schema(self.arrow_schema())
+
+    def arrow_schema(self) -> pa.Schema:
+        """Return the same in Arrow's types."""
+        return self._opened()[1].schema
 
     def reader(self, schema: StructType) -> StateReader:
         """Return the reader of a batch query."""
         stores, columns = self._opened()
-        check_schema(self.name(), spark_schema(columns.schema), schema)
+        check_schema(self.name(), columns.schema, schema)
         return StateReader(stores, columns)
 
     def _opened(self) -> tuple[list[Store], StoreColumns]:

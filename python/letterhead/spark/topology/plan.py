@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from letterhead.errors import TopologyError
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
+from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import decode_headers, encode_headers
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class TopologyTransform:
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Return the records that the topology writes for a frame with the columns of Spark's Kafka source."""
+        not_on_sail(df.sparkSession, "run_topology", "it has no transformWithState; run it on Spark")
         if "headers" not in fields_of(df):
             df = df.withColumn("headers", F.lit(None).cast(HEADERS))
         check_types(fields_of(df), [Input(name, "records have", (type,)) for name, type in KAFKA_COLUMNS.items()])

@@ -1,0 +1,68 @@
+"""What is different on Sail, and what it is not used for; these tests run with ``--engine sail`` only."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+import pages
+from letterhead import spark as lhs
+from letterhead.spark.sail import active_is_sail, is_sail
+from letterhead.state import Processor, Topology
+
+KAFKA = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
+
+
+@pytest.fixture(scope="module")
+def orders(spark, samples):
+    return spark.read.parquet(str(samples / "orders-0.parquet"))
+
+
+def test_sail_is_detected(spark):
+    assert is_sail(spark)
+    assert active_is_sail()
+
+
+def test_the_page_runs(spark, monkeypatch):
+    """Its session is that of the tests: another server in this process is stopped with it."""
+    monkeypatch.chdir(pages.ROOT)
+    names = {}
+    pages.run("docs/how-to/sail.md", names)
+    try:
+        assert sum(row["count"] for row in names["counts"]) == 10_000
+    finally:
+        names["server"].stop()
+
+
+def test_edited_headers_can_be_filtered(orders):
+    """Sail has no lambdas in filters that it moves into the Parquet reader."""
+    edited = orders.transform(lhs.edit_headers(drop=["tenant"], insert={"source": ("offset", "int64")}))
+    assert edited.where(lhs.header("headers", "source", "int64") == F.col("offset")).count() == 10_000
+    assert edited.where(lhs.header("headers", "tenant", "string").isNotNull()).count() == 0
+
+
+def test_expressions_of_spark_are_refused(spark):
+    with pytest.raises(ValueError, match="engine='spark' does not run on Sail"):
+        lhs.header("headers", "k", "string", engine="spark")
+
+
+def test_streams_are_refused(spark):
+    stream = spark.readStream.format("rate").load().withColumn("value", F.lit(b""))
+    with pytest.raises(ValueError, match="Sail does not run Python on streams"):
+        stream.transform(lhs.decode_headers("value", "kafka"))
+
+
+def test_window_stores_are_refused(spark):
+    records = spark.createDataFrame([], KAFKA)
+    with pytest.raises(ValueError, match="changelog_table of a window store does not run on Sail"):
+        records.transform(lhs.changelog_table(store="window", retention=1))
+
+
+def test_topologies_are_refused(spark):
+    class Copy(Processor):
+        def process(self, record):
+            self.context.forward(record)
+
+    topology = Topology().add_source("in", "a").add_processor("copy", Copy, "in").add_sink("out", "b", "copy")
+    with pytest.raises(ValueError, match="run_topology does not run on Sail"):
+        spark.createDataFrame([], KAFKA).transform(lhs.run_topology(topology, application_id="app"))
