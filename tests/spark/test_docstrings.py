@@ -9,7 +9,9 @@ import pytest
 
 import letterhead as lh
 
-MODULES = ["__init__", "columns", "compaction", "conventions", "edits", "expressions", "show", "transforms", "writing"]
+MODULES = [
+    "__init__", "columns", "compaction", "conventions", "edits", "expressions", "show", "sources", "transforms", "writing",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -57,9 +57,30 @@ def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
 
 
 def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS) -> int:
-    """Return the time up to which deletes have outlived their retention, in milliseconds since 1970.
+    """Return the time up to which deletes have outlived their retention, for :func:`should_retain`.
 
-    ``now`` is the current time by default. A negative retention raises ``ValueError``.
+    Parameters
+    ----------
+    now : int, optional
+        Milliseconds since 1970; by default the current time.
+    delete_retention_ms : int, default 86,400,000
+        Milliseconds for which a delete is kept.
+
+    Returns
+    -------
+    int
+        Milliseconds since 1970.
+
+    Raises
+    ------
+    ValueError
+        If the retention is negative.
+
+    Examples
+    --------
+    >>> from letterhead import kip82
+    >>> kip82.delete_horizon(now=1_767_225_600_000, delete_retention_ms=60_000)
+    1767225540000
     """
     if delete_retention_ms < 0:
         raise ValueError(f"delete_retention_ms is {delete_retention_ms}: it must be 0 or more")

@@ -85,10 +85,23 @@ def convert_up(message: Message, layout: Layout) -> Message:
     layout : {"typed", "int", "wrapper"}
         Layout of the result.
 
+    Returns
+    -------
+    Message
+        The message with magic 2, and without a checksum, which encoding computes.
+
     Raises
     ------
     EncodeError
         If the message is a compressed set (``bad_attributes``).
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> from letterhead import kip82
+    >>> old = lh.decode(lh.encode({"headers": None, "magic": 1, "value": b"v"}, "kip82-message"), "kip82-message")
+    >>> kip82.convert_up(old, "typed").headers
+    Headers([])
     """
     if (message.attributes or 0) & CODEC_BITS:
         reason = "a compressed set is not a single message: open it with lh.messages"
@@ -100,9 +113,28 @@ def convert_up(message: Message, layout: Layout) -> Message:
 
 
 def convert_down(message: Message, magic: int) -> Message:
-    """Convert a message to magic 0 or 1.
+    """Convert a message to magic 0 or 1, for a consumer or log that does not know headers.
 
-    The result has no headers, no value if the message is a delete, and in magic 0 no timestamp.
+    Parameters
+    ----------
+    message : Message
+        A message with the fields of ``kip82-message*``.
+    magic : {0, 1}
+        Version of the message format of the result.
+
+    Returns
+    -------
+    Message
+        The message without headers, without a value if it is a delete, and in magic 0 without a timestamp.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> from letterhead import kip82
+    >>> data = lh.encode({"headers": [("tenant", lh.String("acme"))], "key": b"k", "value": b"v"}, "kip82-message")
+    >>> old = kip82.convert_down(lh.decode(data, "kip82-message"), magic=1)
+    >>> old.magic, old.headers, old.value
+    (1, None, b'v')
     """
     attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
     value = None if is_delete(message) else message.value

@@ -67,6 +67,14 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     -------
     Column
         A struct of ``version``, ``trace_id``, ``parent_id``, ``flags`` and ``sampled``.
+
+    Examples
+    --------
+    >>> from pyspark.sql import functions as F
+    >>> from letterhead import spark as lhs
+    >>> trace = lhs.traceparent(F.lit("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")).alias("trace")
+    >>> spark.range(1).select(trace).select("trace.parent_id", "trace.sampled").first()
+    Row(parent_id='b7ad6b7169203331', sampled=True)
     """
     return _parsed("traceparent", column, errors=errors)
 
@@ -83,6 +91,13 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
     -------
     Column
         A struct of ``id``, ``guid`` and ``message_indexes``.
+
+    Examples
+    --------
+    >>> from pyspark.sql import functions as F
+    >>> from letterhead import spark as lhs
+    >>> spark.range(1).select(lhs.schema_id(F.unhex(F.lit("0000000007"))).alias("schema")).select("schema.id").first()
+    Row(id=7)
     """
     return _parsed("schema_id", column, errors=errors)
 
@@ -101,6 +116,14 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
     -------
     Column
         A timestamp. Digits beyond the microsecond are dropped.
+
+    Examples
+    --------
+    >>> from pyspark.sql import functions as F
+    >>> from letterhead import spark as lhs
+    >>> time = lhs.rfc3339(F.lit("2026-01-01T01:00:00+01:00"))
+    >>> spark.range(1).select(time.cast("long").alias("seconds")).first()
+    Row(seconds=1767225600)
     """
     return _parsed("rfc3339", column, unit="us", errors=errors)
 

@@ -20,6 +20,12 @@ def register(spark: SparkSession) -> None:
     spark : SparkSession
         Classic or Connect. Afterwards ``spark.read.format(...)`` accepts ``"letterhead-segments"``,
         ``"letterhead-state"`` and ``"letterhead-kafka"``.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> lhs.register(spark)
+    >>> spark.read.format("letterhead-segments").load("/var/kafka/orders-0")  # doctest: +SKIP
     """
     from letterhead.spark.sources.kafka import KafkaSource
     from letterhead.spark.sources.segments import SegmentsSource

@@ -91,12 +91,6 @@ class Namespace:
     def __len__(self) -> int:
         return len(self._entries)
 
-    @property
-    def hit_ratio(self) -> float:
-        """The share of lookups that found their key; 0.0 before the first lookup."""
-        lookups = self.hits + self.misses
-        return self.hits / lookups if lookups else 0.0
-
     def get(self, key: bytes) -> CacheEntry | None:
         """Return the entry of a key, and mark it as used."""
         entry = self._entries.get(key)
