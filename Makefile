@@ -14,6 +14,8 @@ VENV35 := .venv-spark35
 BIN35 := $(VENV35)/bin
 CORE := python/letterhead/_native.abi3.so
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Containers often set it. Then every process compiles the package, and every worker rewrites all tests, anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Examples of each property, and processes, of the tests that `make check` runs.
 CHECK_EXAMPLES ?= 5

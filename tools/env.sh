@@ -1,6 +1,8 @@
 # Sourced by the scripts in this directory: their --help, the paths, and the environment that Spark and Java need.
 set -euo pipefail
 export PYTHON=${PYTHON:-python3}
+# Containers often set it. Then every process compiles the package, and every worker rewrites all tests, anew.
+export PYTHONDONTWRITEBYTECODE=
 
 # The comment at the head of a script is its help.
 usage() { sed -n '2,/^[^#]/ { /^#/ s/^# \{0,1\}//p }' "$0"; }
