@@ -62,7 +62,7 @@ dev: $(VENV)/.deps ## Compile the core quickly into python/letterhead (use it wi
 	  [ ! -e $$made ] || cmp -s $$made $(CORE) || install $$made $(CORE); done
 
 .PHONY: check
-check: $(VENV)/.deps ## Format, lints, types, Rust unit tests, Python tests without a JVM (2 minutes after an edit)
+check: $(VENV)/.deps ## Format, lints, types, Rust unit tests, fast Python tests without a JVM (2 minutes after an edit)
 	@[ -e $(VENV)/.wheel ] || $(MAKE) setup
 	@$(MAKE) --jobs 2 --output-sync=target check-lint dev check-tests check-rust
 
@@ -114,7 +114,7 @@ check-lint:
 check-tests: dev
 	PYTHONPATH=$(CURDIR)/python $(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
 	PYTHONPATH=$(CURDIR)/python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests/python tests/read tests/state \
-	  -m "not full and not jvm" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
+	  -m "not full and not jvm and not slow" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
 
 .PHONY: check-rust
 check-rust: dev

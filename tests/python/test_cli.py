@@ -637,6 +637,7 @@ def test_encode_undoes_decode(run, tmp_path, format, data):
     assert out.read_bytes() == data
 
 
+@pytest.mark.slow
 def test_encode_undoes_decode_for_a_whole_store(run):
     cells = pq.read_table(STORE).column("value").to_pylist()
     for cell in cells[:60]:

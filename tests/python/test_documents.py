@@ -31,6 +31,7 @@ def test_the_comparison_with_iggys_client_runs() -> None:
     run("docs/explanation/alternatives.md", {}, "python iggy")
 
 
+@pytest.mark.slow
 def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("pyiceberg.catalog.sql", reason="pyiceberg[sql-sqlite] is not installed")
     deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")

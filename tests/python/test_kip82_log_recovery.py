@@ -311,6 +311,7 @@ def alike(layout: str = "typed") -> list[lh.Message]:
     return [sample(0, layout, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
 
 
+@pytest.mark.slow
 def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, layout):
     file = written(path, alike(layout), layout)
     size = len(encoded(alike(layout), layout)[0])

@@ -164,6 +164,7 @@ def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
     assert said == ("gave", "None") or said[:2] == ("raised", InvalidStateStoreError.__name__)
 
 
+@pytest.mark.slow
 @forking
 def test_a_fork_at_any_moment_leaves_a_child_that_works(envelopes: pa.Array) -> None:
     expected = work(envelopes[:500])

@@ -109,6 +109,7 @@ def test_polars_and_chunks_and_slices(orders, found):
     assert lha.scan(tail, "kafka").to_dict() == lha.scan(pa.array(tail.to_pylist(), HEADERS), "kafka").to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["bytes", "list"])
 def test_an_iterator_of_arrays_is_scanned_as_the_whole_column(orders, form):
     column = orders if form == "list" else lha.encode(orders, "kafka")
@@ -240,6 +241,7 @@ def test_parts_add_up_to_the_whole_in_any_order(one, two, three):
     assert a.statistics == scan_rows(one).statistics
 
 
+@pytest.mark.slow
 def test_parts_of_the_topic_add_up(orders, found):
     parts = [lha.scan(orders.slice(row, 700), "kafka") for row in range(0, len(orders), 700)]
     random.Random(1).shuffle(parts)

@@ -74,6 +74,7 @@ def raised(call: Callable[[], Any]) -> tuple[Any, ...]:
     return error.value.code, error.value.row, error.value.header, error.value.byte_offset
 
 
+@pytest.mark.slow
 def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks: pa.Array) -> None:
     envelopes = stored.combine_chunks()
     lists = lha.decode(blocks, "kafka", errors="null")

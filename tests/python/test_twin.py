@@ -191,6 +191,7 @@ WANTED = {
 }
 
 
+@pytest.mark.slow
 def test_a_real_store_is_read_alike_and_written_back(samples: Path) -> None:
     format = "streams-timestamped"
     column = pq.read_table(samples / "store-latest-0.parquet")["value"]
@@ -205,6 +206,7 @@ def test_a_real_store_is_read_alike_and_written_back(samples: Path) -> None:
     assert all(any(value is not None for value in values) for values in native.values())
 
 
+@pytest.mark.slow
 def test_a_real_topic_is_read_alike_as_lists_and_as_bytes(samples: Path) -> None:
     column = pq.read_table(samples / "orders-0.parquet")["headers"]
     rows = column.to_pylist()

@@ -293,6 +293,7 @@ def check_alike(cells: list[bytes], *, lenient: bool) -> None:
         assert one == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lenient", [False, True])
 def test_the_kernel_reads_changed_bytes_as_the_twin_does(lines: dict[str, Line], lenient: bool) -> None:
     cells = []

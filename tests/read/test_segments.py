@@ -321,6 +321,7 @@ def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> No
     assert told > 60
 
 
+@pytest.mark.slow
 def test_a_changed_byte_in_the_middle_is_an_error_and_never_a_wrong_row(
     samples: Path, folder: Callable[..., Path]
 ) -> None:
@@ -572,6 +573,7 @@ def check_harm(folder: Callable[..., Path], cases: int) -> None:
     assert errors > cases * 0.9
 
 
+@pytest.mark.slow
 def test_random_damage_is_reported_and_returns_no_wrong_row(folder: Callable[..., Path]) -> None:
     check_harm(folder, 150)
 
