@@ -22,8 +22,8 @@ class Shared:
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         """Export the array."""
-        source: tuple[object, object] = self._array.__arrow_c_array__()
-        return source
+        capsules: tuple[object, object] = self._array.__arrow_c_array__()
+        return capsules
 
 
 class SharedStream:
@@ -34,8 +34,8 @@ class SharedStream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the stream."""
-        source: object = self._stream.__arrow_c_stream__()
-        return source
+        capsule: object = self._stream.__arrow_c_stream__()
+        return capsule
 
 
 block = lh.encode([("tenant", "acme"), ("route", "a")], "kafka")
