@@ -98,7 +98,7 @@ fn text_keys_are_given_as_text_and_others_refused() {
     assert_eq!(
         said,
         [
-            ("wrong_type", "the key is int32 and text keys were asked for", Some(1)),
+            ("wrong_type", "the key is int32 and text keys were requested", Some(1)),
             ("key_not_utf8", "the key is not UTF-8", Some(0)),
         ]
     );
@@ -130,7 +130,7 @@ fn select_takes_the_kind_on_the_wire_and_refuses_another() {
         }
         let (row, error) = apply(format, &select("int64"), &serialized_rows).unwrap_err();
         assert_eq!((row, error.code, error.header), (0, Code::WrongType, Some(0)));
-        assert_eq!(error.message, "the value is int32 and int64 was asked for");
+        assert_eq!(error.message, "the value is int32 and int64 was requested");
     }
 }
 
