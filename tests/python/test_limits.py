@@ -530,7 +530,7 @@ def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
         return varint.write(count) + b"\0\0" * count
 
     assert len(lh.decode(announcing(own.HEADERS), "kafka")) == 1_000_000
-    with pytest.raises(DecodeError, match="announces 1000001 headers, over the limit of 1000000"):
+    with pytest.raises(DecodeError, match="1000001 headers declared, over the limit of 1000000"):
         lh.decode(announcing(own.HEADERS + 1), "kafka")
     assert len(lh.decode(announcing(own.HEADERS + 1), "kafka", limits=Limits(headers=own.HEADERS + 1))) == 1_000_001
 
