@@ -60,7 +60,7 @@ const RESERVED: usize = 72;
 impl BatchFormat for IggyBatch {
     const NAME: &'static str = "iggy-batch";
     const SOURCE: &'static str = "Apache Iggy 0.11: batch as sent and as polled";
-    const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, receiver with its 48-byte frames";
+    const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(

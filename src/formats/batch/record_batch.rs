@@ -77,7 +77,7 @@ impl BatchFormat for RecordBatch {
     const NAME: &'static str = "record-batch";
     const SOURCE: &'static str = "Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2";
     const LAYOUT: &'static str =
-        "61-byte batch headers, receiver with its records, compressed together; older message sets";
+        "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
 
     fn messages<'a, R: Collect, V: Messages<'a>>(
