@@ -412,9 +412,7 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
 
     store = opened(lh.Limits(headers=count - 1), "headers")
     family.put(store, Headers(ODD))
-    with pytest.raises(
-        DamagedRowError, match=f"{count} headers declared, over the limit of {count - 1}"
-    ) as raised:
+    with pytest.raises(DamagedRowError, match=f"{count} headers declared, over the limit of {count - 1}") as raised:
         len(family.get(store).headers)
     assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", 1)
     store.close()
