@@ -17,11 +17,11 @@ import scala.collection.Seq;
 public final class HeaderUdfs {
     private HeaderUdfs() {}
 
-    /** Three typed headers of a cell of a store: read all of them, then ask for the last of each key. */
-    public static final class SelectFromCell implements UDF1<byte[], Row> {
+    /** Three typed headers of a value of a store: read all of them, then ask for the last of each key. */
+    public static final class SelectFromValue implements UDF1<byte[], Row> {
         @Override
-        public Row call(byte[] cell) {
-            Headers headers = readHeaders(ByteBuffer.wrap(cell));
+        public Row call(byte[] value) {
+            Headers headers = readHeaders(ByteBuffer.wrap(value));
             return selected(
                 valueOf(headers.lastHeader("tenant")),
                 valueOf(headers.lastHeader("retry")),
@@ -54,11 +54,11 @@ public final class HeaderUdfs {
         }
     }
 
-    /** All headers of a cell of a store, its timestamp, and its payload. */
-    public static final class DecodeCell implements UDF1<byte[], Row> {
+    /** All headers of a value of a store, its timestamp, and its payload. */
+    public static final class DecodeValue implements UDF1<byte[], Row> {
         @Override
-        public Row call(byte[] cell) {
-            ByteBuffer buffer = ByteBuffer.wrap(cell);
+        public Row call(byte[] value) {
+            ByteBuffer buffer = ByteBuffer.wrap(value);
             List<Row> headers = new ArrayList<>();
             for (Header header : readHeaders(buffer)) {
                 headers.add(RowFactory.create(header.key(), header.value()));
@@ -70,10 +70,10 @@ public final class HeaderUdfs {
         }
     }
 
-    /** Read the block that a cell begins with, behind its size, as the stores do. */
-    private static Headers readHeaders(ByteBuffer cell) {
-        byte[] block = new byte[ByteUtils.readVarint(cell)];
-        cell.get(block);
+    /** Read the headers that a value begins with, after their size, as the stores do. */
+    private static Headers readHeaders(ByteBuffer value) {
+        byte[] block = new byte[ByteUtils.readVarint(value)];
+        value.get(block);
         return HeadersDeserializer.deserialize(block);
     }
 

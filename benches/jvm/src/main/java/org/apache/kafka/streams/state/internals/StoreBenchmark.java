@@ -75,10 +75,10 @@ public class StoreBenchmark {
 
     @Setup
     public void openAndCheck() throws IOException {
-        byte[][] cells = readRows();
+        byte[][] rowBytes = readRows();
         ValueTimestampHeadersDeserializer<byte[]> reader =
             new ValueTimestampHeadersDeserializer<>(new ByteArrayDeserializer());
-        values = Arrays.stream(cells).map(cell -> reader.deserialize("", cell)).toList();
+        values = Arrays.stream(rowBytes).map(bytes -> reader.deserialize("", bytes)).toList();
         driver = new TopologyTestDriver(topology(), properties());
         input = driver.createInputTopic("in", new ByteArraySerializer(), new ByteArraySerializer());
         changelog = driver.createOutputTopic(
@@ -92,7 +92,7 @@ public class StoreBenchmark {
         for (int row = 0; row < rows; row++) {
             ValueTimestampHeaders<byte[]> held = store.get(keys[row]);
             TestRecord<byte[], byte[]> record = logged.get(row);
-            boolean right = Arrays.equals(writer.serialize("", held), cells[row])
+            boolean right = Arrays.equals(writer.serialize("", held), rowBytes[row])
                 && Arrays.equals(record.key(), keys[row])
                 && Arrays.equals(record.value(), held.value())
                 && record.timestamp() == held.timestamp()
@@ -161,12 +161,12 @@ public class StoreBenchmark {
         try (DataInputStream in = new DataInputStream(new BufferedInputStream(Files.newInputStream(Path.of(file))))) {
             expect("rows", rows, in.readInt());
             keys = new byte[rows][];
-            byte[][] cells = new byte[rows][];
+            byte[][] rowBytes = new byte[rows][];
             for (int row = 0; row < rows; row++) {
                 keys[row] = in.readNBytes(in.readInt());
-                cells[row] = in.readNBytes(in.readInt());
+                rowBytes[row] = in.readNBytes(in.readInt());
             }
-            return cells;
+            return rowBytes;
         }
     }
 
