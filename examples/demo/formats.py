@@ -32,12 +32,12 @@ def every_format(topic: Path, report: Report) -> None:
     headers = messages.field("headers")
     keys = set(headers.flatten().field("key").to_pylist())
     types = {key: NUMBERS.get(key, "binary" if key in BINARY else "string") for key in keys}
-    cells = {HEADERS: lha.encode(headers, HEADERS, types=types), MESSAGE: lha.encode(messages, MESSAGE, types=types)}
+    encoded = {HEADERS: lha.encode(headers, HEADERS, types=types), MESSAGE: lha.encode(messages, MESSAGE, types=types)}
     rows, wrong = [], []
     for source, targets in TARGETS.items():
-        before = lha.decode(cells[source], source, errors="column")
+        before = lha.decode(encoded[source], source, errors="column")
         with report.timed(f"{source} to {len(targets)} formats and back", 2 * len(headers.flatten()) * len(targets)):
-            converted = [_converted(cells[source], source, target) for target in targets]
+            converted = [_converted(encoded[source], source, target) for target in targets]
         for target, (data, losses, back) in zip(targets, converted, strict=True):
             after = lha.decode(back, source, errors="column")
             wrong += [f"{target}: {name}" for name in _changed(before, after, data, losses)]
@@ -66,10 +66,10 @@ def _messages(table: pa.Table) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
 
 
-def _converted(cells: Any, source: str, target: str) -> tuple[Any, Any, Any]:
+def _converted(encoded: Any, source: str, target: str) -> tuple[Any, Any, Any]:
     """Convert there and back; the losses have the types that the target does not carry."""
     how = {} if target in TARGETS or target.startswith("iggy") else {"types": "be"}  # the others carry no types
-    data, losses = lha.convert(cells, source, target=target, on_loss="report", **how).flatten()
+    data, losses = lha.convert(encoded, source, target=target, on_loss="report", **how).flatten()
     lost = pa.table({name: losses.flatten().field(name) for name in ("key", "type")})
     types = {each["key"]: each["type"] for each in lost.drop_null().group_by(["key", "type"]).aggregate([]).to_pylist()}
     return data, losses, lha.convert(data, target, target=source, types=types or None, on_loss="report").field("data")

@@ -102,10 +102,10 @@ class Steps:
         headers = self.report.figures["topic"]["headers"]
         with self.report.timed("topic: headers, timestamp and value to bytes", headers):
             # A null payload has no message to keep headers in: that loss is reported.
-            encode = lhs.encode_headers("headers", FORMAT, into="cell", keep=["offset"], on_loss="report")
-            cells = self.write(records.transform(encode), "topic-cells")
+            encode = lhs.encode_headers("headers", FORMAT, into="value", keep=["offset"], on_loss="report")
+            stored = self.write(records.transform(encode), "topic-values")
         with self.report.timed("bytes to headers, timestamp and value", headers):
-            back = self.write(cells.transform(lhs.decode_headers("cell", FORMAT, keep=["offset"])), "topic-back")
+            back = self.write(stored.transform(lhs.decode_headers("value", FORMAT, keep=["offset"])), "topic-back")
         tombstone, none = f.col("before.payload").isNull(), f.col("before.headers").isNull()
         empty = f.array().cast(records.schema["headers"].dataType)
         same = (
@@ -113,8 +113,8 @@ class Steps:
             & f.col("after.timestamp").eqNullSafe(f.col("before.timestamp"))
             & f.col("after.payload").eqNullSafe(f.col("before.payload"))
         )
-        null = f.col("cells.cell").isNull() & f.col("after.headers").isNull() & f.col("after.payload").isNull()
-        compared = records.alias("before").join(back.alias("after"), "offset").join(cells.alias("cells"), "offset")
+        null = f.col("stored.value").isNull() & f.col("after.headers").isNull() & f.col("after.payload").isNull()
+        compared = records.alias("before").join(back.alias("after"), "offset").join(stored.alias("stored"), "offset")
         counts = {
             "records": f.lit(True),
             "with headers": ~tombstone & ~none,
@@ -124,7 +124,7 @@ class Steps:
             "tombstones": tombstone,
             "tombstones, null": tombstone & null,
             "tombstones with headers": tombstone & (f.size("before.headers") > 0),
-            "losses reported": f.col("cells.losses").isNotNull(),
+            "losses reported": f.col("stored.losses").isNotNull(),
         }
         row = compared.agg(*[f.count_if(holds).alias(name) for name, holds in counts.items()]).collect()[0]
         self.report.figures["there_and_back"] = n = row.asDict()
