@@ -134,7 +134,10 @@ def shown(seen: Seen) -> str:
     )
 
 
-def test_what_a_store_and_readers_open_is_closed_with_them(samples: Path, tmp_path: Path) -> None:
+def test_what_a_store_and_readers_open_is_closed_with_them(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # where no other process leaves files
     # Once before: threads of RocksDB and of Arrow stay for the next one.
     for turn in range(4):
         for job in jobs(samples, tmp_path / str(turn), times=1):

@@ -130,7 +130,7 @@ class Installed(unittest.TestCase):
         requested = metadata.requires("letterhead") or []
         self.assertEqual([line for line in requested if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
-        self.assertEqual(extras, {"arrow", "spark", "pyspark", "cli", "state", "kafka", "plots"})
+        self.assertEqual(extras, {"arrow", "spark", "pyspark", "sail", "cli", "state", "kafka", "plots"})
 
     def test_the_gil_stays_off_where_it_is_off(self) -> None:
         import letterhead as lh
