@@ -184,8 +184,14 @@ def build(old: Path, new: Path) -> Path:
     shutil.copy(new / "Cargo.lock", package / "Cargo.lock")
     print("building", file=sys.stderr, flush=True)
     command = ["cargo", "build", "--release", "--quiet", "--manifest-path", str(package / "Cargo.toml")]
-    run([*command, "--target-dir", str(FOLDER / "build")])
+    run([*command, "--target-dir", str(FOLDER / "build")], OLD_JOBS=str(jobs_of(old)), NEW_JOBS=str(jobs_of(new)))
     return FOLDER / "build" / "release" / program
+
+
+def jobs_of(checkout: Path) -> Path:
+    """Return the file with which a checkout's library is called: its own, or that for versions without one."""
+    own = checkout / "benches" / "compare" / "jobs.rs"
+    return own if own.is_file() else SOURCES / "jobs_7d6d043.rs"
 
 
 def library(checkout: Path, name: str) -> str:

@@ -1,13 +1,13 @@
-// Every use that the comparison makes of the library. `main.rs` includes this file once for each version, in a module
-// that imports that version as `letterhead`. If the two versions come to differ, give each a copy of this file.
+// Every use that the comparison makes of the library. `main.rs` includes the file of each version, in a module that imports
+// that version as `letterhead`.
 
 use arrow_array::{Array, ArrayRef};
 
 use letterhead::arrow::messages::Messages;
-use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
+use letterhead::arrow::select::{Repeat, Selection};
+use letterhead::arrow::{self, Apply, Decode, Encode, Input, Select, Validate};
 use letterhead::format::Format;
-use letterhead::header::WantedKey;
+use letterhead::header::RequestedKey;
 use letterhead::types::Type;
 
 use super::{Operation, Run};
@@ -17,19 +17,20 @@ pub fn run(operation: &Operation) -> Run {
     match operation {
         Operation::Decode => on_columns(Format::Kafka, Decode::default()),
         Operation::Encode => on_columns(Format::Kafka, Encode::default()),
-        Operation::Select(headers) => {
-            on_columns(Format::Kafka, Select { wants: headers.iter().map(want).collect(), ..Default::default() })
-        }
+        Operation::Select(headers) => on_columns(
+            Format::Kafka,
+            Select { selections: headers.iter().map(selection).collect(), ..Default::default() },
+        ),
         Operation::Validate => on_columns(Format::Kafka, Validate::default()),
         Operation::RecordBatches(headers) => {
             let columns = Some(vec!["offset".to_owned()]);
-            let wants = headers.iter().map(want).collect();
-            on_columns(Format::RecordBatch, Messages { columns, wants, ..Default::default() })
+            let selections = headers.iter().map(selection).collect();
+            on_columns(Format::RecordBatch, Messages { columns, selections, ..Default::default() })
         }
     }
 }
 
-fn on_columns(format: Format, operation: impl Verb + 'static) -> Run {
+fn on_columns(format: Format, operation: impl arrow::Operation + 'static) -> Run {
     Box::new(move |column: &ArrayRef| {
         let output = format.visit(Apply(&operation, Input::new(column))).unwrap();
         assert_eq!(output.until, column.len(), "not all rows fit one output column");
@@ -37,10 +38,10 @@ fn on_columns(format: Format, operation: impl Verb + 'static) -> Run {
     })
 }
 
-fn want((key, type_name): &(String, String)) -> Want {
-    Want {
+fn selection((key, type_name): &(String, String)) -> Selection {
+    Selection {
         output: key.clone(),
-        key: WantedKey::Text(key.clone()),
+        key: RequestedKey::Text(key.clone()),
         of: Type::parse(type_name).unwrap(),
         repeat: Repeat::Last,
         required: false,

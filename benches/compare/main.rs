@@ -26,12 +26,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod old {
     use letterhead_old as letterhead;
-    include!("jobs.rs");
+    include!(env!("OLD_JOBS"));
 }
 
 mod new {
     use letterhead_new as letterhead;
-    include!("jobs.rs");
+    include!(env!("NEW_JOBS"));
 }
 
 pub type Run = Box<dyn Fn(&ArrayRef) -> ArrayRef>;
