@@ -20,7 +20,7 @@ use std::thread;
 use crate::error::Error;
 
 /// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
-const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 12;
+const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 
 /// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
 const PARTS: usize = 16;
@@ -165,10 +165,14 @@ impl<P> Shared<P> {
         }
     }
 
-    /// The rows of the next part: so far ahead of the first thread that it is made before that thread needs it.
+    /// The rows of the next part: so far ahead of the first thread that it is made before that thread needs it, with as many
+    /// rows between as that thread appends meanwhile. Parts without rows between them would leave it nothing but to wait.
     fn claim(&self) -> Option<Range<usize>> {
         let mut state = self.wait_while(|state| state.claims.len() >= self.max_claims && !state.ended);
-        let start = state.claimed.max(state.front + self.len);
+        let claimed = state.claimed.max(state.front);
+        let in_claims: usize = state.claims.iter().map(|claim| claim.rows.len()).sum();
+        let unclaimed = claimed - state.front - in_claims;
+        let start = claimed + self.len.saturating_sub(unclaimed);
         if state.ended || start >= self.end {
             return None;
         }
