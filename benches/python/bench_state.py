@@ -151,7 +151,7 @@ def get_each(
 
 
 def getting(get: Callable[[bytes], Any]) -> Callable[[], None]:
-    """Return what asks for every row."""
+    """Return a function that gets every row."""
     keys = [row.key for row in stores.rows(stores.FIVE)]
 
     def run() -> None:

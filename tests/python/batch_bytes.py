@@ -1,4 +1,4 @@
-"""Messages of many messages, made by hand: of these this package writes none."""
+"""Batches made by hand, of formats that this package does not write."""
 
 from __future__ import annotations
 

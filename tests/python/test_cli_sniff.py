@@ -62,7 +62,7 @@ def cases() -> Iterator[tuple[str, str, bytes]]:
 
 
 def with_checksum(polled: bytes) -> bytes:
-    """Return a polled message the checksum of its payload; that of the vectors is any number."""
+    """Return a polled message with the checksum of its payload; that of the vectors is any number."""
     headers_len = int.from_bytes(polled[37:41], "little")
     payload = polled[41 + headers_len + 4 :]
     return polled[:33] + zlib.crc32(payload).to_bytes(4, "little") + polled[37:]

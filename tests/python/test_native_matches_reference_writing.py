@@ -40,7 +40,7 @@ def write_options(draw: st.DrawFn, target: str, keys: list[Any]) -> dict[str, An
 
 
 def types_option(types: Any) -> Types | None:
-    """Return types of plain keys as a user does."""
+    """Return types by key as a user passes them."""
     if not isinstance(types, dict):
         return types  # type: ignore[no-any-return]
     return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}

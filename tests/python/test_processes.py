@@ -485,7 +485,7 @@ def test_a_nan_keeps_its_bits_and_is_no_number() -> None:
 
 
 def echo(things: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return things back from another process, with what they look like there."""
+    """Run in another process: return what it received, and the representation of each there."""
     return things, [repr(thing) for thing in things.values()]
 
 

@@ -27,7 +27,7 @@ from reference.value_types import turned
 from reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
 
 DIFFERENCES = {
-    # A map of the crate keeps one value of a key; ours keeps them all. View: the last of each key.
+    # A map of the crate keeps one value of a key; ours keeps them all, and reads the last of each key.
     ("iggy_seed_malformed", "collapsed"): 2,
     ("iggy_tlv_malformed", "collapsed"): 2,
     # The crate panics; ours says what is wrong.
@@ -39,7 +39,7 @@ DIFFERENCES = {
     ("iggy_tlv_malformed", "wrong size"): 209,
     # The crate sorts what it writes; ours does so where it is asked.
     ("iggy_tlv_headers", "sorted"): 59,
-    # The crate hands on a checksum that does not hold. View: a message is read all the same where errors become nulls.
+    # The crate accepts a checksum that does not match; the package reads such a message only where errors become nulls.
     ("iggy_seed_messages", "checksum"): 24,
 }
 

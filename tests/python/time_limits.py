@@ -18,7 +18,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error b
 
 
 def limit_all(items: list[pytest.Item], directory: Path, limit: float) -> None:
-    """Return the tests below a directory a limit in seconds, unless they have a ``timeout`` mark of their own."""
+    """Limit the seconds of each test below a directory, unless it has a ``timeout`` mark of its own."""
     for item in items:
         if directory in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(limit))

@@ -41,7 +41,7 @@ class ReadOptions(NamedTuple):
     max_output_bytes: int = OUTPUT_BYTES
 
     def within(self, limits: Limits | None) -> ReadOptions:
-        """Return the same with the limits that are said; the environment says nothing here."""
+        """Return the same options with these limits; environment variables are not read here."""
         output = (
             {}
             if limits is None

@@ -17,7 +17,7 @@ NULL_HEADERS = ("empty", "raise")
 
 
 FieldsFor = Callable[[Ledger], Fields]
-"""Return the fields of a message, and notes what is lost of them."""
+"""Returns the fields of a message, and records the losses of fields in the ledger."""
 
 
 class Report(NamedTuple):

@@ -1,4 +1,4 @@
-"""Executors whose Python has no letterhead get it as `docs/cluster.md` says, and give the same answers."""
+"""Executors whose Python has no letterhead get it as `docs/how-to/run-on-a-cluster.md` shows, and give the same answers."""
 
 from __future__ import annotations
 
