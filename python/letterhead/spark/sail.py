@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -18,8 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from letterhead.errors import EncodeError
-from letterhead.spark.expressions import FLOATS, RANGES, WIDTHS
+from letterhead.spark.expressions import FLOATS, RANGES
 from letterhead.spark.frame import HEADERS
+from letterhead.values import Value
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
@@ -109,12 +109,9 @@ def _error(key: str, message: str, code: str) -> EncodeError:
 
 
 def _bytes(name: str, value: Any) -> bytes:
-    if name in FLOATS:
-        return struct.pack(">f" if name == "float32" else ">d", value)
     if name == "uuid":
         return bytes.fromhex(value.replace("-", ""))
-    number = ord(value) if name == "char" else value
-    return int(number).to_bytes(WIDTHS[name], "big", signed=number < 0)
+    return Value("int64" if name == "timestamp_ms" else name, value).bits
 
 
 def _text(name: str, value: Any) -> bytes:
