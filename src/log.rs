@@ -13,6 +13,15 @@ pub struct Stop;
 
 pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
 
+/// How rows that do not decode are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnError {
+    #[default]
+    Raise,
+    Null,
+    Column,
+}
+
 /// How a writer treats data that its format cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
 use super::errors::ErrorColumn;
-use super::run::{OnError, too_large};
+use super::run::too_large;
 use super::schema;
 use super::select::{SelectSink, Selection};
 use super::sink::RowSink;
@@ -20,7 +20,7 @@ use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, ROWS, RowBlock};
-use crate::log::{Either, Exact, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{Either, Exact, Fast, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
     BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence,

@@ -28,7 +28,7 @@ use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
-use crate::log::OnLoss;
+use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
 use crate::op::write::Origin;
@@ -40,7 +40,7 @@ use decode::ListSink;
 use encode::EncodeSink;
 use input::{Bytes, Lists};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
-use run::{MAX_OFFSET, OnError, Plan, RunResult, run};
+use run::{MAX_OFFSET, Plan, RunResult, run};
 use select::{SelectSink, Selection};
 use validate::Nothing;
 

@@ -12,17 +12,8 @@ use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
-use crate::log::{Exact, Fast, Log, OnLoss, Stop, no_reason};
+use crate::log::{Exact, Fast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
-
-/// How rows that do not decode are treated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnError {
-    #[default]
-    Raise,
-    Null,
-    Column,
-}
 
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
-use crate::arrow::run::OnError;
 use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::header::KeyForm;
+use crate::log::OnError;
 use crate::traits::{self, Class, FieldType, HeadersFormat, MessageFormat};
 use crate::value_type::Scalar;
 

@@ -13,13 +13,14 @@ use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, 
 use super::capsule::{self, FormatOperation, Schema, Work};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
-use crate::arrow::run::{MAX_OFFSET, OnError};
+use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::{Repeat, Selection};
 use crate::arrow::types::Dialect;
 use crate::arrow::{Convert, Decode, Encode, Input, Output, Select, Validate};
 use crate::error::{Direction, Error};
 use crate::format::Format;
+use crate::log::OnError;
 use crate::traits::{ReadOptions, WriteOptions};
 use crate::types::Type;
 

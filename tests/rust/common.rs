@@ -2,16 +2,19 @@
 //! table.
 #![allow(dead_code)] // Every test takes what it needs.
 
+use letterhead::cursor::Cursor;
 use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
-use letterhead::op::inspect::Inspect;
+use letterhead::log::{Exact, Labelled};
+use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{MessageHeaders, ReadMessages};
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
     BatchFormat, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, ReadOptions, WriteOptions,
+    parse_batch,
 };
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::value_type::{Scalar, ValueType};
@@ -215,4 +218,12 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
         Err(Error::Headers(_, located)) => Err(located.error),
         Err(other) => panic!("{other}"),
     }
+}
+
+/// The errors of a batch, found exactly and with labels.
+pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
+    let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
+    let _ = parse_batch::<B, _, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
+    let _ = parse_batch::<B, _, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+    [exact.errors, labelled.exact.errors]
 }

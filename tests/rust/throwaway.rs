@@ -65,13 +65,13 @@ mod tiny {
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int16Type;
 use arrow_array::{Array, BinaryArray};
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Convert, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::error::Error;
 use letterhead::format::{Format, Visitor};
 use letterhead::formats::headers::Bare;
 use letterhead::header::{Header, Key, RequestedKey};
+use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;

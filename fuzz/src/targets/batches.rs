@@ -6,10 +6,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use letterhead::arrow::Validate;
 use letterhead::arrow::messages::Messages;
-use letterhead::arrow::run::OnError;
 use letterhead::codec::Codec;
 use letterhead::error::ErrorDetail;
 use letterhead::format::Format;
+use letterhead::log::OnError;
 use letterhead::traits::{Class, ReadOptions};
 
 use super::modes::walk_in_every_mode;

@@ -2,11 +2,12 @@
 //! or read.
 
 use arrow_array::{Array, ArrayRef};
-use letterhead::arrow::run::{MAX_OFFSET, OnError};
+use letterhead::arrow::run::MAX_OFFSET;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Apply, Decode, Input, Operation, Select, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
+use letterhead::log::OnError;
 
 use super::selections::{selections, type_of};
 use super::serialized_rows::{BEHIND, Layout};

@@ -3,11 +3,10 @@
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use letterhead::arrow::Convert;
-use letterhead::arrow::run::OnError;
 use letterhead::encoding::Encoding;
 use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::Format;
-use letterhead::log::OnLoss;
+use letterhead::log::{OnError, OnLoss};
 use letterhead::op::convert::{Converted, convert_message};
 use letterhead::traits::{Class, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;

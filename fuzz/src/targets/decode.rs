@@ -4,8 +4,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::Decode;
-use letterhead::arrow::run::OnError;
 use letterhead::format::Format;
+use letterhead::log::OnError;
 use letterhead::traits::{Class, ReadOptions};
 
 use super::modes::walk_in_every_mode;

@@ -4,10 +4,11 @@ use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::log::{Exact, Fast, Label, Labelled, OnLoss};
-use letterhead::op::inspect::{Inspect, ParseHeaders};
-use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
+use letterhead::op::inspect::Inspect;
+use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
 
 use super::serialized_rows::BEHIND;
+use crate::common::batch_errors;
 
 /// Walks a value in every mode, holds them to each other, and gives what is wrong with it.
 pub fn walk_in_every_mode(format: Format, serialized: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
@@ -59,16 +60,8 @@ impl Visitor for InEveryMode<'_> {
 
     fn visit_batch<B: BatchFormat>(self) -> Vec<ErrorDetail> {
         let InEveryMode(serialized, options) = self;
-        let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ =
-            parse_batch::<B, _, _>(Cursor::new(serialized), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-        let _ = parse_batch::<B, _, _>(
-            Cursor::new(serialized),
-            options,
-            &mut labelled,
-            &mut ParseHeaders::<B>::new(options),
-        );
-        assert_eq!(exact.errors, labelled.exact.errors);
-        exact.errors
+        let [exact, labelled] = batch_errors::<B>(serialized, options);
+        assert_eq!(exact, labelled);
+        exact
     }
 }

@@ -3,11 +3,11 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::messages::Messages;
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::Selection;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Decode, Operation, Select};
 use letterhead::format::Format;
+use letterhead::log::OnError;
 use letterhead::traits::{Class, ReadOptions};
 
 use super::selections::{selections, type_of};

@@ -1,10 +1,10 @@
 //! `kafka`, `streams`, `streams-timestamped`.
 
 use arrow_array::{Array, BinaryArray};
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::{Apply, Decode, Input};
 use letterhead::error::Code;
 use letterhead::format::Format::{Kafka, Streams, StreamsTimestamped};
+use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 
 use crate::common::STRICT;

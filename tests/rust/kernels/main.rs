@@ -15,14 +15,13 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, StringArray, StructArray,
 };
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 use letterhead::header::RequestedKey;
-use letterhead::log::OnLoss;
+use letterhead::log::{OnError, OnLoss};
 use letterhead::traits::WriteOptions;
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;

@@ -4,13 +4,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use letterhead::arrow::messages::Messages;
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Apply, Input, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::Kip82MessageInt as One;
 use letterhead::format::Format::Kip82MessagesInt as Sets;
 use letterhead::header::RequestedKey;
+use letterhead::log::OnError;
 use letterhead::traits::WriteOptions;
 use letterhead::types::Type;
 

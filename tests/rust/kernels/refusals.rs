@@ -2,12 +2,11 @@
 
 use arrow_array::BinaryArray;
 use letterhead::arrow::messages::Messages;
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Select};
 use letterhead::encoding::Encoding;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, *};
-use letterhead::log::OnLoss;
+use letterhead::log::{OnError, OnLoss};
 use letterhead::op::convert::convert_message;
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;

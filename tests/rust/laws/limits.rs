@@ -2,7 +2,7 @@
 //! column.
 
 use letterhead::arrow::Decode;
-use letterhead::arrow::messages::Messages as MessagesVerb;
+use letterhead::arrow::messages::Messages as MessagesOperation;
 use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
 use letterhead::limits::Limits;
@@ -22,7 +22,7 @@ fn with(limits: Limits) -> ReadOptions {
 fn raised(format: Format, serialized: &[u8], options: ReadOptions) -> Option<ErrorDetail> {
     let serialized_rows = [serialized.to_vec()];
     let made = match is_batch(format) {
-        true => apply(format, &MessagesVerb { options, ..MessagesVerb::default() }, &serialized_rows),
+        true => apply(format, &MessagesOperation { options, ..MessagesOperation::default() }, &serialized_rows),
         false => apply(format, &Decode { options, ..Decode::default() }, &serialized_rows),
     };
     made.err().map(|(_, error)| error)

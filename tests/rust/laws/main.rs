@@ -15,23 +15,22 @@ mod writing;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use letterhead::arrow::messages::Messages as MessagesVerb;
-use letterhead::arrow::run::OnError;
+use letterhead::arrow::messages::Messages as MessagesOperation;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Decode, Select, Validate};
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, RequestedKey};
-use letterhead::log::{Exact, Fast, Labelled, OnLoss};
-use letterhead::op::inspect::{Inspect, ParseHeaders};
-use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_batch, parse_message};
+use letterhead::log::{Exact, Fast, Labelled, OnError, OnLoss};
+use letterhead::op::inspect::Inspect;
+use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_message};
 use letterhead::types::Type;
 use letterhead::value_type::{Scalar, ValueType};
 use proptest::prelude::*;
 
 use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
-use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, errors, read};
+use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, batch_errors, errors, read};
 use generated::{Recipe, recipe};
 
 const ALL_OPTIONS: [ReadOptions; 4] = [STRICT, LENIENT, STRICT_KINDS, ReadOptions { lenient: true, ..STRICT_KINDS }];
@@ -69,16 +68,8 @@ impl Visitor for InEveryMode<'_> {
 
     fn visit_batch<B: BatchFormat>(self) -> Found {
         let InEveryMode(serialized, options) = self;
-        let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ =
-            parse_batch::<B, _, _>(Cursor::new(serialized), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-        let _ = parse_batch::<B, _, _>(
-            Cursor::new(serialized),
-            options,
-            &mut labelled,
-            &mut ParseHeaders::<B>::new(options),
-        );
-        Found { fast: None, exact: exact.errors, labelled: labelled.exact.errors }
+        let [exact, labelled] = batch_errors::<B>(serialized, options);
+        Found { fast: None, exact, labelled }
     }
 }
 
@@ -165,7 +156,7 @@ proptest! {
         for format in Format::ALL {
             let serialized_rows = whole_values(&recipes, *format);
             if is_batch(*format) {
-                let made = apply(*format, &MessagesVerb::default(), &serialized_rows).expect("whole");
+                let made = apply(*format, &MessagesOperation::default(), &serialized_rows).expect("whole");
                 for (row, serialized) in serialized_rows.iter().enumerate() {
                     let rows = rows_of(&made, row).into_iter().map(|row| message_at(made.as_struct(), row, *format));
                     prop_assert_eq!(rows.collect::<Vec<_>>(), read(*format, serialized, STRICT).expect("whole"));
@@ -186,7 +177,7 @@ proptest! {
             let error = |(row, serialized): (usize, &Vec<u8>)| Some((row, read(*format, serialized, STRICT).err()?));
             let first = serialized_rows.iter().enumerate().find_map(error);
             let raised = match is_batch(*format) {
-                true => apply(*format, &MessagesVerb::default(), &serialized_rows).err(),
+                true => apply(*format, &MessagesOperation::default(), &serialized_rows).err(),
                 false => apply(*format, &Decode::default(), &serialized_rows).err(),
             };
             prop_assert_eq!(raised, first);
@@ -199,7 +190,7 @@ proptest! {
             let serialized_rows = near_values(&recipes, *format);
             let validated = apply(*format, &Validate::default(), &serialized_rows).expect("nothing is raised");
             let made = match is_batch(*format) {
-                true => apply(*format, &MessagesVerb { on_error: OnError::Column, ..Default::default() }, &serialized_rows),
+                true => apply(*format, &MessagesOperation { on_error: OnError::Column, ..Default::default() }, &serialized_rows),
                 false => apply(*format, &Decode { on_error: OnError::Column, ..Decode::default() }, &serialized_rows),
             }.expect("nothing is raised");
             let column = made.as_struct().column_by_name("error").expect("it was asked for");

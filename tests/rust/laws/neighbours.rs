@@ -2,13 +2,12 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
-use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Selection};
 use letterhead::arrow::{Convert, Decode, Encode, Operation, Select, Validate};
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
 use letterhead::header::{KeyForm, RequestedKey};
-use letterhead::log::OnLoss;
+use letterhead::log::{OnError, OnLoss};
 use letterhead::traits::{Class, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;
 use letterhead::types::Type;
