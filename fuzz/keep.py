@@ -1,8 +1,8 @@
-"""Keep the inputs that reach something: minimised, and few enough to be part of the project.
+"""Keep the inputs that add coverage, minimized and few enough to be committed.
 
-``python fuzz/keep.py BINARIES [target ...]`` takes what the fuzzer has in ``fuzz/corpus``, has libFuzzer choose the inputs
-that reach edges of the code which those of ``fuzz/kept/target/format.hex`` do not, and adds the shortest of them to that
-file, an input a line. They are tested on stable Rust (``tests/rust/corpus.rs``) and are seeds of the next run.
+``python fuzz/keep.py BINARIES [target ...]`` lets libFuzzer choose the inputs of ``fuzz/corpus`` that cover edges which
+``fuzz/kept/target/format.hex`` does not, and appends the shortest of them to that file, one per line. They are tested on
+stable Rust (``tests/rust/corpus.rs``) and are seeds of the next run.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ HERE = Path(__file__).resolve().parent
 KEPT = HERE / "kept"
 CORPUS = HERE / "corpus"
 MOST_BYTES = 3000
-"""Bytes that are added to the inputs of one target and format: all together stay below a mebibyte, in hex."""
+"""The most bytes added for one target and format, so that all together stay below 1 MiB in hex."""
 
 
 def unpack(corpus: Path) -> None:
-    """Put the inputs that are kept into a corpus, a file for each."""
+    """Write the kept inputs into a corpus, one file each."""
     for path in KEPT.glob("*/*.hex"):
         directory = corpus / path.parent.name / path.stem
         directory.mkdir(parents=True, exist_ok=True)
@@ -32,13 +32,13 @@ def unpack(corpus: Path) -> None:
 
 
 def kept(target: str, format: str) -> list[bytes]:
-    """Give what is kept of a target and a format."""
+    """Return the kept inputs of a target and a format."""
     path = KEPT / target / f"{format}.hex"
     return [bytes.fromhex(line) for line in path.read_text(encoding="ascii").split()] if path.exists() else []
 
 
 def add(target: str, format: str, inputs: list[bytes]) -> int:
-    """Add the shortest of the inputs to what is kept, and say how many they are."""
+    """Append the shortest of the inputs to the kept ones; return how many were added."""
     there, left = kept(target, format), MOST_BYTES
     chosen = set(there)
     for data in sorted(inputs, key=lambda data: (len(data), data)):
@@ -55,7 +55,7 @@ def add(target: str, format: str, inputs: list[bytes]) -> int:
 
 
 def reaching_more(binary: Path, target: str, format: str) -> list[bytes]:
-    """Have libFuzzer choose the inputs of the corpus that, with those that are kept, reach all edges it reaches."""
+    """Let libFuzzer choose the inputs of the corpus that, with the kept ones, cover all edges that the corpus covers."""
     with tempfile.TemporaryDirectory() as made:
         there = kept(target, format)
         for number, data in enumerate(there):
@@ -67,7 +67,7 @@ def reaching_more(binary: Path, target: str, format: str) -> list[bytes]:
 
 
 def main() -> None:
-    """Keep what is worth it of every target and format that has a corpus."""
+    """Keep inputs of every target and format that has a corpus."""
     binaries, only = Path(sys.argv[1]), sys.argv[2:]
     for directory in sorted(CORPUS.glob("*/*")):
         target, format = directory.parent.name, directory.name

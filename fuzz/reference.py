@@ -1,8 +1,8 @@
 """Fuzz the core against the reference implementation: the same values, and the same errors at the same bytes.
 
-atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``tools/fuzz reference`` calls
-it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
-an input chooses.
+atheris (``pip install atheris``) measures which lines of ``tests/reference`` an input covers. ``tools/fuzz reference`` calls
+it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the format to fuzz; without it, the first byte of an
+input chooses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def check(data: bytes) -> None:
     if shape & 4:
         serialized = sealed(serialized)
     native = [detail_of(error) for error in lh.validate(serialized, format, **options)]
-    assert [place(detail) for detail in native] == [place(detail) for detail in ops.validate(serialized, format, **options)]
+    assert [place(detail) for detail in native] == [
+        place(detail) for detail in ops.validate(serialized, format, **options)
+    ]
     if FORMATS[format].batch is not None:
         ours = outcome(lambda: [plain(message) for message in lh.messages(serialized, format, **options)])
         assert ours == outcome(lambda: list(ops.messages(serialized, format, **options)))
@@ -61,7 +63,7 @@ def check(data: bytes) -> None:
 
 
 def outcome(call: Any) -> Any:
-    """Give what a call gives, or what is wrong and where."""
+    """Return the result of a call, or its error and the position."""
     try:
         return call()
     except HeaderError as error:
@@ -69,7 +71,7 @@ def outcome(call: Any) -> Any:
 
 
 def types_between(source: str, target: str, choice: int) -> str | None:
-    """Say how values get or lose their types, where that has to be said."""
+    """Return the options that add or remove types, for conversions that need them."""
     has = [FORMATS[name].traits.types is not None for name in (source, target)]
     return {(True, False): [None, "be", "le", "text"][choice], (False, True): [None, "binary"][choice & 1]}.get(
         (has[0], has[1])
@@ -77,7 +79,7 @@ def types_between(source: str, target: str, choice: int) -> str | None:
 
 
 def sealed(serialized: bytes) -> bytes:
-    """Make the checksums of batches and messages of Kafka hold, as far as they can be told apart."""
+    """Write valid checksums into batches and messages of Kafka, as far as they can be found."""
     made, at = bytearray(serialized), 0
     while len(made) - at >= 17:
         end = at + 12 + int.from_bytes(made[at + 8 : at + 12])

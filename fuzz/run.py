@@ -1,7 +1,7 @@
-"""Build the targets, fuzz each of them format by format, and say in a table what was run.
+"""Build the targets, fuzz each of them format by format, and print a table of the runs.
 
-``make fuzz`` calls it with the time for each target. ``--runs`` gives every format so many executions instead, as a
-campaign wants them. Nothing but Python, the nightly toolchain and cargo-fuzz is needed.
+``make fuzz`` passes the time for each target. ``--runs`` sets a number of executions for each format instead. Only Python,
+the nightly toolchain and cargo-fuzz are needed.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ HEADS = ("target", "format", "executions", "seconds", "edges", "features", "inpu
 
 @dataclass
 class Ran:
-    """What one run came to.
+    """The result of one run.
 
     Attributes
     ----------
     target, format : str
-        What was fuzzed.
+        The target and the format that were fuzzed.
     executions : int
-        How many inputs were run.
+        Number of inputs that were run.
     seconds : int
-        How long that took.
+        Wall time.
     edges, features : int
-        How much of the code was reached, as libFuzzer counts it.
+        Coverage, as libFuzzer counts it.
     inputs : int
         Inputs in the corpus at the end.
     findings : int
-        1 where it ended with a crash, a leak or a timeout.
+        1 if the run ended with a crash, a leak or a timeout.
     """
 
     target: str
@@ -62,7 +62,7 @@ class Ran:
 
 
 def main() -> int:
-    """Run what was asked for; 1 when something was found."""
+    """Run the requested targets; return 1 if there was a finding."""
     args = _arguments()
     _need_tools()
     seeds.write(CORPUS)
@@ -87,15 +87,15 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--time", type=int, default=60, help="seconds for each target, shared by its formats")
-    parser.add_argument("--runs", type=int, default=0, help="executions of each format instead, however long they take")
-    parser.add_argument("--most", type=int, default=0, help="seconds that a format may take at most, with --runs")
-    parser.add_argument("--targets", default="", help="names, with spaces between them; all if left out")
-    parser.add_argument("--formats", default="", help="names, with spaces between them; all if left out")
+    parser.add_argument("--runs", type=int, default=0, help="executions of each format, instead of a time")
+    parser.add_argument("--most", type=int, default=0, help="with --runs, the most seconds for a format")
+    parser.add_argument("--targets", default="", help="names separated by spaces (default: all)")
+    parser.add_argument("--formats", default="", help="names separated by spaces (default: all)")
     parser.add_argument("--sanitizer", default="address", choices=["address", "none"])
-    parser.add_argument("--compares", default="yes", choices=["yes", "no"], help="what is compared is seen; no: faster")
-    parser.add_argument("--longest", type=int, default=4096, help="bytes that an input may have; short ones run faster")
-    parser.add_argument("--record", type=Path, help="a file that a line for each run goes to")
-    parser.add_argument("--label", default="", help="what is said of the runs there: a commit")
+    parser.add_argument("--compares", default="yes", choices=["yes", "no"], help="trace comparisons; no is faster")
+    parser.add_argument("--longest", type=int, default=4096, help="the most bytes of an input; short inputs run faster")
+    parser.add_argument("--record", type=Path, help="file to append a line for each run to")
+    parser.add_argument("--label", default="", help="label of the runs in that file, such as a commit")
     return parser.parse_args()
 
 
@@ -119,9 +119,9 @@ def _build(sanitizer: str, compares: str) -> Path:
     return (HERE.parent / made / triple / "release").resolve()
 
 
-def _formats(target: str, asked: list[str]) -> list[str]:
+def _formats(target: str, requested: list[str]) -> list[str]:
     known = sorted(path.name for path in (CORPUS / target).iterdir())
-    return [name for name in known if name in asked or not asked]
+    return [name for name in known if name in requested or not requested]
 
 
 def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share: int) -> Ran:
@@ -132,7 +132,7 @@ def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share
         limits = [f"-runs={args.runs}", f"-max_total_time={args.most}"]
     command = [binary, corpus, *limits, f"-max_len={args.longest}", "-timeout=20", "-print_final_stats=1"]
     environment = {**os.environ, "LETTERHEAD_FUZZ_FORMAT": format}
-    # What cargo fuzz sets: the extension module is built beside the library and has the same symbols.
+    # As cargo fuzz does: the extension module is built beside the library and has the same symbols.
     environment["ASAN_OPTIONS"] = "detect_odr_violation=0:" + os.environ.get("ASAN_OPTIONS", "")
     start = time.monotonic()
     log = artifacts / "log.txt"
@@ -142,7 +142,7 @@ def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share
         )
     text = log.read_text(encoding="utf-8", errors="replace")
     counted = re.findall(r"^stat::number_of_executed_units: (\d+)", text, re.MULTILINE)
-    # Where a finding ends the run before it is counted, the last line of progress has it.
+    # A finding ends the run before it is counted; then the last line of progress has the number.
     counted = counted or re.findall(r"^#(\d+)\t", text, re.MULTILINE) or ["0"]
     reached = re.findall(r"cov: (\d+) ft: (\d+)", text) or [("0", "0")]
     edges, features = map(int, reached[-1])
@@ -152,15 +152,15 @@ def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share
 
 
 def _show(rows: list[Ran]) -> None:
-    lines = [HEADS, *(tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in astuple(row)) for row in rows)]
+    lines = [HEADS, *(tuple(f"{item:,}" if isinstance(item, int) else item for item in astuple(row)) for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(HEADS))]
     columns = min(shutil.get_terminal_size().columns, sum(widths) + 2 * len(widths))
     for number, line in enumerate(lines):
-        cells = [
-            cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        items = [
+            item.ljust(width) if place < 2 else item.rjust(width)
+            for place, (item, width) in enumerate(zip(line, widths, strict=True))
         ]
-        print("  ".join(cells))
+        print("  ".join(items))
         if number == 0:
             print("-" * columns)
     print(f"{sum(row.executions for row in rows):,} executions, {sum(row.findings for row in rows)} findings")

@@ -1,6 +1,6 @@
-"""Make the seeds of a run out of the vectors: what real systems wrote, and what is wrong with it in every way.
+"""Make the seeds of a run from the vectors: messages of real systems, and malformed ones.
 
-Called by `run.py`; by itself: ``python fuzz/seeds.py DIRECTORY``. The seeds of a target are in ``DIRECTORY/target/format``.
+`run.py` calls it; alone: ``python fuzz/seeds.py DIRECTORY``. The seeds of a target are in ``DIRECTORY/target/format``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ BLOCKS = {
     "iggy_tlv_malformed": ["iggy", "iggy-auto"],
     "record_batches": ["record-batch"],
 }
-"""Files that do not name the formats of their lines."""
+"""The formats of files whose lines do not name them."""
 
 SENT = {"message": "iggy-message-2023", "polled": "iggy-polled-2023", "message64": "iggy-message"}
-"""Formats of messages of Iggy, by what a line says it is."""
+"""Formats of Iggy's messages by the name in a line."""
 
 PARTS = {
     "decode": [b"\x00", b"\x08", b"\x10", b"\x18", b"\x19", b"\x38"],
@@ -70,7 +70,7 @@ def _formats(name: str, line: dict[str, Any]) -> list[str]:
 
 
 def inputs() -> Iterator[tuple[str, str, bytes]]:
-    """Give every seed with its target and format."""
+    """Yield every seed with its target and format."""
     for index, (format, serialized) in enumerate(serialized_messages()):
         batch = "messages" in format or format in ("record-batch", "iggy-batch", "iggy-polled-2023")
         for target, parts in PARTS.items():
@@ -102,7 +102,7 @@ def inputs() -> Iterator[tuple[str, str, bytes]]:
 
 
 def write(directory: Path) -> int:
-    """Write the seeds, each once, and say how many there are."""
+    """Write each seed once; return their number."""
     count = 0
     for target, format, data in inputs():
         path = directory / target / format / hashlib.sha1(data, usedforsecurity=False).hexdigest()
