@@ -281,6 +281,6 @@ fn negative<R: Log>(value: i32, at: usize, field: &'static str, log: &mut R) -> 
 }
 
 fn too_short(field: &str, wanted: usize, left: usize) -> String {
-    let operation = if left == 1 { "is" } else { "are" };
-    format!("{field} takes {} and {left} {operation} left", counted(wanted, "byte"))
+    let are = if left == 1 { "is" } else { "are" };
+    format!("{field} takes {} and {left} {are} left", counted(wanted, "byte"))
 }

@@ -30,6 +30,12 @@ impl<'a> TypedKey<'a> {
         TypedKey { value_type, bytes, order }
     }
 
+    /// The bytes in the format's order.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The bits, most significant byte first.
     pub fn bits(self) -> Cow<'a, [u8]> {
         bits_of(self.value_type, self.bytes, self.order)
@@ -117,6 +123,11 @@ impl<'a> Text<'a> {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    #[inline]
+    pub fn into_bytes(self) -> Cow<'a, [u8]> {
+        self.0
     }
 }
 

@@ -69,33 +69,3 @@ impl<'a> Sink<'a> for MessageSink<'a> {
         self.fields.extend_from_slice(fields);
     }
 }
-
-/// Counts headers.
-#[derive(Default)]
-pub struct CountSink {
-    pub count: usize,
-}
-
-impl<'a> Sink<'a> for CountSink {
-    #[inline]
-    fn header<R: Log>(&mut self, _header: Header<'a>, _log: &mut R) -> Result {
-        self.count += 1;
-        Ok(())
-    }
-}
-
-/// The last header whose key is this text.
-pub struct LastSink<'w, 'a> {
-    pub wanted: &'w [u8],
-    pub found: Option<Header<'a>>,
-}
-
-impl<'a> Sink<'a> for LastSink<'_, 'a> {
-    #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
-        if header.key.is_text(self.wanted) {
-            self.found = Some(header);
-        }
-        Ok(())
-    }
-}

@@ -10,7 +10,7 @@ use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
 use super::objects::{fields_dict, headers_object, headers_of, requested_object};
-use super::packed::Packed;
+use super::packed::{Packed, Positions};
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
@@ -19,7 +19,7 @@ use crate::format::Format;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{MessageHeaders, ReadMessages};
-use crate::op::values::{CountSink, MessageSink, ReadMessage};
+use crate::op::values::{MessageSink, ReadMessage};
 use crate::op::write::{EncodeMessage, TypeHint};
 use crate::traits::{Class, FieldValue, Presence, ReadOptions};
 
@@ -37,16 +37,20 @@ pub fn decode<'py>(
     let options = read_options(py, lenient, strict_types, limits)?;
     let info = format.info();
     let bytes = data.as_bytes();
-    if info.class == Class::Headers {
-        let read = ReadMessage { data: bytes, options, fresh: CountSink::default };
-        let (sink, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
-        return headers_of(Bound::new(py, Packed::new(data, format, options, sink.count))?.into_any());
+    // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
+    if info.class == Class::Headers && u32::try_from(bytes.len()).is_ok() {
+        let read = ReadMessage { data: bytes, options, fresh: || Positions::new(bytes) };
+        let (positions, _) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
+        return headers_of(Bound::new(py, Packed::new(data.clone(), info.order, positions))?.into_any());
     }
     let read = ReadMessage { data: bytes, options, fresh: MessageSink::default };
     let (message, presence) = without_gil_if_long(py, bytes.len(), || format.visit(read))?;
     let headers = (presence != Presence::Absent).then_some(&message.headers[..]);
     let headers = headers_object(py, headers, info.order)?;
-    Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
+    match info.class {
+        Class::Headers => Ok(headers),
+        _ => Ok(fields_dict(py, info, &headers, &message.fields)?.into_any()),
+    }
 }
 
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False`

@@ -1,165 +1,201 @@
 //! Validated headers that stay in their bytes until they are accessed.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
-use super::gil::catch_panic;
 use super::objects::{Maker, value_object};
-use crate::format::Format;
-use crate::header::Header;
-use crate::log::{Log, Stop};
-use crate::op::values::{LastSink, ReadMessage};
-use crate::traits::{ReadOptions, Sink};
+use crate::header::{Header, Key, Text, TypedKey};
+use crate::log::{Log, Result};
+use crate::traits::Sink;
 use crate::value::ByteOrder;
+use crate::value_type::ValueType;
 
-/// Headers in their bytes. Each access parses them again, which costs less than creating the objects of all headers.
+/// Headers in their bytes: where each of them is. Objects are created on access, of the requested headers alone.
 ///
 /// Keys are str; the headers themselves are the list.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Packed {
     data: Py<PyBytes>,
-    format: Format,
     order: ByteOrder,
-    options: ReadOptions,
-    count: usize,
+    headers: Vec<Position>,
     /// The same list for every access: a change to it is visible everywhere.
     list: PyOnceLock<Py<PyList>>,
 }
 
+/// The place of a header in its message.
+struct Position {
+    key: PositionOfKey,
+    value: Option<Part>,
+    value_type: Option<ValueType>,
+}
+
+enum PositionOfKey {
+    Text(Part),
+    /// Text that is not in the message, as where bytes that are not UTF-8 were replaced.
+    Replaced(Box<[u8]>),
+    Int(i32),
+    Typed(ValueType, Part),
+}
+
+/// A start and a length.
+#[derive(Clone, Copy)]
+struct Part(u32, u32);
+
+impl Part {
+    /// Where bytes are in the message that they are borrowed from.
+    #[inline]
+    fn of(bytes: &[u8], message: &[u8]) -> Self {
+        Part((bytes.as_ptr().addr() - message.as_ptr().addr()) as u32, bytes.len() as u32)
+    }
+
+    #[inline]
+    fn bytes(self, message: &[u8]) -> &[u8] {
+        message.get(self.0 as usize..).and_then(|rest| rest.get(..self.1 as usize)).unwrap_or_default()
+    }
+}
+
+impl Position {
+    #[inline]
+    fn key<'a>(&'a self, message: &'a [u8], order: ByteOrder) -> Key<'a> {
+        match &self.key {
+            PositionOfKey::Text(part) => Key::Text(Text::trusted(part.bytes(message))),
+            PositionOfKey::Replaced(text) => Key::Text(Text::trusted(text)),
+            PositionOfKey::Int(number) => Key::Int(*number),
+            PositionOfKey::Typed(value_type, part) => {
+                Key::Typed(TypedKey::new(*value_type, part.bytes(message), order))
+            }
+        }
+    }
+
+    #[inline]
+    fn header<'a>(&'a self, message: &'a [u8], order: ByteOrder) -> Header<'a> {
+        let value = self.value.map(|value| value.bytes(message));
+        Header { index: 0, key: self.key(message, order), value_type: self.value_type, value, at: None }
+    }
+}
+
+/// Notes where the headers of a message are, which has fewer than 4 GiB.
+pub struct Positions<'a> {
+    message: &'a [u8],
+    headers: Vec<Position>,
+}
+
+impl<'a> Positions<'a> {
+    pub fn new(message: &'a [u8]) -> Self {
+        // Room for as many as most messages have.
+        Positions { message, headers: Vec::with_capacity((message.len() / 8).min(16)) }
+    }
+}
+
+impl<'a> Sink<'a> for Positions<'a> {
+    #[inline]
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+        let key = match header.key {
+            Key::Text(text) => match text.into_bytes() {
+                Cow::Borrowed(bytes) => PositionOfKey::Text(Part::of(bytes, self.message)),
+                Cow::Owned(bytes) => PositionOfKey::Replaced(bytes.into()),
+            },
+            Key::Int(number) => PositionOfKey::Int(number),
+            Key::Typed(typed) => PositionOfKey::Typed(typed.value_type, Part::of(typed.bytes(), self.message)),
+        };
+        let value = header.value.map(|value| Part::of(value, self.message));
+        self.headers.push(Position { key, value, value_type: header.value_type });
+        Ok(())
+    }
+}
+
 impl Packed {
-    /// Headers that were parsed to their end, in this format and with these options.
-    pub fn new(data: Bound<'_, PyBytes>, format: Format, options: ReadOptions, count: usize) -> Self {
-        let order = format.info().order;
-        Packed { data: data.unbind(), format, order, options, count, list: PyOnceLock::new() }
+    pub fn new(data: Bound<'_, PyBytes>, order: ByteOrder, positions: Positions<'_>) -> Self {
+        let headers = positions.headers;
+        Packed { data: data.unbind(), order, headers, list: PyOnceLock::new() }
     }
 
-    fn parse<'a, S: Sink<'a>>(&'a self, py: Python<'a>, fresh: impl Fn() -> S) -> PyResult<S> {
-        let read = ReadMessage { data: self.data.as_bytes(py), options: self.options, fresh };
-        let (sink, _) = catch_panic(|| self.format.visit(read))??;
-        Ok(sink)
-    }
-
-    /// The last header with a key.
-    fn last_header<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Header<'py>>> {
+    /// The headers whose key is this text.
+    fn of_key<'a>(&'a self, key: &'a Bound<'_, PyString>) -> impl DoubleEndedIterator<Item = Header<'a>> {
+        let message = self.data.as_bytes(key.py());
         // No message has half of a surrogate pair.
-        let Ok(wanted) = key.to_str() else { return Ok(None) };
-        Ok(self.parse(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?.found)
+        let wanted = key.to_str().ok().map(str::as_bytes);
+        let has_key = move |header: &&Position| wanted.is_some_and(|key| header.key(message, self.order).is_text(key));
+        self.headers.iter().filter(has_key).map(move |header| header.header(message, self.order))
     }
 
     /// The last value of a key.
-    fn found<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.last_header(key)?.map(|header| value_object(key.py(), &header, self.order)).transpose()
+    fn found<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let last = self.of_key(key).next_back();
+        last.map(|header| value_object(key.py(), &header, self.order)).transpose()
+    }
+
+    /// A new list with an object of each header.
+    fn objects<'py>(
+        &self,
+        py: Python<'py>,
+        make: impl Fn(&mut Maker<'py>, &Header<'_>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let message = self.data.as_bytes(py);
+        let mut maker = Maker::new(py, self.order);
+        let objects = self.headers.iter().map(|header| make(&mut maker, &header.header(message, self.order)));
+        PyList::new(py, objects.collect::<PyResult<Vec<_>>>()?)
     }
 }
 
 #[pymethods]
 impl Packed {
     fn __len__(&self) -> usize {
-        self.count
+        self.headers.len()
     }
 
     /// The headers of `list`.
-    fn __iter__<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         self.list(py)?.try_iter()
     }
 
-    fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
-        Ok(self.last_header(key)?.is_some())
+    fn __contains__(&self, key: &Bound<'_, PyString>) -> bool {
+        self.of_key(key).next().is_some()
     }
 
     /// The last value of a key, or a KeyError.
     #[pyo3(signature = (key, /))]
-    fn last<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    fn last<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
         self.found(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
     /// The last value of a key, or the default.
     #[pyo3(signature = (key, default, /))]
-    fn get<'py>(&'py self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn get<'py>(&self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         Ok(self.found(key)?.unwrap_or(default))
     }
 
     /// All values of a key.
     #[pyo3(signature = (key, /))]
-    fn all<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
-        let py = key.py();
-        let Ok(wanted) = key.to_str() else { return Ok(PyList::empty(py)) };
-        let result = self.parse(py, || {
-            Making::new(0, |header| match header.key.is_text(wanted.as_bytes()) {
-                true => value_object(py, header, self.order).map(Some),
-                false => Ok(None),
-            })
-        })?;
-        result.list(py)
+    fn all<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
+        let values = self.of_key(key).map(|header| value_object(key.py(), &header, self.order));
+        PyList::new(key.py(), values.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// The keys of all headers, repeats included.
-    fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let result = self.parse(py, || {
-            let mut maker = Maker::new(py, self.order);
-            Making::new(self.count, move |header| maker.key(&header.key).map(Some))
-        })?;
-        result.list(py)
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.objects(py, |maker, header| maker.key(&header.key))
     }
 
     /// The headers as plain tuples of key and value, in a new list.
-    fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let result = self.parse(py, || {
-            let mut maker = Maker::new(py, self.order);
-            Making::new(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
-        })?;
-        result.list(py)
+    fn pairs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.objects(py, |maker, header| Ok(PyTuple::new(py, maker.pair(header)?)?.into_any()))
     }
 
     /// The headers: the same list on every access.
-    fn list<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    fn list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         if let Some(list) = self.list.get(py) {
             return Ok(list.bind(py).clone());
         }
-        let result = self.parse(py, || {
-            let mut maker = Maker::new(py, self.order);
-            Making::new(self.count, move |header| maker.header(header).map(Some))
-        })?;
-        let result = result.list(py)?.unbind();
+        let result = self.objects(py, Maker::header)?.unbind();
         // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release
         // the GIL.
         let kept = self.list.set(py, result.clone_ref(py)).is_ok();
         let list = if kept { &result } else { self.list.get(py).unwrap_or(&result) };
         Ok(list.bind(py).clone())
-    }
-}
-
-/// Makes an object of each header that has one.
-struct Making<'py, F> {
-    make: F,
-    objects: Vec<Bound<'py, PyAny>>,
-    failed: Option<PyErr>,
-}
-
-impl<'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Making<'py, F> {
-    fn new(count: usize, make: F) -> Self {
-        Making { make, objects: Vec::with_capacity(count), failed: None }
-    }
-
-    fn list(self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        match self.failed {
-            Some(error) => Err(error),
-            None => PyList::new(py, self.objects),
-        }
-    }
-}
-
-impl<'a, 'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Sink<'a> for Making<'py, F> {
-    #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result<(), Stop> {
-        if self.failed.is_none() {
-            match (self.make)(&header) {
-                Ok(object) => self.objects.extend(object),
-                Err(error) => self.failed = Some(error),
-            }
-        }
-        Ok(())
     }
 }

@@ -31,19 +31,42 @@ pub enum Of {
     Value(Option<(ValueType, ByteOrder)>),
 }
 
-#[derive(Default)]
+/// In one piece, so that a comparison reads nothing outside of the table.
 struct Slot {
     last_hash: u64,
-    kept: Option<Kept>,
-}
-
-struct Kept {
     /// Compared first, as most comparisons fail.
     hash: u64,
-    key: Box<[u8]>,
-    value: Box<[u8]>,
     of: Of,
-    object: Py<PyAny>,
+    key_len: u8,
+    len: u8,
+    /// The key, and the value behind it.
+    bytes: [u8; MAX_LEN],
+    object: Option<Py<PyAny>>,
+}
+
+impl Slot {
+    const EMPTY: Slot =
+        Slot { last_hash: 0, hash: 0, of: Of::Null, key_len: 0, len: 0, bytes: [0; MAX_LEN], object: None };
+
+    /// The object, if it was created from this origin.
+    #[inline]
+    fn object_of(&self, hash: u64, origin: Origin<'_>) -> Option<&Py<PyAny>> {
+        let is_origin = self.hash == hash && {
+            let (key, value) = self.bytes[..usize::from(self.len)].split_at(usize::from(self.key_len));
+            Origin { key, value, of: self.of } == origin
+        };
+        self.object.as_ref().filter(|_| is_origin)
+    }
+
+    /// Keeps the object of an origin of at most `MAX_LEN` bytes.
+    fn keep(&mut self, hash: u64, origin: Origin<'_>, object: Py<PyAny>) {
+        let Origin { key, value, of } = origin;
+        let len = key.len() + value.len();
+        self.bytes[..key.len()].copy_from_slice(key);
+        self.bytes[key.len()..len].copy_from_slice(value);
+        (self.hash, self.of, self.key_len, self.len) = (hash, of, key.len() as u8, len as u8);
+        self.object = Some(object);
+    }
 }
 
 type Table = Box<[Slot]>;
@@ -59,7 +82,7 @@ pub struct Recent(Table);
 impl Recent {
     pub fn take() -> Self {
         let table = TABLE.try_with(Cell::take).ok().flatten();
-        Recent(table.unwrap_or_else(|| (0..SLOTS).map(|_| Slot::default()).collect()))
+        Recent(table.unwrap_or_else(|| (0..SLOTS).map(|_| Slot::EMPTY).collect()))
     }
 
     /// The object that was created from this origin, or else a new one.
@@ -75,18 +98,14 @@ impl Recent {
         }
         let hash = origin.hash();
         let place = (hash >> (u64::BITS - SLOTS.ilog2())) as usize;
-        if let Some(kept) = &self.0[place].kept
-            && kept.hash == hash
-            && (Origin { key: &kept.key, value: &kept.value, of: kept.of }) == origin
-        {
-            return Ok(kept.object.bind(py).clone());
+        if let Some(object) = self.0[place].object_of(hash, origin) {
+            return Ok(object.bind(py).clone());
         }
         let object = create(self)?;
         let slot = &mut self.0[place];
         // Only what occurs twice: identifiers never come back, and would replace what does.
         if std::mem::replace(&mut slot.last_hash, hash) == hash {
-            let (key, value) = (origin.key.into(), origin.value.into());
-            slot.kept = Some(Kept { hash, key, value, of: origin.of, object: object.clone().unbind() });
+            slot.keep(hash, origin, object.clone().unbind());
         }
         Ok(object)
     }
