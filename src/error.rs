@@ -168,6 +168,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The row of the message that is invalid, if it is one of several.
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Error::Headers(_, located) => located.row,
+            Error::Type(_) | Error::Value(_) | Error::Internal(_) => None,
+        }
+    }
+
     /// The same error in a row of several messages, or of a single message.
     pub fn in_row(mut self, row: Option<usize>) -> Error {
         if let Error::Headers(_, located) = &mut self {

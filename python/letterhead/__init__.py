@@ -44,6 +44,7 @@ from letterhead.values import (
     UInt128,
     Value,
 )
+from letterhead.where.conditions import col
 
 if TYPE_CHECKING:
     from letterhead import arrow as arrow
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from letterhead import spark as spark
     from letterhead import state as state
     from letterhead import testing as testing
+    from letterhead import where as where
 
 __all__ = [
     "Binary",
@@ -87,6 +89,7 @@ __all__ = [
     "UInt128",
     "Value",
     "batch",
+    "col",
     "conventions",
     "convert",
     "decode",
@@ -102,7 +105,7 @@ __all__ = [
 ]
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
-_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing")
+_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where")
 
 
 def __getattr__(name: str) -> Any:

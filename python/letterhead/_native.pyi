@@ -54,6 +54,8 @@ _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 _Types: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
+_Step: TypeAlias = tuple[str, int, str, list[Any]]
+_Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
 _Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate"]
 
 @final
@@ -122,6 +124,7 @@ class _Options(TypedDict, total=False):
     fields: list[str] | None
     target: str
     max_offset: int
+    where: _Where | None
 
 def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
 def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...

@@ -31,6 +31,12 @@ threads : int, default 1
     rows of an array, and of chunks of different sizes, are shared by the threads, which copy what they have made into one
     result: :func:`decode`, :func:`encode` and :func:`convert` then gain less. Fewer than 2,048 rows are left to one thread.
     Use it for large columns where processors are idle, which they are not in a Spark task.
+where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    Return only the messages for which a condition on headers and fields is true: :func:`letterhead.col` and operators, or
+    SQL text. ``row`` and the row of an error count all messages. Headers that are not part of the condition are not copied
+    for the others. A header that is missing is null, and a condition that is null selects nothing. A value that is not of
+    its type, or a message whose headers are broken, is an error unless fields alone exclude the message: it is raised, null
+    with ``errors="null"``, and returned with its error with ``errors="column"``.
 views : bool, default False
     Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
     ``column``, which the result keeps in memory, and are not copied. Keys of headers and the ``error`` column are never
@@ -53,6 +59,8 @@ from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
 from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types
+from letterhead.where.conditions import Where
+from letterhead.where.program import Filter, Program, fields_of_format, resolve
 
 if TYPE_CHECKING:
     from letterhead.scan.report import Scan
@@ -81,6 +89,7 @@ def decode(
     lenient: bool = False,
     strict_types: bool = False,
     text_keys: bool = False,
+    where: Where | None = None,
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
@@ -93,7 +102,7 @@ def decode(
         One message per row. Null stays null.
     format : str
         Name of a headers format or a message format.
-    errors, error_column, lenient, strict_types, text_keys, limits, threads, views
+    errors, error_column, lenient, strict_types, text_keys, where, limits, threads, views
         Shared options, see :mod:`letterhead.arrow`. With ``errors="column"`` the result is always a struct; for a headers
         format it has the fields ``headers`` and ``error``.
 
@@ -135,6 +144,7 @@ def decode(
         lenient=lenient,
         strict_types=strict_types,
         text_keys=text_keys,
+        where=_program(where, format),
         limits=limits,
         threads=threads,
         views=views,
@@ -294,6 +304,7 @@ def messages(
     lenient: bool = False,
     strict_types: bool = False,
     text_keys: bool = False,
+    where: Where | None = None,
     limits: Limits | None = None,
     threads: int = 1,
     _dialect: Literal["arrow", "spark"] = "arrow",
@@ -311,7 +322,7 @@ def messages(
         default is ``row`` and all fields of the format.
     headers : mapping of str to str or Field, optional
         Headers to return as typed columns after the fields, as in :func:`select`.
-    errors, error_column, lenient, strict_types, text_keys, limits, threads
+    errors, error_column, lenient, strict_types, text_keys, where, limits, threads
         Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
         it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch. ``threads``
         applies to chunks of a stream of similar size; an array is read by one thread.
@@ -356,6 +367,7 @@ def messages(
         strict_types=strict_types,
         text_keys=text_keys,
         dialect=_dialect,
+        where=_program(where, format, headers),
         limits=limits,
         threads=threads,
     )
@@ -370,6 +382,7 @@ def select(
     error_column: str = "error",
     lenient: bool = False,
     strict_types: bool = False,
+    where: Where | None = None,
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
@@ -385,7 +398,7 @@ def select(
         Name of the format; for a list it only determines how values are typed.
     columns : mapping of str to type or Field
         Output column to a type ``name[:be|le|text|amqp]``, or to a :func:`letterhead.field`.
-    errors, error_column, lenient, strict_types, limits, threads, views
+    errors, error_column, lenient, strict_types, where, limits, threads, views
         Shared options, see :mod:`letterhead.arrow`. With ``errors="null"`` a value that is not of its type is null; all
         columns are null where the structure is broken. ``errors="column"`` keeps what was read before the break.
 
@@ -422,6 +435,7 @@ def select(
         lenient=lenient,
         strict_types=strict_types,
         dialect=_dialect,
+        where=_program(where, format, columns, "columns="),
         limits=limits,
         threads=threads,
         views=views,
@@ -532,6 +546,15 @@ def validate(
     return _apply(
         "validate", column, format, lenient=lenient, strict_types=strict_types, limits=limits, threads=threads
     )
+
+
+def _program(
+    where: Where | Filter | None, format: str, columns: Columns | None = None, what: str = "headers="
+) -> Program | None:
+    """Return a condition for the compiled core; a reader passes one whose names it has resolved."""
+    if not isinstance(where, Filter):
+        where = resolve(where, fields_of_format(format), columns, what=what)
+    return None if where is None else where.program
 
 
 def _apply(operation: _native._Operation, column: ColumnT, format: str, **options: Unpack[_native._Options]) -> ColumnT:

@@ -118,6 +118,10 @@ impl Column {
         }
     }
 
+    pub fn parts(&self) -> (&Data, &Validity) {
+        (&self.data, &self.valid)
+    }
+
     /// The values and their validity, for appending many values of one type.
     pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
         (&mut self.data, &mut self.valid)

@@ -7,6 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
 use super::errors::ErrorColumn;
+use super::filter::{Filter, FilterSink, Known, ones};
 use super::run::too_large;
 use super::schema;
 use super::select::{SelectSink, Selection};
@@ -39,6 +40,8 @@ pub struct Messages {
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
+    /// Which messages are returned; `None` for all.
+    pub filter: Option<Arc<Filter>>,
 }
 
 impl Messages {
@@ -67,6 +70,7 @@ impl Messages {
 
     fn fields<B: BatchFormat>(&self) -> Result<Vec<FieldRef>, Error> {
         check_keys(&self.selections, B::NAME, <B::Message as MessageFormat>::Headers::KEYS)?;
+        self.filter.iter().try_for_each(|filter| filter.check::<B::Message>(B::NAME))?;
         let (produced, places) = self.places::<B>()?;
         let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&produced[place])).collect();
         fields.extend(
@@ -95,7 +99,8 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
         let both = Some(BothSinks::new(self));
-        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: Pending::default() };
+        let (pending, selected) = Default::default();
+        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending, selected };
         let mut until = input.column.len();
         let mut whole = 0;
         for row in input.from..input.column.len() {
@@ -129,10 +134,50 @@ struct Pending<'a> {
     headers: Vec<Cursor<'a>>,
     /// The fields that are kept, message after message.
     fields: Vec<FieldValue<'a>>,
-    /// The number of the first of them in its value, counted from 1.
-    number: usize,
+    /// The fields that the filter reads, message after message.
+    operands: Vec<FieldValue<'a>>,
+    /// The number of each in its value, counted from 1.
+    numbers: Vec<usize>,
     /// Where errors are placed, if not at their byte.
     place: Option<usize>,
+}
+
+impl Pending<'_> {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.headers.clear();
+        self.fields.clear();
+        self.operands.clear();
+        self.numbers.clear();
+    }
+
+    /// Appends the messages of another one whose bits are set.
+    fn extend_selected(&mut self, other: &Self, mut selected: u64) {
+        let all = other.headers.len();
+        let (fields, operands) = (other.fields.len() / all, other.operands.len() / all);
+        self.place = other.place;
+        // An upper bound of the bytes.
+        let mut bytes = other.rows.byte_len();
+        while selected != 0 {
+            let row = selected.trailing_zeros() as usize;
+            self.rows.push(other.rows.rows()[row], std::mem::take(&mut bytes));
+            self.headers.push(other.headers[row]);
+            self.fields.extend_from_slice(&other.fields[row * fields..][..fields]);
+            self.operands.extend_from_slice(&other.operands[row * operands..][..operands]);
+            self.numbers.push(other.numbers[row]);
+            selected &= selected - 1;
+        }
+    }
+
+    /// Removes messages from the front.
+    fn skip(&mut self, rows: usize) {
+        let all = self.headers.len();
+        self.fields.drain(..rows * (self.fields.len() / all));
+        self.operands.drain(..rows * (self.operands.len() / all));
+        self.rows.skip(rows);
+        self.headers.drain(..rows);
+        self.numbers.drain(..rows);
+    }
 }
 
 /// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it
@@ -143,6 +188,8 @@ struct Rows<'v, 'a, B: BatchFormat> {
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
     pending: Pending<'a>,
+    /// Those of the pending messages that the filter selects.
+    selected: Pending<'a>,
 }
 
 /// The rows so far, and why there are no more.
@@ -186,8 +233,14 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             self.done.failed = errors.into_iter().next();
             return Err(Stop);
         }
+        // Its fields are unknown, so only a filter that selects nulls selects it; an error is never lost in silence.
+        let is_null = self.operation.on_error == OnError::Null;
+        if is_null && self.operation.filter.as_ref().is_some_and(|filter| !filter.accepts_null()) {
+            return Ok(());
+        }
         self.both().begin_row();
         self.both().null_row();
+        self.both().clear_filter();
         self.end_row(&errors);
         Ok(())
     }
@@ -216,12 +269,14 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         if !self.pending.rows.has_room(ROWS, len) {
             self.flush()?;
         }
-        if self.pending.headers.is_empty() {
-            (self.pending.number, self.pending.place) = (log.messages, log.place);
-        }
+        self.pending.place = log.place;
         let operation = self.operation;
         let both = self.both.get_or_insert_with(|| BothSinks::new(operation));
         self.pending.fields.extend(both.list.kept(fields));
+        if let Some(filter) = &both.filter {
+            self.pending.operands.extend(filter.kept(fields));
+        }
+        self.pending.numbers.push(log.messages);
         self.pending.rows.push(Some(span), len);
         self.pending.headers.push(headers);
         Ok(true)
@@ -231,6 +286,63 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     #[inline(never)]
     fn flush(&mut self) -> Result {
         let mut pending = std::mem::take(&mut self.pending);
+        let flushed = if pending.headers.is_empty() {
+            Ok(())
+        } else if self.operation.filter.is_some() {
+            let mut selected = std::mem::take(&mut self.selected);
+            let flushed = self.append_selected(&mut pending, &mut selected);
+            self.selected = selected;
+            flushed
+        } else {
+            self.append_pending(&mut pending)
+        };
+        // Its memory, for those that come.
+        pending.clear();
+        self.pending = pending;
+        if flushed.is_err() || self.has_ended() { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Appends those messages that the filter selects. Only its operands are read of the others.
+    fn append_selected(&mut self, pending: &mut Pending<'a>, selected: &mut Pending<'a>) -> Result {
+        let (limit, max_offset) = (self.operation.options.limits.headers, self.done.max_offset);
+        while !pending.headers.is_empty() && !self.has_ended() {
+            selected.clear();
+            let all = pending.headers.len();
+            let Some(filter) = &mut self.both().filter else { return Ok(()) };
+            filter.push_kept(&pending.operands);
+            let by_fields = filter.truth(0..all, Known::Fields);
+            if !filter.has_headers() {
+                filter.clear();
+                selected.extend_selected(pending, by_fields.yes);
+                pending.clear();
+                return self.append_pending(selected);
+            }
+            if by_fields.no != 0 {
+                filter.clear();
+                selected.extend_selected(pending, !by_fields.no & ones(all));
+                std::mem::swap(pending, selected);
+                continue;
+            }
+            let fits = filter.room::<FrameOf<B::Message>>(max_offset).is_some();
+            let progress = Progress { bytes: 1, all: 1 };
+            let scanned = if fits { filter.append::<FrameOf<B::Message>>(&pending.rows, limit, progress) } else { 0 };
+            let truth = filter.truth(0..scanned, Known::Everything);
+            filter.clear();
+            if truth.yes == ones(all) {
+                return self.append_pending(pending);
+            }
+            selected.extend_selected(pending, truth.yes);
+            self.append_pending(selected)?;
+            if scanned == all {
+                return Ok(());
+            }
+            self.pending_now(pending, scanned)?;
+            pending.skip(scanned + 1);
+        }
+        Ok(())
+    }
+
+    fn append_pending(&mut self, pending: &mut Pending<'a>) -> Result {
         let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
         let count = self.both().list.field_count();
         let mut next = 0;
@@ -248,33 +360,44 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             }
             next += done;
             if next < all {
-                let mut exact = Exact::default();
-                (exact.messages, exact.place) = (pending.number + next, pending.place);
-                let kept = pending.fields[next * count..][..count].to_vec();
-                self.message_now(&kept, Some(pending.headers[next]), &mut exact)?;
+                self.pending_now(pending, next)?;
                 pending.rows.skip(done + 1);
                 next += 1;
             }
         }
-        // Its memory, for those that come.
-        pending.rows.clear();
-        pending.headers.clear();
-        pending.fields.clear();
-        self.pending = pending;
-        if self.has_ended() { Err(Stop) } else { Ok(()) }
+        Ok(())
+    }
+
+    /// Reads one of the pending messages by the exact routine.
+    fn pending_now(&mut self, pending: &Pending<'a>, row: usize) -> Result {
+        let count = self.both().list.field_count();
+        let operands = pending.operands.len() / pending.headers.len();
+        let mut exact = Exact::default();
+        (exact.messages, exact.place) = (pending.numbers[row], pending.place);
+        let kept = Kept {
+            fields: pending.fields[row * count..][..count].to_vec(),
+            operands: pending.operands[row * operands..][..operands].to_vec(),
+        };
+        self.message_now(&kept, Some(pending.headers[row]), &mut exact)
     }
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
     fn read_exactly(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         self.flush()?;
-        let kept: Vec<_> = self.both().list.kept(fields).collect();
+        let both = self.both();
+        let operands = both.filter.as_ref().map(|filter| filter.kept(fields).collect());
+        let kept = Kept { fields: both.list.kept(fields).collect(), operands: operands.unwrap_or_default() };
         self.message_now(&kept, block, exact)
     }
 
-    fn message_now(&mut self, kept: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    fn message_now(&mut self, kept: &Kept<'a>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
+        if exact.errors.is_empty() && both.excludes(kept) {
+            return Ok(());
+        }
+        let mut is_null = false;
         both.begin_row();
         let (mut errors, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
         if !exact.errors.is_empty() || parse_headers::<B, _>(kept, block, options, &mut fast, both).is_err() {
@@ -289,17 +412,23 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
                     self.done.failed = errors.into_iter().next();
                     return Err(Stop);
                 }
-                OnError::Null if broken => {
-                    both.abort_row();
-                    both.null_row();
-                }
-                OnError::Null | OnError::Column if ended.is_err() => {
-                    both.abort_row();
-                    both.null_row();
-                }
+                OnError::Null if broken => is_null = true,
+                OnError::Null | OnError::Column if ended.is_err() => is_null = true,
                 OnError::Null | OnError::Column => {}
             }
         }
+        if is_null {
+            both.abort_row();
+            both.null_row();
+        }
+        // A message with an error is never lost in silence.
+        let is_kept = on_error == OnError::Column && !errors.is_empty();
+        if !is_kept && !both.is_selected() {
+            both.abort_row();
+            both.clear_filter();
+            return Ok(());
+        }
+        both.clear_filter();
         let reached = both.list.max_offset().max(both.select.max_offset());
         if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
             self.both().abort_row();
@@ -323,9 +452,17 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
+/// The fields of a message that are kept, and those that the filter reads.
+struct Kept<'a> {
+    fields: Vec<FieldValue<'a>>,
+    operands: Vec<FieldValue<'a>>,
+}
+
 struct BothSinks<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
+    /// The operands of the filter, for the messages that are read now.
+    filter: Option<FilterSink<'a>>,
     /// Parses headers that are neither kept nor selected from.
     nothing: Nothing,
 }
@@ -333,7 +470,9 @@ struct BothSinks<'a, E: MessageFormat> {
 impl<'a, E: MessageFormat> BothSinks<'a, E> {
     fn new(operation: &Messages) -> Self {
         let list = ListSink::new(operation.options.text_keys, None);
+        let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new::<E>(filter, E::Headers::ORDER).ok());
         BothSinks {
+            filter,
             list: list.keep(|field| operation.requests(field.name)),
             select: SelectSink::new(
                 &operation.selections,
@@ -348,7 +487,28 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
 
     /// The same columns for messages in other bytes.
     fn rebind<'b>(self) -> BothSinks<'b, E> {
-        BothSinks { list: self.list, select: self.select.rebind(), nothing: self.nothing }
+        let filter = self.filter.map(FilterSink::rebind);
+        BothSinks { list: self.list, select: self.select.rebind(), filter, nothing: self.nothing }
+    }
+
+    /// Whether the filter rejects a message for its fields alone.
+    fn excludes(&mut self, kept: &Kept<'a>) -> bool {
+        let Some(filter) = &mut self.filter else { return false };
+        filter.push_kept(&kept.operands);
+        let truth = filter.truth(0..1, Known::Fields);
+        filter.clear();
+        truth.no != 0
+    }
+
+    /// Whether the filter selects the current row.
+    fn is_selected(&self) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.truth(0..1, Known::Everything).yes != 0)
+    }
+
+    fn clear_filter(&mut self) {
+        if let Some(filter) = &mut self.filter {
+            filter.clear();
+        }
     }
 
     /// Lets the kernels append messages, with their kept fields, up to the first that needs the exact routine; returns
@@ -394,27 +554,34 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     fn begin_row(&mut self) {
         self.list.begin_row();
         self.select.begin_row();
+        self.filter.iter_mut().for_each(RowSink::begin_row);
     }
 
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         self.list.end_row(headers, log)?;
-        self.select.end_row(headers, log)
+        self.select.end_row(headers, log)?;
+        self.filter.iter_mut().try_for_each(|filter| filter.end_row(headers, log))
     }
 
     fn abort_row(&mut self) {
         self.list.abort_row();
         self.select.abort_row();
+        self.filter.iter_mut().for_each(RowSink::abort_row);
     }
 
     fn null_row(&mut self) {
         self.list.null_row();
         self.select.null_row();
+        self.filter.iter_mut().for_each(RowSink::null_row);
     }
 }
 
 impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
     #[inline]
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        if let Some(filter) = &mut self.filter {
+            filter.header(header.clone(), log)?;
+        }
         if self.list.keeps_headers() {
             // Few messages are selected from and kept whole.
             self.select.header(header.clone(), log)?;
@@ -455,7 +622,8 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
         let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
-        let mut inner = Rows { operation: self.operation, done, both, pending: Pending::default() };
+        let (pending, selected) = Default::default();
+        let mut inner = Rows { operation: self.operation, done, both, pending, selected };
         let handed = read(&mut inner);
         let _ = inner.flush();
         (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
@@ -465,13 +633,16 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
 
 /// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
 fn parse_headers<'a, B: BatchFormat, R: Log>(
-    kept: &[FieldValue<'a>],
+    kept: &Kept<'a>,
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     log: &mut R,
     sink: &mut BothSinks<'a, B::Message>,
 ) -> Result {
-    sink.list.push_kept(kept);
+    sink.list.push_kept(&kept.fields);
+    if let Some(filter) = &mut sink.filter {
+        filter.push_kept(&kept.operands);
+    }
     let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));
     let presence = match (parsed, log.either()) {
         (None, _) => Presence::Absent,

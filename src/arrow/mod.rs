@@ -6,6 +6,8 @@ pub mod column;
 pub mod decode;
 pub mod encode;
 pub mod errors;
+pub mod filter;
+pub mod filtered;
 pub mod input;
 pub mod messages;
 pub mod rows;

@@ -166,6 +166,12 @@ impl<'a> SelectSink<'a> {
         self.slots.first().map_or(0, Slot::rows)
     }
 
+    /// A column, and of `repeat="all"` where the elements of each row end, the first end being 0.
+    pub fn column(&self, place: usize) -> (&Column, Option<&[i32]>) {
+        let Slot { column, lists, .. } = &self.slots[place];
+        (column, lists.as_ref().map(|(ends, _)| &ends[..]))
+    }
+
     /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types;
     /// returns how many rows were appended.
     fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {

@@ -458,6 +458,16 @@ impl Validity {
         self.count += places;
     }
 
+    /// A bit for each of the 64 places from one on; it is set after the last.
+    #[inline]
+    pub fn word(&self, place: usize) -> u64 {
+        let word = |at: usize| self.words.get(at).copied().unwrap_or(u64::MAX);
+        match (place / 64, place % 64) {
+            (at, 0) => word(at),
+            (at, bit) => word(at) >> bit | word(at + 1) << (64 - bit),
+        }
+    }
+
     /// Appends the places of another column.
     pub fn extend(&mut self, other: &Validity) {
         let mut left = other.count;

@@ -11,13 +11,16 @@ use pyo3::types::{PyBool, PyDict};
 
 use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
 use super::capsule::{self, FormatOperation, Schema, Work};
+use super::filter::filter;
 use crate::arrow::amqp::ReadAmqp;
+use crate::arrow::filter::Filter;
+use crate::arrow::filtered::Filtered;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::{Repeat, Selection};
 use crate::arrow::types::Dialect;
-use crate::arrow::{Convert, Decode, Encode, Input, Output, Select, Validate};
+use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Validate};
 use crate::error::{Direction, Error};
 use crate::format::Format;
 use crate::log::OnError;
@@ -55,6 +58,8 @@ pub struct Options {
     /// The fields of messages to return; `None` for all.
     fields: Option<Vec<String>>,
     target: Option<Format>,
+    /// Which messages are read; `None` for all.
+    filter: Option<Arc<Filter>>,
 }
 
 impl Options {
@@ -87,6 +92,10 @@ impl Options {
                 "threads" => options.threads = threads(&value)?,
                 "columns" => options.selections = selections(value.extract()?)?,
                 "fields" => options.fields = value.extract()?,
+                "where" => {
+                    let argument = value.extract::<Option<_>>()?;
+                    options.filter = argument.map(filter).transpose()?.map(Arc::new);
+                }
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
                 _ => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
@@ -104,8 +113,9 @@ impl Options {
     fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
         let Options { read, on_error, dialect, views, .. } = *self;
         let (selections, write) = (self.selections.clone(), self.write.clone());
+        let filter = self.filter.clone();
         let work: Box<dyn Work> = match operation {
-            "decode" => Box::new(FormatOperation(Decode { options: read, on_error, views }, format)),
+            "decode" => filtered(Decode { options: read, on_error, views }, format, filter, read, on_error),
             "encode" => Box::new(FormatOperation(Encode { options: write }, format)),
             "convert" => {
                 let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
@@ -113,10 +123,12 @@ impl Options {
             }
             "messages" => {
                 let columns = self.fields.clone();
-                Box::new(FormatOperation(Messages { columns, selections, dialect, options: read, on_error }, format))
+                let messages = Messages { columns, selections, dialect, options: read, on_error, filter };
+                Box::new(FormatOperation(messages, format))
             }
             "select" => {
-                Box::new(FormatOperation(Select { selections, dialect, options: read, on_error, views }, format))
+                let select = Select { selections, dialect, options: read, on_error, views };
+                filtered(select, format, filter, read, on_error)
             }
             "validate" => Box::new(FormatOperation(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
@@ -125,6 +137,20 @@ impl Options {
             Some(name) => Box::new(ErrorsNamed { work, name: name.clone() }),
             None => work,
         })
+    }
+}
+
+/// An operation on the rows that a filter selects, or on all.
+fn filtered<O: Operation + Send + Sync + 'static>(
+    operation: O,
+    format: Format,
+    filter: Option<Arc<Filter>>,
+    options: ReadOptions,
+    on_error: OnError,
+) -> Box<dyn Work> {
+    match filter {
+        Some(filter) => Box::new(FormatOperation(Filtered { operation, filter, options, on_error }, format)),
+        None => Box::new(FormatOperation(operation, format)),
     }
 }
 

@@ -5,6 +5,7 @@ mod arguments;
 mod capsule;
 mod columns;
 mod errors;
+mod filter;
 mod gil;
 mod log;
 mod message;

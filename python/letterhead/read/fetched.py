@@ -6,18 +6,17 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.errors import DecodeError, HeaderError, OffsetsGone
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
 from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of
+from letterhead.where.program import Filter
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import pyarrow as pa
 
-__all__ = ["Span", "rows_of"]
+__all__ = ["Span", "rows_of", "selected_spans"]
 
 _log = logging.getLogger(__name__)
 
@@ -51,6 +50,27 @@ def rows_of(
                 raise
             if made is not None:
                 yield made
+
+
+def selected_spans(client: Client, spans: Iterable[Span], where: Filter | None) -> list[Span]:
+    """Narrow spans to the offsets of records that a condition can select."""
+    spans = list(spans)
+    if where is None:
+        return spans
+    since, _ = where.between("timestamp")
+    firsts: Any = {}
+    if since is not None:
+        # -1: all records are older. "read_uncommitted" also finds records of open transactions.
+        firsts = client.offsets({span.place: max(since, 0) for span in spans}, "read_uncommitted")
+    narrowed = []
+    for span in spans:
+        low, high = where.between("offset")
+        first = firsts.get(span.place, 0)
+        start = max(span.start, low or 0, span.end if first < 0 else first)
+        end = span.end if high is None else min(span.end, high + 1)
+        if where.bind(span.place._asdict()).known is not False:
+            narrowed.append(span._replace(start=min(start, span.end), end=max(end, span.start)))
+    return narrowed
 
 
 def _fetches(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["segments"]
 
@@ -36,6 +37,7 @@ def segments(
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
+    where: Where | None = None,
     limits: Limits | None = None,
 ) -> SegmentsReader:
     """Read Kafka log segments from their files.
@@ -67,6 +69,9 @@ def segments(
         row, unless it is the end of the last segment of its partition.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
 
@@ -98,8 +103,9 @@ def segments(
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
     rows = SegmentRows(
-        COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits
-    )
+        COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
+        where=where,
+    )  # fmt: skip
     return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["state"]
 
@@ -36,6 +37,7 @@ def state(
     window_size: int | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
+    where: Where | None = None,
     limits: Limits | None = None,
 ) -> Reader:
     """Read the RocksDB stores of Kafka Streams or letterhead, without a JVM.
@@ -75,6 +77,8 @@ def state(
         errors in a last column, null for a valid row. Columns that were not asked for are not checked.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
 
@@ -110,8 +114,9 @@ def state(
     """
     stores = open_stores(Path(directory), store, store_type, values, limits)
     rows = StoreColumns(
-        stores, columns, headers, window_size=window_size, errors=errors, error_column=error_column, limits=limits
-    )
+        stores, columns, headers, window_size=window_size, errors=errors, error_column=error_column, limits=limits,
+        where=where,
+    )  # fmt: skip
     for remark in remarks(stores):
         warnings.warn(remark, stacklevel=2)
 

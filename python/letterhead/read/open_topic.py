@@ -13,7 +13,7 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow  # noqa: F401
 
 from letterhead.errors import OffsetsGone, check_name
-from letterhead.read.fetched import Span, rows_of
+from letterhead.read.fetched import Span, rows_of, selected_spans
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, Place
 from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
 from letterhead.read.reader import Reader
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["topic"]
 
@@ -50,6 +51,7 @@ def topic(
     isolation_level: Isolation = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
+    where: Where | None = None,
     batch_bytes: int = 1 << 20,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = TIMEOUT_MS,
@@ -86,6 +88,9 @@ def topic(
         What to do with an invalid record, as in :func:`letterhead.arrow.messages`.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
     batch_bytes : int, default 1 MiB
         Stored bytes for each batch of rows; at least one record batch of the topic.
     fetch_bytes : int, default 4 MiB
@@ -133,13 +138,14 @@ def topic(
             _time(name, point, offsets=isinstance(points, Mapping))
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits)
+    rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:
         with Client(connection) as client:
             places = _places(client, topic, wanted)
             spans = _spans(client, places, start, end, isolation_level)
+            spans = selected_spans(client, spans, rows.where)
             yield from rows_of(client, spans, rows, isolation=isolation_level, batch_bytes=batch_bytes)
 
     return Reader(rows.schema, batches)

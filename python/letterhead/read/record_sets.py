@@ -17,11 +17,13 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError
 from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
+from letterhead.where.program import Filter, RecordField, fields_of_format, resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["CONSTANTS", "FIELDS", "LAST_OFFSET", "Batch", "Rows", "aborted_batches", "batches_of"]
 
@@ -34,7 +36,16 @@ FIELDS: tuple[str, ...] = (
 CONSTANTS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
 """Columns with the same value in all rows of a record set, and their types."""
 
+WHERE_FIELDS: dict[str, RecordField] = {
+    "topic": RecordField("text"),
+    "partition": RecordField("int"),
+    **{name: field for name, field in fields_of_format("record-batch").items() if name != "control"},
+}
+"""Fields of a record in a condition."""
+
 LAST_OFFSET = (1 << 63) - 1
+
+_NO_TIME = -(1 << 63)
 
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
@@ -80,6 +91,8 @@ class Rows:
         As in :func:`letterhead.arrow.messages`; the columns of ``headers`` come last but for the column of errors.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of timestamps and of the columns of ``headers``.
+    where : Where, optional
+        Which records to return.
     """
 
     def __init__(
@@ -91,8 +104,10 @@ class Rows:
         error_column: str = "error",
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
+        where: Where | Filter | None = None,
     ) -> None:
         check_columns(columns, (*CONSTANTS, *FIELDS), headers, errors, error_column)
+        self.where = where if isinstance(where, Filter) else resolve(where, WHERE_FIELDS, headers)
         # The offset is always read, because rows outside of the wanted offsets are removed by it.
         read = ["offset", *(name for name in columns if name in FIELDS and name != "offset")]
         self._options: dict[str, Any] = {
@@ -102,7 +117,8 @@ class Rows:
         self._columns = frozenset(columns)
         self._dialect = dialect
         self._strict = errors == "raise"
-        types = {field.name: field.type for field in self._messages(pa.array([], pa.binary())).type}
+        empty = self._messages(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(CONSTANTS)))
+        types = {field.name: field.type for field in empty.type}
         # A column of headers can have the name of a column that was not asked for.
         types |= {name: type for name, type in {**CONSTANTS, "timestamp": TIMES[dialect]}.items() if name in columns}
         names = [*columns, *(headers or ()), *([error_column] if errors == "column" else [])]
@@ -125,14 +141,17 @@ class Rows:
         ``errors="raise"``, a DecodeError is raised, with a note that names the base offset of its batch.
         """
         all_batches = [*batches]
+        where = self.where and self.where.bind(constants)
+        low, high, since = self._bounds(where)
+        low, high = max(start, low), min(end - 1, high)
         kept = np.array([
-            not batch.control and batch.base_offset not in skipped and batch.last_offset >= start
-            and batch.base_offset < end for batch in all_batches
+            not batch.control and batch.base_offset not in skipped and batch.last_offset >= low
+            and batch.base_offset <= high and batch.max_timestamp >= since for batch in all_batches
         ], np.bool_)  # fmt: skip
-        if not kept.any():
+        if not kept.any() or (where is not None and where.known is False):
             return None
         try:
-            messages = self._messages(_binary_column(record_set, all_batches, kept))
+            messages = self._messages(_binary_column(record_set, all_batches, kept), where)
         except HeaderError as error:
             if error.row is not None:
                 error.add_note(f"the record batch begins at offset {all_batches[error.row].base_offset}")
@@ -146,8 +165,18 @@ class Rows:
         columns = [self._column(rows, field, constants) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _messages(self, batches: pa.Array) -> pa.StructArray:
-        return lha.messages(batches, "record-batch", **self._options)
+    def _messages(self, batches: pa.Array, where: Filter | None) -> pa.StructArray:
+        if where is not None and where.known:
+            where = None
+        return lha.messages(batches, "record-batch", where=where, **self._options)  # type: ignore[arg-type]
+
+    def _bounds(self, where: Filter | None) -> tuple[int, int, int]:
+        """Return the first and the last offset that a selected record can have, and the first timestamp."""
+        if where is None:
+            return 0, LAST_OFFSET, _NO_TIME
+        low, high = where.between("offset")
+        since, _ = where.between("timestamp")
+        return low or 0, LAST_OFFSET if high is None else high, _NO_TIME if since is None else since
 
     def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
         wanted = field.name in self._columns

@@ -14,14 +14,16 @@ from letterhead.read.columns import Dialect
 from letterhead.read.indexes import first_offset_since, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.reader import Reader
-from letterhead.read.record_sets import CONSTANTS, FIELDS, LAST_OFFSET, Batch, Rows, aborted_batches
+from letterhead.read.record_sets import CONSTANTS, FIELDS, LAST_OFFSET, WHERE_FIELDS, Batch, Rows, aborted_batches
 from letterhead.read.segment_file import Flaw, SegmentFile
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
+from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentRows", "SegmentsReader", "Torn"]
 
@@ -102,10 +104,11 @@ class SegmentsReader(Reader):
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
             known = self._known
+            narrowed = self._wanted.narrowed(segments[0], self._bounds)
             if self._committed:
-                known = transactions(segments, self._bounds.start, strict=self._wanted.errors == "raise")
-            bounds = self._bounds._replace(end=min([self._bounds.end, *(one.first_offset for one in known.open)]))
-            self.open_transactions += [one for one in known.open if one.first_offset < self._bounds.end]
+                known = transactions(segments, narrowed.start, strict=self._wanted.errors == "raise")
+            bounds = narrowed._replace(end=min([narrowed.end, *(one.first_offset for one in known.open)]))
+            self.open_transactions += [one for one in known.open if one.first_offset < narrowed.end]
             before = self.done
             for segment in segments:
                 if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
@@ -139,14 +142,16 @@ class SegmentsReader(Reader):
                 error = file.error(position, least, flaw)
                 if self._wanted.errors == "raise":
                     raise error
-                yield self._wanted.error_row(file, error)
+                if self._wanted.keeps_error_rows(file):
+                    yield self._wanted.error_row(file, error)
                 position = damage.end
 
     def _first_byte(self, file: SegmentFile, bounds: Bounds) -> int:
         """Return the byte to begin at. Index entries are validated before use."""
         offset = bounds.start
-        if bounds.since is not None:
-            offset = max(offset, first_offset_since(file.segment, bounds.since))
+        for since in (bounds.since, self._wanted.since):
+            if since is not None:
+                offset = max(offset, first_offset_since(file.segment, since))
         position = position_before(file.segment, offset)
         batches = file.batches(position, file.segment.base_offset)[0] if 0 < position < len(file.data) else []
         valid = batches and batches[0].base_offset <= offset and file.flaws(batches[:1]) == [None]
@@ -166,8 +171,11 @@ class SegmentRows:
         error_column: str = "error",
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
+        where: Where | None = None,
     ) -> None:
         self.errors = errors
+        self._where = resolve(where, WHERE_FIELDS, headers)
+        self.since = None if self._where is None else self._where.between("timestamp")[0]
         self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
@@ -175,8 +183,17 @@ class SegmentRows:
         # Rows outside of the times are removed; a row without an offset could not be read and stays.
         also = [name for name in ("offset", "timestamp") if bounds.of_time and name not in columns]
         read = [*columns, *also]
-        self._strict = Rows(read, headers, dialect=dialect, limits=limits)
-        self._lax = Rows(read, headers, dialect=dialect, limits=limits, **on_error)
+        self._strict = Rows(read, headers, dialect=dialect, limits=limits, where=self._where)
+        self._lax = Rows(read, headers, dialect=dialect, limits=limits, where=self._where, **on_error)
+
+    def narrowed(self, segment: Segment, bounds: Bounds) -> Bounds:
+        """Return bounds that leave out records of a partition that the condition excludes by their offsets."""
+        if self._where is None:
+            return bounds
+        where = self._where.bind({"topic": segment.topic, "partition": segment.partition})
+        low, high = where.between("offset")
+        end = bounds.start if where.known is False else LAST_OFFSET if high is None else high + 1
+        return bounds._replace(start=max(bounds.start, low or 0), end=min(bounds.end, end))
 
     def rows(
         self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
@@ -240,6 +257,11 @@ class SegmentRows:
         since = pa.scalar(True) if bounds.since is None else pc.greater_equal(times, bounds.since)
         until = pa.scalar(True) if bounds.until is None else pc.less(times, bounds.until)
         return rows.filter(pc.or_(unread, pc.and_(since, until))).select(self.schema.names)
+
+    def keeps_error_rows(self, file: SegmentFile) -> bool:
+        """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
+        where = self._where and self._where.bind(_constants(file))
+        return where is None or self.errors == "column" or where.accepts_null
 
     def error_row(self, file: SegmentFile, error: DecodeError) -> pa.RecordBatch:
         """Return the row that stands for a batch that is not whole."""

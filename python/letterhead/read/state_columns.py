@@ -13,6 +13,7 @@ from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreCh
 from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
+from letterhead.read.state_where import RowFilter
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import MAX_TIME
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["StoreColumns"]
 
@@ -46,6 +48,7 @@ class StoreColumns:
         error_column: str = "error",
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
+        where: Where | None = None,
     ) -> None:
         # Plain values are never decoded, so the options are checked here.
         checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
@@ -69,6 +72,11 @@ class StoreColumns:
         self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
         if not self.schema.names:
             raise ValueError("no columns were asked for")
+        self._where = where if where is None else RowFilter(
+            where, fields, headers, self._format, errors=errors, limits=limits
+        )  # fmt: skip
+        if self._where and self._where.has_headers and self._type.values != "headers":
+            raise StoreChoiceError(f"store {stores[0].found.name} is {self._type}: it has no headers for where=")
 
     def batches(self, store: Store, segment: Segment) -> Iterator[pa.RecordBatch]:
         """Read one database of a store, in the order of stored keys. It is open until the last batch is read."""
@@ -111,7 +119,12 @@ class StoreColumns:
     def _batch(self, rows: _Rows) -> pa.RecordBatch:
         columns = rows.split_versions() if self._type.keys == "versioned" else {}
         columns |= self._keys(rows)
+        if self._where is not None:
+            kept = self._selected(self._where, rows, columns)
+            columns = {name: column.filter(kept) for name, column in columns.items()}
+            rows.keep(kept.to_pylist())
         columns |= self._values(rows)
+        rows.add_missing_errors()
         for name, label in _labels(rows.store).items():
             if name in self._wanted:
                 columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
@@ -120,6 +133,35 @@ class StoreColumns:
         if self._errors == "column":
             columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+
+    def _selected(self, where: RowFilter, rows: _Rows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
+        """Return which rows a condition selects. With ``errors="column"``, those with an error are among them."""
+        named = {name: columns[name].to_pylist() for name in where.fields & columns.keys()}
+        needs_value = not where.fields <= columns.keys() | _labels(rows.store).keys()
+        selected = []
+        for row, value in enumerate(rows.values):
+            fields: dict[str, Any] = _labels(rows.store) | {name: column[row] for name, column in named.items()}
+            try:
+                if needs_value:
+                    fields["timestamp"], _, fields["value"] = self._parts(rows.store, value)
+                selected.append(where.selects(fields, value if where.has_headers else None))
+            except DecodeError as error:
+                if self._errors == "raise":
+                    raise rows.damaged(row, error) from error
+                rows.missing_errors[row] = error
+                selected.append(self._errors == "column")
+        if self._errors == "column":
+            selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
+        return pa.array(selected, pa.bool_())
+
+    def _parts(self, store: Store, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
+        """Return the timestamp, the headers and the payload of a value; null for those that cannot be read, if allowed."""
+        try:
+            return (None, None, None) if value is None else store.value_parts(value)
+        except DecodeError:
+            if self._errors != "null":
+                raise
+            return None, None, None
 
     def _keys(self, rows: _Rows) -> dict[str, pa.Array]:
         type, keys = self._type, pa.array(rows.keys, pa.binary())
@@ -200,6 +242,28 @@ class _Rows:
         self._raises = errors == "raise"
         self._errors: dict[int, list[dict[str, Any]]] = {}
         self._at: list[int] | None = None
+        # Errors of the condition's headers, by row, which no column reports if it has none of them.
+        self.missing_errors: dict[int, DecodeError] = {}
+
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Remove the other rows."""
+        places = [row for row, is_kept in enumerate(kept) if is_kept]
+        self.keys = [self.keys[row] for row in places]
+        self.values = [self.values[row] for row in places]
+        self._at = self._at and [self._at[row] for row in places]
+        self._errors = {at: self._errors[row] for at, row in enumerate(places) if row in self._errors}
+        self.missing_errors = {at: self.missing_errors[row] for at, row in enumerate(places) if row in self.missing_errors}
+
+    def has_errors(self, row: int) -> bool:
+        """Return whether errors of a row were found so far."""
+        return row in self._errors
+
+    def add_missing_errors(self) -> None:
+        """Add the errors of the condition in rows without another error."""
+        for row, error in self.missing_errors.items():
+            if row not in self._errors and not self._raises:
+                byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+                self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
 
     def split_versions(self) -> dict[str, pa.Array]:
         """Make a row of each version of a key, oldest first."""

@@ -1,0 +1,94 @@
+"""Conditions on the rows of stores, which are evaluated row by row: :class:`RowFilter`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError
+from letterhead.fields import Columns, Field
+from letterhead.where.conditions import Where
+from letterhead.where.program import RecordField, Resolved, resolve, truth
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.limits import Limits
+
+__all__ = ["RowFilter"]
+
+_TYPES = {"key": "bytes", "value": "bytes", "task": "text", "store": "text", "sequence": "int"}
+
+
+class RowFilter:
+    """Evaluates a condition for rows whose headers are in a format.
+
+    ``fields`` are the names of the fields of a row; all but those in :data:`_TYPES` are milliseconds since 1970.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        fields: Iterable[str],
+        headers: Columns | None,
+        format: str,
+        *,
+        errors: OnError = "raise",
+        limits: Limits | None = None,
+    ) -> None:
+        known = {name: RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
+        where_filter = resolve(where, known, headers)
+        assert where_filter is not None
+        self._filter = where_filter
+        self._format = format
+        self._errors = errors
+        self._limits = limits
+        tests = where_filter.tests()
+        operands = dict.fromkeys(test.operand for test in tests if isinstance(test.operand, tuple))
+        self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
+        self._places = {operand: str(at) for at, operand in enumerate(operands)}
+        self.fields = frozenset(test.operand for test in tests if isinstance(test.operand, str))
+        """Names of the fields that the condition tests."""
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether the condition tests headers."""
+        return bool(self._specs)
+
+    def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
+        """Return whether a row is selected; raise DecodeError if its headers cannot be read.
+
+        ``data`` is the message with the headers, or None if there is none. With ``errors="null"``, nothing is raised.
+        """
+
+        def by_fields(test: Resolved) -> bool | None:
+            return truth(test, fields[test.operand]) if isinstance(test.operand, str) else None
+
+        excluded = self._filter.decide(by_fields)
+        if excluded is False or not self._specs:
+            return bool(excluded)
+        values: Mapping[str, Any] = {}
+        if data is not None:
+            try:
+                values = _native.select(data, self._format, self._specs, limits=self._limits)
+            except DecodeError:
+                if self._errors != "null":
+                    raise
+                values = self._valid(data)
+
+        def by_everything(test: Resolved) -> bool | None:
+            if isinstance(test.operand, str):
+                return by_fields(test)
+            return truth(test, values.get(self._places[test.operand]))
+
+        return self._filter.decide(by_everything) is True
+
+    def _valid(self, data: bytes) -> Mapping[str, Any]:
+        """Return null for headers that cannot be read."""
+        import pyarrow as pa
+
+        columns = {name: Field(type, key, repeat) for name, key, type, repeat, _ in self._specs}  # type: ignore[arg-type]
+        selected = lha.select(pa.array([data]), self._format, columns, errors="null", limits=self._limits)
+        found: Mapping[str, Any] = selected[0].as_py()
+        return found

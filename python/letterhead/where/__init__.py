@@ -1,0 +1,8 @@
+"""Conditions on headers and record fields: the argument ``where`` of readers and functions.
+
+:func:`letterhead.col` makes the operands, :func:`parse` reads SQL text.
+"""
+
+from letterhead.where.conditions import Condition, Operand, Where, col, parse
+
+__all__ = ["Condition", "Operand", "Where", "col", "parse"]

@@ -1,0 +1,276 @@
+"""Operands and conditions as users write them: :func:`col` is the entry point."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from letterhead.errors import check_name
+from letterhead.fields import REPEATS, Field, Repeat, check_key, field_of
+from letterhead.headers import GivenKey
+from letterhead.types import ValueType
+from letterhead.values import Value
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow.compute as pc
+
+__all__ = ["Condition", "Logic", "Operand", "Test", "Where", "as_condition", "col", "parse"]
+
+_LITERALS = (str, bytes, bool, int, float, datetime, uuid.UUID, Value)
+
+
+class Condition:
+    """A condition on messages: true, false or null, as in SQL. Combine conditions with ``&``, ``|`` and ``~``."""
+
+    def __and__(self, other: Condition) -> Condition:
+        return Logic("and", self, _condition(other, "&"))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Logic("or", self, _condition(other, "|"))
+
+    def __invert__(self) -> Condition:
+        return Logic("not", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "a condition is not a bool: combine conditions with &, | and ~ (in parentheses) instead of and, or and not, "
+            "and write two comparisons instead of a < b < c"
+        )
+
+
+Where: TypeAlias = "Condition | str | pc.Expression | pl.Expr"
+"""What ``where`` accepts: a condition, SQL text, or an expression of pyarrow or polars."""
+
+
+class Logic(Condition):
+    """Conditions combined by ``and``, ``or`` or ``not``."""
+
+    def __init__(self, name: Literal["and", "or", "not"], *parts: Condition) -> None:
+        self.name = name
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        if self.name == "not":
+            return f"~({self.parts[0]!r})"
+        return f"({self.parts[0]!r}) {'&' if self.name == 'and' else '|'} ({self.parts[1]!r})"
+
+
+class Test(Condition):
+    """A test of one operand: a comparison with a literal, ``in``, ``starts_with`` or ``is_null``."""
+
+    __test__ = False  # not one of pytest's
+
+    def __init__(self, operand: Operand, name: str, literals: tuple[Any, ...] = ()) -> None:
+        self.operand = operand
+        self.name = name
+        self.literals = literals
+
+    def __repr__(self) -> str:
+        if self.name == "in":
+            return f"{self.operand!r}.is_in({[*self.literals]!r})"
+        if self.name in ("is_null", "starts_with"):
+            return f"{self.operand!r}.{self.name}({', '.join(map(repr, self.literals))})"
+        return f"{self.operand!r} {self.name} {self.literals[0]!r}"
+
+
+class Operand:
+    """A header or a record field in a condition, made by :func:`col`.
+
+    Compare it with a literal by ``==``, ``!=``, ``<``, ``<=``, ``>`` and ``>=``.
+    """
+
+    def __init__(self, name: GivenKey, field: Field | None, quantifier: Literal["any", "all"] | None = None) -> None:
+        self._name = name
+        self._field = field
+        self._quantifier = quantifier
+
+    def any(self) -> Operand:
+        """Return the operand whose tests are true if they are true for any header with the key."""
+        return self._quantified("any")
+
+    def all(self) -> Operand:
+        """Return the operand whose tests are true if they are true for all headers with the key, and there is one."""
+        return self._quantified("all")
+
+    def is_null(self) -> Condition:
+        """Return the condition that the header is absent or null, or that the field is null."""
+        if self._quantifier is not None:
+            raise ValueError(f"{self!r}: is_null() tests one value: leave out {self._quantifier}()")
+        return Test(self, "is_null")
+
+    def is_in(self, values: Iterable[Any]) -> Condition:
+        """Return the condition that the value is one of some literals."""
+        if isinstance(values, str | bytes):
+            raise TypeError(f"is_in needs a list of values, not {type(values).__name__}")
+        return Test(self, "in", tuple(self._literal(value) for value in values))
+
+    def starts_with(self, prefix: str | bytes) -> Condition:
+        """Return the condition that the value, text or bytes, starts with a prefix."""
+        if not isinstance(prefix, str | bytes):
+            raise TypeError(f"a prefix must be str or bytes, not {type(prefix).__name__}")
+        return Test(self, "starts_with", (prefix,))
+
+    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
+        return self._compared("==", other)
+
+    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
+        return self._compared("!=", other)
+
+    def __lt__(self, other: object) -> Condition:
+        return self._compared("<", other)
+
+    def __le__(self, other: object) -> Condition:
+        return self._compared("<=", other)
+
+    def __gt__(self, other: object) -> Condition:
+        return self._compared(">", other)
+
+    def __ge__(self, other: object) -> Condition:
+        return self._compared(">=", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} is not a condition: compare it with a literal, as in {self!r} == True")
+
+    def __repr__(self) -> str:
+        arguments = [repr(self._name)]
+        if self._field is not None:
+            plain = self._field.key is None and not self._field.required
+            simple = plain and self._field.repeat in ("last", "all")
+            arguments.append(repr(self._field.type if simple else self._field))
+        quantifier = f".{self._quantifier}()" if self._quantifier else ""
+        return f"col({', '.join(arguments)}){quantifier}"
+
+    def _quantified(self, quantifier: Literal["any", "all"]) -> Operand:
+        if self._quantifier is not None:
+            raise ValueError(f"{self!r} has a quantifier already")
+        if self._field is not None and self._field.repeat in ("first", "error"):
+            raise ValueError(f"{self!r}: {quantifier}() tests all values: leave out repeat={self._field.repeat!r}")
+        field = self._field and self._field._replace(repeat="all")
+        return Operand(self._name, field, quantifier)
+
+    def _compared(self, name: str, other: object) -> Condition:
+        return Test(self, name, (self._literal(other),))
+
+    def _literal(self, value: object) -> Any:
+        if value is None:
+            raise TypeError(f"{self!r}: a comparison with None is never true: use is_null()")
+        if isinstance(value, Operand | Condition):
+            raise TypeError(f"{self!r}: only comparisons with literals are supported, not with {value!r}")
+        if not isinstance(value, _LITERALS):
+            raise TypeError(
+                f"{self!r}: a literal must be str, bytes, bool, int, float, datetime, UUID or a letterhead.Value, not "
+                f"{type(value).__name__}"
+            )
+        return value
+
+
+def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat = "last") -> Operand:
+    """Return a header or a record field as the operand of a condition.
+
+    Parameters
+    ----------
+    key : str, int, bytes or Value
+        Key of a header. Without a type, the name of a record field (``offset``, ``timestamp``, ``partition``, ``key`` and
+        so on) is that field, and the name of a column in ``headers=`` or ``columns=`` is its header.
+    type : str, Field, pyspark.sql.types.DataType or pyarrow.DataType, optional
+        Type of the header, as in :func:`letterhead.field`, or a field. A key with a type is always a header. By default a
+        literal of type str means ``string``, bytes mean ``binary``, and a :class:`~letterhead.Value` means its own type.
+    repeat : {"last", "first", "error"}, default "last"
+        Which of several headers with the key is tested. :meth:`Operand.any` and :meth:`Operand.all` test all of them.
+
+    Returns
+    -------
+    Operand
+        Comparisons of it are conditions. A missing header is null.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 2)
+    (col('tenant') == 'acme') & (col('retry', 'int32') > 2)
+    >>> lh.col("route", "string").any() == "eu"
+    col('route', 'string').any() == 'eu'
+    """
+    check_key("key", key)
+    check_name("repeat", repeat, REPEATS)
+    if repeat == "all":
+        raise ValueError("repeat='all' is a list: use col(...).any() or col(...).all()")
+    if isinstance(type, Field):
+        if repeat != "last":
+            raise ValueError("repeat= is part of the field: pass lh.field(..., repeat=...)")
+        return Operand(key, type)
+    if type is None:
+        if repeat != "last":
+            raise ValueError(f"repeat={repeat!r} needs a type: pass col({key!r}, 'string', repeat={repeat!r})")
+        return Operand(key, None)
+    return Operand(key, field_of(type, None, repeat, False))
+
+
+def parse(text: str) -> Condition:
+    """Read a condition from SQL text.
+
+    Parameters
+    ----------
+    text : str
+        Comparisons of columns with literals, ``IN``, ``BETWEEN``, ``IS [NOT] NULL``, ``LIKE 'prefix%'``, ``AND``, ``OR``
+        and ``NOT``. ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key
+        is the name of a record field; ``'eu' = ANY(route)`` tests all headers with a key. Names in double quotes may have
+        any characters, and so may types: ``retry::"int32:le"``.
+
+    Returns
+    -------
+    Condition
+        The same as :func:`col` and operators make.
+
+    Raises
+    ------
+    ValueError
+        If a part is not supported; the message names it and its position.
+    ModuleNotFoundError
+        If sqlglot is not installed.
+
+    Examples
+    --------
+    >>> from letterhead import where
+    >>> where.parse("tenant = 'acme' AND retry::int > 2")
+    (col('tenant') == 'acme') & (col('retry', 'int32') > 2)
+    """
+    from letterhead.where.sql import condition_of_sql
+
+    return condition_of_sql(text)
+
+
+def as_condition(where: Any) -> Condition:
+    """Return a condition for anything that ``where`` accepts."""
+    if isinstance(where, Condition):
+        return where
+    if isinstance(where, str):
+        return parse(where)
+    module = re.match(r"[^.]*", type(where).__module__)
+    if module and module[0] in ("pyarrow", "polars") and type(where).__name__ in ("Expression", "Expr"):
+        from letterhead.where import foreign
+
+        return foreign.of_pyarrow(where) if module[0] == "pyarrow" else foreign.of_polars(where)
+    hint = f": compare it, as in {where!r} == True" if isinstance(where, Operand) else ""
+    raise TypeError(
+        f"where must be a condition such as col('tenant') == 'acme', SQL text, or an expression of pyarrow or polars, "
+        f"not {type(where).__name__}{hint}"
+    )
+
+
+def _condition(other: object, operator: str) -> Condition:
+    if isinstance(other, Condition):
+        return other
+    hint = ": put comparisons in parentheses" if isinstance(other, bool | int | float | str | bytes | Operand) else ""
+    raise TypeError(f"{operator} combines conditions, not {type(other).__name__}{hint}")

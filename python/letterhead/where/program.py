@@ -1,0 +1,363 @@
+"""Conditions for a source: names become its record fields and headers, and literals values of their types.
+
+:func:`resolve` is the entry point; the compiled core evaluates what :meth:`Filter.program` returns.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from letterhead import _native
+from letterhead.fields import Columns, ColumnSpec, Field, normalise
+from letterhead.values import Value
+from letterhead.where.conditions import Condition, Logic, Operand, Test, Where, as_condition
+
+__all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "resolve", "truth"]
+
+Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str, list[Any]]]]
+"""Headers, fields and steps, as the compiled core takes them."""
+
+
+class RecordField(NamedTuple):
+    """A field of a record: its type, and its name in the compiled core if that evaluates it."""
+
+    type: str  # of int, bool, float, text, bytes, ms, us: the last two are times since 1970
+    name: str | None = None
+
+
+class Resolved(NamedTuple):
+    """A test of a header (a column as :func:`letterhead.fields.normalise` returns it) or of a field (by its name)."""
+
+    operand: ColumnSpec | str
+    field: RecordField | None
+    quantifier: str
+    name: str
+    literals: tuple[Any, ...]
+
+
+class Combined(NamedTuple):
+    """Conditions combined by ``and``, ``or`` or ``not``."""
+
+    name: str
+    parts: tuple[Any, ...]
+
+
+Node: TypeAlias = "Resolved | Combined | bool | None"
+"""A condition, or the truth that is known of it: true, false or null."""
+
+
+@lru_cache
+def fields_of_format(format: str) -> Mapping[str, RecordField]:
+    """Return the fields of the messages of a format, but not the headers; empty for an unknown format."""
+    found = next((row for row in _native.formats() if row["name"] == format), None)
+    if found is None:
+        return {}
+    unit = "us" if format.startswith("iggy") else "ms"
+    return {
+        name: RecordField(unit if name.endswith("timestamp") else _type_of(type), name)
+        for name, type in found["fields"]
+        if name != "headers"
+    }
+
+
+def resolve(
+    where: Where | None,
+    fields: Mapping[str, RecordField],
+    headers: Columns | None = None,
+    *,
+    what: str = "headers=",
+) -> Filter | None:
+    """Return the filter for a source with these record fields; ``headers`` are its columns, named by ``what``."""
+    if where is None:
+        return None
+    columns = {} if not headers else {spec[0]: spec for spec in normalise(headers)}
+    return Filter(_node(as_condition(where), fields, columns, what))
+
+
+class Filter:
+    """A condition whose operands are found."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def bind(self, constants: Mapping[str, Any]) -> Filter:
+        """Return the filter for messages that have these values in some fields."""
+
+        def leaf(test: Resolved) -> Node:
+            if isinstance(test.operand, str) and test.operand in constants:
+                return truth(test, constants[test.operand])
+            return test
+
+        return Filter(_fold(self._node, leaf))
+
+    @property
+    def known(self) -> bool | None:
+        """Whether all messages, or none, are selected; ``None`` if that depends on the message."""
+        return None if isinstance(self._node, Resolved | Combined) else bool(self._node)
+
+    @property
+    def accepts_null(self) -> bool:
+        """Whether a message of which nothing could be read is selected."""
+        return _fold(self._node, lambda test: True if test.name == "is_null" else None) is True
+
+    @property
+    def program(self) -> Program:
+        """The condition for the compiled core."""
+        headers: list[ColumnSpec] = []
+        fields: list[str] = []
+        steps: list[tuple[str, int, str, list[Any]]] = []
+        tests = self.tests()
+        for test in tests:
+            if isinstance(test.operand, tuple) and test.operand not in headers:
+                headers.append(test.operand)
+            elif test.field is not None and test.field.name is not None and test.field.name not in fields:
+                fields.append(test.field.name)
+
+        def add(node: Node) -> None:
+            if isinstance(node, Combined):
+                for part in node.parts:
+                    add(part)
+                # Of more than two parts, one step joins each with those before it.
+                steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
+            elif isinstance(node, Resolved):
+                if node.field is None:
+                    place = headers.index(node.operand)  # type: ignore[arg-type]
+                else:
+                    place = len(headers) + fields.index(node.field.name or "")
+                steps.append((node.name, place, node.quantifier, list(node.literals)))
+            else:
+                steps.append(("null", 0, "", []))
+
+        add(self._node)
+        return headers, fields, steps
+
+    def tests(self) -> list[Resolved]:
+        """Return the tests of the condition."""
+
+        def found(node: Node) -> list[Resolved]:
+            if isinstance(node, Resolved):
+                return [node]
+            return [test for part in node.parts for test in found(part)] if isinstance(node, Combined) else []
+
+        return found(self._node)
+
+    def between(self, field: str) -> tuple[int | None, int | None]:
+        """Return the least and the greatest value of an integer field that a selected message can have."""
+        return _between(self._node, field, negated=False)
+
+    def decide(self, leaf: Callable[[Resolved], bool | None]) -> bool | None:
+        """Return the truth of the condition; ``leaf`` returns that of a test."""
+        decided = _fold(self._node, leaf)
+        assert not isinstance(decided, Resolved | Combined)
+        return decided
+
+
+def _node(condition: Condition, fields: Mapping[str, RecordField], columns: Mapping[str, ColumnSpec], what: str) -> Node:
+    if isinstance(condition, Logic):
+        return Combined(condition.name, tuple(_node(part, fields, columns, what) for part in condition.parts))
+    assert isinstance(condition, Test)
+    operand = condition.operand
+    name, field, quantifier = operand._name, operand._field, operand._quantifier or ""
+    if field is None and isinstance(name, str) and name in fields:
+        if name in columns:
+            raise ValueError(
+                f"where: {name!r} is a record field and a column of {what}: pass col({name!r}, type) for the header "
+                f"(headers['{name}']::type in SQL), or rename the column"
+            )
+        if quantifier:
+            raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
+        of = fields[name]
+        return Resolved(name, of, "", condition.name, _literals(condition, of.type))
+    try:
+        spec = _header(condition, columns)
+    except ValueError as error:
+        if field is None and fields:
+            error.add_note(f"record fields: {', '.join(fields)}")
+        raise
+    return Resolved(spec, None, quantifier, condition.name, _literals(condition, spec[2]))
+
+
+def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
+    operand = condition.operand
+    name, field, quantifier = operand._name, operand._field, operand._quantifier
+    if field is None and isinstance(name, str) and name in columns:
+        _, key, type, repeat, _ = columns[name]
+        if repeat == "all" and quantifier is None:
+            raise ValueError(f"where: column {name!r} is a list: use any() or all()")
+        return "where", key, type, "all" if quantifier else repeat, False
+    if field is None:
+        field = Field(_type_of_literals(condition))
+    if quantifier is None and field.repeat == "all":
+        raise ValueError(f"where: {operand!r} is a list: use any() or all()")
+    if quantifier is not None:
+        field = field._replace(repeat="all")
+    key = field.key if field.key is not None else name
+    (spec,) = normalise({"where": field._replace(key=key, required=False)})
+    return spec
+
+
+def _type_of_literals(condition: Test) -> str:
+    types = {_type_of_literal(literal) for literal in condition.literals}
+    type = types.pop() if len(types) == 1 else None
+    if type is None:
+        name = condition.operand._name
+        raise ValueError(
+            f"where: {condition!r}: the header needs a type, as col({name!r}, 'int32'), or {name}::int32 in SQL"
+        )
+    return type
+
+
+def _type_of_literal(literal: Any) -> str | None:
+    if isinstance(literal, Value):
+        return literal.type
+    return "string" if isinstance(literal, str) else "binary" if isinstance(literal, bytes) else None
+
+
+def _literals(condition: Test, type: str) -> tuple[Any, ...]:
+    try:
+        return tuple(_literal(literal, type, condition.name) for literal in condition.literals)
+    except ValueError as error:
+        raise ValueError(f"where: {condition!r}: {error}") from None
+
+
+def _literal(literal: Any, type: str, test: str) -> Any:
+    """Return a literal as a value of a type: int, float, bool, str or bytes."""
+    base = type.partition(":")[0]
+    if isinstance(literal, Value):
+        literal = literal.value
+    if test == "starts_with" and base not in _TEXTS:
+        raise ValueError(f"starts_with is for text and bytes, not {base}")
+    if base in ("string", "char", "text") and isinstance(literal, str):
+        return literal
+    if base in ("binary", "bytes") and isinstance(literal, str | bytes):
+        # SQL has no other common literal for bytes that are text, which nearly all keys of records are.
+        return literal.encode() if isinstance(literal, str) else literal
+    if base == "bool" and isinstance(literal, bool):
+        return literal
+    if base == "uuid" and isinstance(literal, str | uuid.UUID):
+        return str(uuid.UUID(str(literal)))
+    if base in _UNITS:
+        return _time(literal, _UNITS[base])
+    if not isinstance(literal, bool) and isinstance(literal, int | float):
+        if base.startswith("float"):
+            if float(literal) != literal and literal == literal:
+                raise ValueError(f"{literal} has no exact {base}")
+            return float(literal)
+        if base.startswith(("int", "uint")):
+            if int(literal) != literal:
+                raise ValueError(f"{literal} is not a whole number, and the type is {base}")
+            if not -(1 << 127) <= literal < 1 << 127:
+                raise ValueError(f"{literal} does not fit 128 bits")
+            return int(literal)
+    raise ValueError(f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}")
+
+
+def _time(literal: Any, unit: timedelta) -> int:
+    if isinstance(literal, str):
+        try:
+            literal = datetime.fromisoformat(literal)
+        except ValueError:
+            raise ValueError(f"{literal!r} is not a time such as '2026-01-31T08:30:00Z'") from None
+    if isinstance(literal, int) and not isinstance(literal, bool):
+        return literal
+    if not isinstance(literal, datetime):
+        raise ValueError(f"a time is not compared with {literal.__class__.__name__}: pass a datetime or an int")
+    if literal.tzinfo is None:
+        raise ValueError(f"{literal} has no time zone: pass datetime(..., tzinfo=UTC), or a Z after the text")
+    count, rest = divmod(literal - datetime(1970, 1, 1, tzinfo=UTC), unit)
+    if rest:
+        raise ValueError(f"{literal} is between two of the times that are stored: round it to milliseconds")
+    return count
+
+
+def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
+    """Replace tests, and what follows from them."""
+    if isinstance(node, Resolved):
+        return leaf(node)
+    if not isinstance(node, Combined):
+        return node
+    parts = [_fold(part, leaf) for part in node.parts]
+    if node.name == "not":
+        return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and Combined("not", (parts[0],))
+    decisive = node.name == "or"
+    if any(part is decisive for part in parts):
+        return decisive
+    parts = [part for part in parts if part is not (not decisive)]
+    if all(part is None for part in parts):
+        return None if parts else not decisive
+    return parts[0] if len(parts) == 1 else Combined(node.name, tuple(parts))
+
+
+def truth(test: Resolved, value: Any) -> bool | None:
+    """Return the truth of a test of a value, or of a list of values if the test has a quantifier."""
+    if test.quantifier and value is not None:
+        truths = [truth(test._replace(quantifier=""), each) for each in value]
+        decisive = test.quantifier == "any"
+        if decisive in truths:
+            return decisive
+        return None if None in truths or not truths else not decisive
+    name = test.name
+    if name == "is_null":
+        return value is None
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if name == "in":
+        return value in test.literals
+    literal = test.literals[0]
+    if name == "starts_with":
+        return bool(value.startswith(literal))
+    equal, less = value == literal, value < literal
+    answers = {"==": equal, "!=": not equal, "<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}
+    return answers[name]
+
+
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | None]:
+    if isinstance(node, Resolved):
+        if node.field is None or node.operand != field:
+            return None, None
+        if node.name == "in" and not negated and node.literals:
+            return min(node.literals), max(node.literals)
+        name = _NEGATED.get(node.name) if negated else node.name
+        literal = node.literals[0] if node.literals else None
+        return {
+            "==": (literal, literal), "<": (None, literal - 1), "<=": (None, literal),
+            ">": (literal + 1, None), ">=": (literal, None),
+        }.get(name or "", (None, None)) if literal is not None else (None, None)  # fmt: skip
+    if not isinstance(node, Combined):
+        return None, None
+    if node.name == "not":
+        return _between(node.parts[0], field, not negated)
+    bounds = [_between(part, field, negated) for part in node.parts]
+    least, most = [low for low, _ in bounds], [high for _, high in bounds]
+    if (node.name == "and") != negated:
+        return max(_known(least), default=None), min(_known(most), default=None)
+    return (None if None in least else min(_known(least))), (None if None in most else max(_known(most)))
+
+
+def _known(bounds: list[int | None]) -> list[int]:
+    return [bound for bound in bounds if bound is not None]
+
+
+def _type_of(arrow: str) -> str:
+    if arrow == "bool":
+        return "bool"
+    return {"string": "text", "binary": "bytes"}.get(arrow, "int")
+
+
+_TEXTS = ("string", "char", "text", "binary", "bytes")
+
+_UNITS = {"timestamp_ms": timedelta(milliseconds=1), "ms": timedelta(milliseconds=1), "us": timedelta(microseconds=1)}
+
+_EXPECTED = {
+    "string": "str", "char": "str", "text": "str", "binary": "bytes", "bytes": "bytes", "bool": "True or False",
+    "uuid": "a UUID",
+}  # fmt: skip

@@ -1,0 +1,195 @@
+"""Read conditions from SQL text, which sqlglot parses: :func:`condition_of_sql`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from letterhead._optional_dependencies import needed
+from letterhead.where.conditions import Condition, Logic, Operand, col
+
+with needed("a condition as SQL text", "'letterhead[sql]'"):
+    import sqlglot
+    from sqlglot import exp, tokens
+    from sqlglot.dialects.dialect import Dialect
+    from sqlglot.errors import SqlglotError
+    from sqlglot.parser import Parser
+
+__all__ = ["condition_of_sql"]
+
+
+class _Where(Dialect):
+    class Tokenizer(tokens.Tokenizer):
+        HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
+        # Names of types stay as written: int8 has one byte here, and eight in other dialects.
+        KEYWORDS = {  # noqa: RUF012
+            word: token
+            for word, token in tokens.Tokenizer.KEYWORDS.items()
+            if token not in Parser.TYPE_TOKENS or token == tokens.TokenType.NULL
+        }
+
+
+_COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+_ARGUMENTS = {
+    exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
+    **dict.fromkeys(_COMPARISONS, "this expression"), exp.In: "this expressions", exp.Between: "this low high",
+    exp.Is: "this expression", exp.Like: "this expression negate", exp.StartsWith: "this expression",
+    exp.Cast: "this to _type", exp.DataType: "this kind nested", exp.Column: "this", exp.Identifier: "this quoted",
+    exp.Bracket: "this expressions", exp.Any: "this", exp.All: "this", exp.Literal: "this is_string", exp.Neg: "this",
+    exp.HexString: "this", exp.Boolean: "this", exp.Null: "", exp.Anonymous: "this expressions",
+}  # fmt: skip
+"""The parts of each supported expression. One with another part means something else."""
+
+
+def condition_of_sql(text: str) -> Condition:
+    """Return the condition that SQL text spells; :func:`letterhead.where.parse` documents it."""
+    try:
+        parsed = sqlglot.parse(text, dialect=_Where)
+    except SqlglotError as error:
+        place = next(iter(getattr(error, "errors", ())), {})
+        found = f" at {place['highlight']!r}" if place.get("highlight") else ""
+        why = (place.get("description") or str(error)).partition(" for <")[0]
+        at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
+        raise ValueError(f"where: the text is not a SQL expression{found}{at}: {why[:1].lower()}{why[1:]}") from None
+    if len(parsed) != 1 or parsed[0] is None:
+        raise ValueError("where: one expression is needed, such as tenant = 'acme'")
+    return _Reader(text).condition(parsed[0])
+
+
+class _Reader:
+    """Converts expressions of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def condition(self, node: Any) -> Condition:
+        self._check(node)
+        match node:
+            case exp.Paren():
+                return self.condition(node.this)
+            case exp.And() | exp.Or():
+                name: Any = "and" if isinstance(node, exp.And) else "or"
+                return Logic(name, self.condition(node.this), self.condition(node.expression))
+            case exp.Not():
+                return ~self.condition(node.this)
+            case exp.In():
+                return self._operand(node.this).is_in(self._literal(each) for each in node.expressions)
+            case exp.Between():
+                operand = self._operand(node.this)
+                return (operand >= self._literal(node.args["low"])) & (operand <= self._literal(node.args["high"]))
+            case exp.Is(expression=exp.Null()):
+                return self._operand(node.this).is_null()
+            case exp.Like():
+                prefix = self._prefix(node)
+                condition = self._operand(node.this).starts_with(prefix)
+                return ~condition if node.args.get("negate") else condition
+            case exp.StartsWith():
+                return self._operand(node.this).starts_with(self._literal(node.expression))
+            case _ if type(node) in _COMPARISONS:
+                return self._comparison(node)
+            case exp.Column() | exp.Cast():
+                raise self._error(node, "it is not a condition: compare it, as in flag::bool = true")
+        raise self._error(node, "it is not supported")
+
+    def _comparison(self, node: Any) -> Condition:
+        name, left, right = _COMPARISONS[type(node)], node.this, node.expression
+        if _is_literal(left) and not _is_literal(right):
+            name, left, right = _SWAPPED[name], right, left
+        if isinstance(right, exp.Null):
+            raise self._error(node, "a comparison with NULL is never true: write IS NULL")
+        if not _is_literal(right):
+            raise self._error(right, "only comparisons of a column with a literal are supported")
+        return self._operand(left)._compared(name, self._literal(right))
+
+    def _operand(self, node: Any) -> Operand:
+        self._check(node)
+        match node:
+            case exp.Paren():
+                return self._operand(node.this)
+            case exp.Any() | exp.All():
+                operand = self._operand(node.this)
+                return operand.any() if isinstance(node, exp.Any) else operand.all()
+            case exp.Anonymous(expressions=[argument]) if str(node.this).lower() == "all":
+                return self._operand(argument).all()
+            case exp.Cast():
+                return self._typed(node)
+            case exp.Column() if node.args.get("table") is None:
+                return col(node.name)
+            case exp.Bracket():
+                return self._typed_header(node, None)
+            case exp.Column():
+                raise self._error(node, f'write a name with a dot in double quotes: "{node.sql()}"')
+        raise self._error(node, "a column is needed")
+
+    def _typed(self, node: Any) -> Operand:
+        self._check(node.to)
+        type = node.to.args.get("kind")
+        if not type:
+            raise self._error(node, f"{node.to.sql()} is not a type of one value")
+        type = type if isinstance(type, str) else type.name
+        inner = node.this
+        try:
+            if isinstance(inner, exp.Bracket):
+                self._check(inner)
+                return self._typed_header(inner, type)
+            if isinstance(inner, exp.Column) and inner.args.get("table") is None:
+                return col(inner.name, type)
+        except ValueError as error:
+            raise self._error(node, str(error)) from None
+        raise self._error(inner, "only a header has a type")
+
+    def _typed_header(self, node: Any, type: str | None) -> Operand:
+        (key, *others) = node.expressions
+        is_header = isinstance(node.this, exp.Column) and node.this.sql() == "headers"
+        if not is_header or others or not isinstance(key, exp.Literal) or not key.is_string:
+            raise self._error(node, "write a header as headers['key']")
+        # A key with a type is a header, whatever its name.
+        return col(key.this, type or "string")
+
+    def _literal(self, node: Any) -> Any:
+        self._check(node)
+        match node:
+            case exp.Paren():
+                return self._literal(node.this)
+            case exp.Literal() if node.is_string:
+                return node.this
+            case exp.Literal():
+                return int(node.this) if node.this.isdecimal() else float(node.this)
+            case exp.Neg(this=exp.Literal(is_string=False)):
+                return -self._literal(node.this)
+            case exp.HexString():
+                return bytes.fromhex(node.this)
+            case exp.Boolean():
+                return bool(node.this)
+        raise self._error(node, "a literal is needed: text, a number, x'ff00', true or false")
+
+    def _prefix(self, node: Any) -> str:
+        pattern = self._literal(node.expression)
+        if isinstance(pattern, str) and pattern.endswith("%") and not set("%_\\") & set(pattern[:-1]):
+            return pattern[:-1]
+        raise self._error(node, "LIKE is supported for a prefix: 'text%', without other wildcards")
+
+    def _check(self, node: Any) -> None:
+        """Reject what an expression of this class may have beside the parts that are read."""
+        known = _ARGUMENTS.get(type(node))
+        if known is None:
+            raise self._error(node, "it is not supported")
+        for name, value in node.args.items():
+            if name not in known.split() and value not in (None, False, []) and not (name, type(node)) == (
+                "table", exp.Column
+            ):  # fmt: skip
+                raise self._error(node, f"{name.replace('_', ' ')} is not supported")
+
+    def _error(self, node: Any, why: str) -> ValueError:
+        starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+        start = min(starts, default=0)
+        before = self._text[:start]
+        line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
+        return ValueError(f"where: {node.sql(dialect=_Where)} (line {line}, column {column}): {why}")
+
+
+def _is_literal(node: Any) -> bool:
+    return isinstance(node, exp.Literal | exp.Neg | exp.HexString | exp.Boolean | exp.Null) or (
+        isinstance(node, exp.Paren) and _is_literal(node.this)
+    )

@@ -1,0 +1,419 @@
+//! [`Filter`]: a condition on typed headers and fields of messages, evaluated for up to 64 messages at once.
+//!
+//! ```text
+//!   tenant = 'acme' and not offset < 5      the steps, in postfix order:
+//!
+//!     test 0     test 1      not       and          a truth is two words with a bit for each message:
+//!   ┌─────────┬───────────┬─────────┬─────────┐       yes and no; neither is null, as in SQL
+//!   │ = 'acme'│   < 5     │         │         │
+//!   └─────────┴───────────┴─────────┴─────────┘
+//! ```
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::binary::ViewInput;
+use super::check_keys;
+use super::column::{Column, Data, value_of};
+use super::schema;
+use super::select::{SelectSink, Selection};
+use super::sink::RowSink;
+use crate::arrow::types::Dialect;
+use crate::error::{Error, unknown_name};
+use crate::header::Header;
+use crate::kernel::RowBlock;
+use crate::kernel::buffer::Progress;
+use crate::kernel::frame::Frame;
+use crate::kernel::lists::Lists;
+use crate::log::{Log, Result};
+use crate::traits::{Field, FieldType, FieldValue, HeadersFormat as _, MessageFormat, Presence, Sink};
+use crate::value::ByteOrder;
+
+/// The messages that are evaluated at once: one for each bit of a word.
+pub const ROWS: usize = u64::BITS as usize;
+
+/// A condition: its operands, and its steps in postfix order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Filter {
+    pub selections: Vec<Selection>,
+    pub fields: Vec<String>,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    And,
+    Or,
+    Not,
+    Null,
+    Test(Operand, Quantifier, Test),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Operand {
+    Header(usize),
+    Field(usize),
+}
+
+/// For which values of a header that is selected with `Repeat::All` a test has to be true.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantifier {
+    Any,
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Test {
+    IsNull,
+    Compare(Comparison, Literal),
+    In(Vec<Literal>),
+    StartsWith(Vec<u8>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    /// Text too.
+    Bytes(Vec<u8>),
+}
+
+/// A value of a column, compared with literals of the same variant only.
+#[derive(Clone, Copy)]
+enum Element<'a> {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Bytes(&'a [u8]),
+}
+
+/// Whether a condition is true of each of some messages. It is null where neither bit is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Truth {
+    pub yes: u64,
+    pub no: u64,
+}
+
+/// What is known of the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    Everything,
+    /// Tests of headers are null, that of a null header too.
+    Fields,
+    /// Headers and fields are null.
+    Nothing,
+}
+
+impl Filter {
+    /// Rejects keys and fields that a format does not have.
+    pub fn check<E: MessageFormat>(&self, format: &str) -> Result<(), Error> {
+        check_keys(&self.selections, format, E::Headers::KEYS)?;
+        self.places::<E>().map(|_| ())
+    }
+
+    /// The places of the fields among those of a message without its headers.
+    pub fn places<E: MessageFormat>(&self) -> Result<Vec<usize>, Error> {
+        let others: Vec<&Field> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
+        let place = |name: &String| {
+            let found = others.iter().position(|field| field.name == name);
+            found.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
+        };
+        self.fields.iter().map(place).collect()
+    }
+
+    /// The truth for a message of which nothing is known.
+    pub fn accepts_null(&self) -> bool {
+        self.evaluate(1, |_, _, test| Truth::of_null(test, 1)).yes != 0
+    }
+
+    fn evaluate(&self, rows: usize, mut test: impl FnMut(Operand, Quantifier, &Test) -> Truth) -> Truth {
+        let mut stack: Vec<Truth> = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let truth = match step {
+                Step::Test(operand, quantifier, of) => test(*operand, *quantifier, of),
+                Step::Null => Truth::default(),
+                Step::Not => stack.pop().map(|Truth { yes, no }| Truth { yes: no, no: yes }).unwrap_or_default(),
+                Step::And | Step::Or => {
+                    let (right, left) = (stack.pop().unwrap_or_default(), stack.pop().unwrap_or_default());
+                    match step {
+                        Step::And => Truth { yes: left.yes & right.yes, no: left.no | right.no },
+                        _ => Truth { yes: left.yes | right.yes, no: left.no & right.no },
+                    }
+                }
+            };
+            stack.push(truth);
+        }
+        debug_assert!(stack.len() == 1 && rows <= ROWS);
+        stack.pop().unwrap_or_default()
+    }
+}
+
+impl Truth {
+    fn of_null(test: &Test, rows: usize) -> Truth {
+        if *test == Test::IsNull { Truth { yes: ones(rows), no: 0 } } else { Truth::default() }
+    }
+}
+
+/// This many bits.
+pub fn ones(count: usize) -> u64 {
+    if count >= ROWS { u64::MAX } else { (1 << count) - 1 }
+}
+
+impl Comparison {
+    /// NaN is unequal to everything, itself included, and in no order.
+    fn holds(self, order: Option<Ordering>) -> bool {
+        match self {
+            Comparison::Eq => order == Some(Ordering::Equal),
+            Comparison::Ne => order != Some(Ordering::Equal),
+            Comparison::Lt => order == Some(Ordering::Less),
+            Comparison::Le => order.is_some_and(Ordering::is_le),
+            Comparison::Gt => order == Some(Ordering::Greater),
+            Comparison::Ge => order.is_some_and(Ordering::is_ge),
+        }
+    }
+}
+
+impl Test {
+    fn holds(&self, value: Element<'_>) -> bool {
+        match self {
+            Test::IsNull => false,
+            Test::Compare(comparison, literal) => comparison.holds(value.compare(literal)),
+            Test::In(literals) => literals.iter().any(|literal| value.compare(literal) == Some(Ordering::Equal)),
+            Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
+        }
+    }
+
+    /// At most 64 places of a column.
+    fn of_column(&self, column: &Column, places: Range<usize>) -> Truth {
+        let (data, validity) = column.parts();
+        let valid = validity.word(places.start) & ones(places.len());
+        if *self == Test::IsNull {
+            return Truth { yes: !valid & ones(places.len()), no: valid };
+        }
+        let mut yes = 0;
+        for (bit, place) in places.enumerate() {
+            yes |= u64::from(self.holds(element(data, place))) << bit;
+        }
+        Truth { yes: yes & valid, no: !yes & valid }
+    }
+
+    /// The truth of one row for a list of values; null for a missing header, which is an empty list.
+    fn of_list(&self, quantifier: Quantifier, column: &Column, places: Range<usize>) -> Truth {
+        let (mut yes, mut no, mut null) = (false, false, places.is_empty());
+        for start in places.clone().step_by(ROWS) {
+            let chunk = start..places.end.min(start + ROWS);
+            let truth = self.of_column(column, chunk.clone());
+            yes |= truth.yes != 0;
+            no |= truth.no != 0;
+            null |= truth.yes | truth.no != ones(chunk.len());
+        }
+        let (yes, no) = match quantifier {
+            Quantifier::Any => (yes, no && !yes && !null),
+            Quantifier::All => (yes && !no && !null, no),
+        };
+        Truth { yes: yes.into(), no: no.into() }
+    }
+}
+
+impl Element<'_> {
+    #[inline]
+    fn compare(self, literal: &Literal) -> Option<Ordering> {
+        match (self, literal) {
+            (Element::Bytes(value), Literal::Bytes(other)) => Some(value.cmp(other)),
+            (Element::Int(value), Literal::Int(other)) => Some(value.cmp(other)),
+            (Element::Float(value), Literal::Float(other)) => value.partial_cmp(other),
+            (Element::Bool(value), Literal::Bool(other)) => Some(value.cmp(other)),
+            _ => None,
+        }
+    }
+}
+
+#[inline]
+fn element(data: &Data, place: usize) -> Element<'_> {
+    match data {
+        Data::Bool(bits) => Element::Bool(bits.get_bit(place)),
+        Data::Int8(numbers) => Element::Int(numbers[place].into()),
+        Data::Int16(numbers) => Element::Int(numbers[place].into()),
+        Data::Int32(numbers) => Element::Int(numbers[place].into()),
+        Data::Int64(numbers) => Element::Int(numbers[place].into()),
+        Data::Uint8(numbers) => Element::Int(numbers[place].into()),
+        Data::Uint16(numbers) => Element::Int(numbers[place].into()),
+        Data::Uint32(numbers) => Element::Int(numbers[place].into()),
+        Data::Uint64(numbers) => Element::Int(numbers[place].into()),
+        Data::Decimal(numbers) => Element::Int(numbers[place]),
+        Data::Float32(numbers) => Element::Float(numbers[place].into()),
+        Data::Float64(numbers) => Element::Float(numbers[place]),
+        Data::Text(runs) | Data::Bytes(runs) => {
+            let (ends, bytes) = runs.parts();
+            Element::Bytes(&bytes[ends[place] as usize..ends[place + 1] as usize])
+        }
+        Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
+    }
+}
+
+/// The operands of a filter as columns, and the truth for their rows.
+pub struct FilterSink<'a> {
+    filter: Arc<Filter>,
+    headers: SelectSink<'a>,
+    /// With their places among the fields of a message.
+    fields: Vec<(usize, Column)>,
+    /// Rows before the current one.
+    row: usize,
+}
+
+impl<'a> FilterSink<'a> {
+    /// `order` is that of typed numbers in the input.
+    pub fn new<E: MessageFormat>(filter: &Arc<Filter>, order: ByteOrder) -> Result<Self, Error> {
+        let of: Vec<_> = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).collect();
+        let column = |place: usize| (place, Column::new(of[place].clone(), &ViewInput::default()));
+        let fields = filter.places::<E>()?.into_iter().map(column).collect();
+        let has_types = E::Headers::TYPES.is_typed();
+        let headers = SelectSink::new(&filter.selections, Dialect::Arrow, order, has_types, None);
+        Ok(FilterSink { filter: Arc::clone(filter), headers, fields, row: 0 })
+    }
+
+    pub fn rebind<'b>(self) -> FilterSink<'b> {
+        let FilterSink { filter, headers, fields, row } = self;
+        FilterSink { filter, headers: headers.rebind(), fields, row }
+    }
+
+    pub fn has_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    pub fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Those of a message's fields that are operands.
+    #[inline(always)]
+    pub fn kept<'f, 'v>(
+        &self,
+        fields: &'f [FieldValue<'v>],
+    ) -> impl Iterator<Item = FieldValue<'v>> + use<'_, 'f, 'v, 'a> {
+        self.fields.iter().map(|(place, _)| fields[*place])
+    }
+
+    /// Appends the operands among the fields of messages, message after message.
+    pub fn push_kept(&mut self, kept: &[FieldValue<'_>]) {
+        let count = self.fields.len();
+        for (place, (_, column)) in self.fields.iter_mut().enumerate() {
+            column.push_fields(kept.chunks_exact(count).map(|message| &message[place]));
+        }
+    }
+
+    /// The truth for at most 64 rows.
+    pub fn truth(&self, rows: Range<usize>, known: Known) -> Truth {
+        self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
+            (Known::Nothing, _) => Truth::of_null(test, rows.len()),
+            (Known::Everything | Known::Fields, Operand::Field(place)) => {
+                test.of_column(&self.fields[place].1, rows.clone())
+            }
+            (Known::Fields, Operand::Header(_)) => Truth::default(),
+            (Known::Everything, Operand::Header(place)) => match self.headers.column(place) {
+                (column, None) => test.of_column(column, rows.clone()),
+                (column, Some(ends)) => rows.clone().enumerate().fold(Truth::default(), |truth, (bit, row)| {
+                    let one = test.of_list(quantifier, column, ends[row] as usize..ends[row + 1] as usize);
+                    Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
+                }),
+            },
+        })
+    }
+
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.headers.truncate(rows);
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows));
+    }
+
+    fn row_count(&self) -> usize {
+        self.fields.first().map_or_else(|| self.headers.row_count(), |(_, column)| column.count())
+    }
+}
+
+impl<'a> Sink<'a> for FilterSink<'a> {
+    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
+        self.headers.header(header, log)
+    }
+
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.fields.iter_mut().for_each(|(place, column)| column.push(value_of(&fields[*place])));
+    }
+}
+
+impl<'a> RowSink<'a> for FilterSink<'a> {
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.headers.extend(&other.headers, progress);
+        let fields = self.fields.iter_mut().zip(&other.fields);
+        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
+    }
+
+    fn begin_row(&mut self) {
+        self.row = self.row_count();
+        self.headers.begin_row();
+    }
+
+    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
+        for (_, column) in self.fields.iter_mut().filter(|(_, column)| column.count() == self.row) {
+            column.push(None);
+        }
+        self.headers.end_row(headers, log)
+    }
+
+    fn abort_row(&mut self) {
+        self.headers.abort_row();
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(self.row));
+    }
+
+    fn null_row(&mut self) {
+        self.headers.null_row();
+        self.fields.iter_mut().for_each(|(_, column)| column.push(None));
+    }
+
+    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        self.headers.room::<F>(max_offset)
+    }
+
+    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
+        match fields {
+            Some(fields) => self.fields(fields),
+            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
+        }
+    }
+
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
+        let done = self.headers.append::<F>(block, limit, progress);
+        // The fields of all rows of the block were opened.
+        self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
+        done
+    }
+
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+        self.headers.append_lists::<F>(lists, progress)
+    }
+
+    fn max_offset(&self) -> usize {
+        let fields = self.fields.iter().map(|(_, column)| column.byte_len());
+        fields.max().unwrap_or(0).max(self.headers.max_offset())
+    }
+
+    fn keeps_parts(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,166 @@
+//! [`Filtered`]: an operation on those rows of a column that a filter selects.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, StructArray, make_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::DataType;
+
+use super::filter::{Filter, FilterSink, Known, ROWS};
+use super::input::Lists;
+use super::rows::{MessageRows, Rows};
+use super::run::{Plan, RunResult, run};
+use super::{Input, Operation, Output, binary_column, list_rows};
+use crate::error::{Direction, Error};
+use crate::log::{OnError, no_reason};
+use crate::traits::{BatchFormat, HeadersFormat as _, MessageFormat, ReadOptions};
+use crate::value::ByteOrder;
+
+/// The operands of the filter are read from all rows first; the operation gets the rows that are selected.
+pub struct Filtered<O> {
+    pub operation: O,
+    pub filter: Arc<Filter>,
+    pub options: ReadOptions,
+    pub on_error: OnError,
+}
+
+/// The rows that a filter selects.
+struct Selected {
+    rows: Vec<usize>,
+    /// The errors of each of them, if any has one.
+    errors: Option<ArrayRef>,
+    /// The row before which the filter ended.
+    until: usize,
+}
+
+impl<O: Operation> Operation for Filtered<O> {
+    const DIRECTION: Direction = O::DIRECTION;
+
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        self.filter.check::<E>(E::NAME)?;
+        self.operation.output_type::<E>()
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        self.output_type::<E>()?;
+        let Selected { rows, errors, until } = match Lists::of(input.column) {
+            Some(_) if !self.filter.fields.is_empty() => {
+                let field = &self.filter.fields[0];
+                return Err(Error::Value(format!("where: a list of headers has no field '{field}'")));
+            }
+            Some(_) => self.select::<E, _>(&list_rows::<E>(input.column)?, input, ByteOrder::Big)?,
+            None => {
+                let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, self.options);
+                self.select::<E, _>(&messages, input, E::Headers::ORDER)?
+            }
+        };
+        let column = taken(input.column, &rows);
+        let selected = Input { column: &column, from: 0, rows_before: 0, ..input };
+        let row_of = |error: Error| match error.row().and_then(|row| rows.get(row)) {
+            Some(row) => error.in_row(Some(input.rows_before + row)),
+            None => error,
+        };
+        let mut output = self.operation.apply::<E>(selected).map_err(row_of)?;
+        if let Some(errors) = errors {
+            output.column = with_errors(&output.column, &errors);
+        }
+        output.until = rows.get(output.until).copied().unwrap_or(until);
+        Ok(output)
+    }
+
+    fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
+        self.operation.batch_type::<B>()
+    }
+}
+
+impl<O: Operation> Filtered<O> {
+    fn select<'a, E: MessageFormat, R: Rows<'a>>(
+        &self,
+        rows: &R,
+        input: Input<'a>,
+        order: ByteOrder,
+    ) -> Result<Selected, Error> {
+        // An error only counts in a row that its fields do not exclude.
+        let on_error = if self.on_error == OnError::Raise { OnError::Column } else { self.on_error };
+        let plan = input.plan(E::NAME, Direction::Decode, on_error);
+        let filter = &self.filter;
+        let make = || FilterSink::new::<E>(filter, order);
+        let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
+        let errors = errors.filter(|errors| errors.null_count() < errors.len());
+        let (mut selected, mut failed) = (Vec::new(), false);
+        for start in (0..until - input.from).step_by(ROWS) {
+            let block = start..(until - input.from).min(start + ROWS);
+            let truth = sink.truth(block.clone(), Known::Everything);
+            let excluded = errors.as_ref().map_or(0, |_| sink.truth(block.clone(), Known::Fields).no);
+            for (bit, row) in block.enumerate() {
+                let is_failed = errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && excluded >> bit & 1 == 0;
+                if is_failed && self.on_error == OnError::Raise {
+                    let plan = Plan { on_error: OnError::Raise, ..plan };
+                    return Err(run(rows, input.from + row, &plan, make).err().unwrap_or_else(|| no_reason(E::NAME)));
+                }
+                if is_failed || truth.yes >> bit & 1 == 1 {
+                    selected.push(row);
+                }
+                failed |= is_failed;
+            }
+        }
+        let errors = errors.filter(|_| failed).map(|errors| taken(&errors, &selected));
+        selected.iter_mut().for_each(|row| *row += input.from);
+        Ok(Selected { rows: selected, errors, until })
+    }
+}
+
+/// Some rows of a column, in their order.
+fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
+    let data = column.to_data();
+    if rows.len() == data.len() {
+        return make_array(data);
+    }
+    let mut taken = MutableArrayData::new(vec![&data], false, rows.len());
+    for run in rows.chunk_by(|row, next| row + 1 == *next) {
+        // Fewer bytes than the column has.
+        taken.try_extend(0, run[0], run[0] + run.len()).expect("a part of a column has smaller offsets");
+    }
+    make_array(taken.freeze())
+}
+
+/// A result whose last column lists the errors of the filter too. Those that concern no output column are the same.
+fn with_errors(result: &ArrayRef, found: &ArrayRef) -> ArrayRef {
+    let (fields, mut columns, nulls) = result.as_struct().clone().into_parts();
+    let Some(last) = columns.pop() else { return Arc::clone(result) };
+    let (found, others): (&ListArray, &ListArray) = (found.as_list(), last.as_list());
+    let (found_data, other_data) = (found.values().to_data(), others.values().to_data());
+    let in_column = others.values().as_struct().column_by_name("column").map(Arc::clone);
+    let mut count = 0;
+    let mut elements = MutableArrayData::new(vec![&found_data, &other_data], true, 0);
+    let mut extend = |source, range: Range<usize>| {
+        elements.try_extend(source, range.start, range.end).expect("errors take less than 2 GiB");
+        range.len()
+    };
+    let (mut ends, mut valid) = (vec![0], Vec::with_capacity(last.len()));
+    let range = |list: &ListArray, row: usize| list.value_offsets()[row] as usize..list.value_offsets()[row + 1] as usize;
+    for row in 0..last.len() {
+        let has_found = found.is_valid(row);
+        if has_found {
+            count += extend(0, range(found, row));
+        }
+        for place in range(others, row) {
+            if !has_found || in_column.as_ref().is_some_and(|column| column.is_valid(place)) {
+                count += extend(1, place..place + 1);
+            }
+        }
+        ends.push(count as i32);
+        valid.push(has_found || others.is_valid(row));
+    }
+    let DataType::List(element) = last.data_type() else { unreachable!("errors are a list") };
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+    let merged = ListArray::new(Arc::clone(element), offsets, make_array(elements.freeze()), Some(NullBuffer::from(valid)));
+    // A row with errors is never null.
+    let nulls = nulls.map(|nulls| (0..nulls.len()).map(|row| nulls.is_valid(row) || merged.is_valid(row)).collect());
+    columns.push(Arc::new(merged));
+    Arc::new(StructArray::new(fields, columns, nulls))
+}

@@ -1,0 +1,72 @@
+//! The option `where`: a filter as Python passes it.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+
+use super::arguments::named;
+use super::columns::{Spec, selections};
+use crate::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test};
+use crate::error::Error;
+
+/// `(headers, fields, steps)`
+pub type FilterArgument = (Vec<Spec>, Vec<String>, Vec<StepArgument>);
+
+/// `(name, operand, quantifier, literals)`: operands are counted through headers, then fields; `and`, `or`, `not`
+/// and `null` have none.
+type StepArgument = (String, usize, String, Vec<LiteralArgument>);
+
+#[derive(FromPyObject)]
+pub enum LiteralArgument {
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+}
+
+impl LiteralArgument {
+    fn literal(self) -> Literal {
+        match self {
+            LiteralArgument::Bool(flag) => Literal::Bool(flag),
+            LiteralArgument::Int(number) => Literal::Int(number),
+            LiteralArgument::Float(number) => Literal::Float(number),
+            LiteralArgument::Text(text) => Literal::Bytes(text.as_bytes().to_vec()),
+            LiteralArgument::Bytes(bytes) => Literal::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+pub fn filter((headers, fields, steps): FilterArgument) -> Result<Filter, Error> {
+    let count = headers.len();
+    let steps = steps.into_iter().map(|argument| step(argument, count)).collect::<Result<_, _>>()?;
+    Ok(Filter { selections: selections(headers)?, fields, steps })
+}
+
+fn step((name, operand, quantifier, literals): StepArgument, headers: usize) -> Result<Step, Error> {
+    let comparisons = [
+        ("==", Comparison::Eq),
+        ("!=", Comparison::Ne),
+        ("<", Comparison::Lt),
+        ("<=", Comparison::Le),
+        (">", Comparison::Gt),
+        (">=", Comparison::Ge),
+    ];
+    let mut literals = literals.into_iter().map(LiteralArgument::literal);
+    let mut first = || literals.next().ok_or_else(|| Error::Internal(format!("where: '{name}' needs a literal")));
+    let test = match name.as_str() {
+        "and" => return Ok(Step::And),
+        "or" => return Ok(Step::Or),
+        "not" => return Ok(Step::Not),
+        "null" => return Ok(Step::Null),
+        "is_null" => Test::IsNull,
+        "in" => Test::In(literals.collect()),
+        "starts_with" => match first()? {
+            Literal::Bytes(prefix) => Test::StartsWith(prefix),
+            _ => return Err(Error::Internal("where: a prefix is text or bytes".into())),
+        },
+        comparison => Test::Compare(named("comparison", comparison, &comparisons)?, first()?),
+    };
+    let operand = if operand < headers { Operand::Header(operand) } else { Operand::Field(operand - headers) };
+    let quantifier = if quantifier == "all" { Quantifier::All } else { Quantifier::Any };
+    Ok(Step::Test(operand, quantifier, test))
+}
