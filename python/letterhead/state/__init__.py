@@ -1,6 +1,7 @@
 """State stores with headers (KIP-1271), byte-compatible with Kafka Streams, and processors that use them.
 
 :class:`Stores` creates stores, :class:`Topology` connects them to processors, and :class:`TopologyTestDriver` runs them.
+:func:`restore` rebuilds the directory of a store from its changelog.
 ``rocksdict`` is imported only when a persistent store is opened.
 
 Examples
@@ -47,6 +48,7 @@ from letterhead.state.layers.typed import (
 )
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
 from letterhead.state.reads import Scan
+from letterhead.state.restoring import Restored, restore
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,
@@ -106,6 +108,7 @@ __all__ = [
     "ReadOnlySessionStoreWithHeaders",
     "Record",
     "RecordContext",
+    "Restored",
     "RocksDBOptions",
     "Scan",
     "Serde",
@@ -141,4 +144,5 @@ __all__ = [
     "VersionedRecordWithHeaders",
     "WindowStore",
     "WindowedKey",
+    "restore",
 ]
