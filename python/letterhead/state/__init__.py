@@ -30,6 +30,7 @@ from letterhead.errors import (
     UnsupportedOperationError,
 )
 from letterhead.state.base import HeadersBytesStore
+from letterhead.state.diffing import RowDifference, StoredRow, diff
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, StoreIterator
 from letterhead.state.layers.metered import Change
 from letterhead.state.layers.typed import (
@@ -113,6 +114,7 @@ __all__ = [
     "Scan",
     "Serde",
     "SerdeError",
+    "RowDifference",
     "SessionKey",
     "SessionStore",
     "SessionStoreWithHeaders",
@@ -121,6 +123,7 @@ __all__ = [
     "StoreIterator",
     "StoreLockedError",
     "StoreNotFoundError",
+    "StoredRow",
     "Stores",
     "StringSerde",
     "Supplier",
@@ -144,5 +147,6 @@ __all__ = [
     "VersionedRecordWithHeaders",
     "WindowStore",
     "WindowedKey",
+    "diff",
     "restore",
 ]
