@@ -983,3 +983,56 @@ def test_help_names_every_command(run):
     result = run("state", "--help")
     assert [name for name in ("ls", "get", "scan", "upgrade", "verify") if f" {name} " not in result.out] == []
     assert " state " in run("--help").out
+
+
+# --- restore and diff ----------------------------------------------------------------------------------------------
+
+CHANGELOG = SAMPLES / "orders-app-latest-changelog-0"
+
+
+def test_restore_writes_a_store_that_equals_the_sample(tmp_path, run) -> None:
+    done = run("state", "restore", CHANGELOG, tmp_path / "app" / "0_0", "--store", "latest")
+    assert (done.code, done.err) == (0, "")
+    assert "partition 0 up to offset 9,999" in done.out
+    same = run("state", "diff", tmp_path / "app", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest")
+    assert (same.code, same.out) == (0, "no row differs\n")
+    again = run("state", "restore", CHANGELOG, tmp_path / "app" / "0_0", "--store", "latest")
+    assert again.code == 2
+    assert "store latest exists in" in again.err
+
+
+def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -> None:
+    parquet = CHANGELOG.with_name(CHANGELOG.name + ".parquet")
+    until = ("--until", "2026-01-01T00:05:00Z", "--layout", "plain", "--json")
+    done = run("state", "restore", parquet, tmp_path / "0_{partition}", "-s", "latest", *until)
+    (restored,) = json.loads(done.out)
+    assert restored == {
+        "partition": 0,
+        "directory": str(tmp_path / "0_0" / "rocksdb" / "latest"),
+        "offset": restored["offset"],
+    }
+    assert 0 < restored["offset"] < 9999
+    differs = run("state", "diff", tmp_path, CHANGELOG, "--json")
+    assert (differs.code, differs.out) == (0, "")  # up to the same offset
+    differs = run("state", "diff", tmp_path / "0_0", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest", "--json")
+    assert differs.code == 1
+    first = json.loads(differs.out.splitlines()[0])
+    assert first["differs"] in (["row"], ["value"])
+    assert "timestamp" not in first["second"] or first["second"]["timestamp"] > 0
+    shown = run("state", "diff", tmp_path / "0_0", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest")
+    assert "not shown: --all" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--store-type", "window"), "rows of a window store expire: pass retention="),
+        (("--layout", "json"), "unknown layout 'json'"),
+        (("--until", "noon"), "--until: 'noon' is neither"),
+    ],
+)
+def test_wrong_options_of_restore_are_refused(tmp_path, run, options, message) -> None:
+    done = run("state", "restore", CHANGELOG, tmp_path / "0_0", "-s", "latest", *options)
+    assert done.code == 2
+    assert message in done.err
+    assert not (tmp_path / "0_0").exists()

@@ -113,7 +113,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 @contextmanager
-def progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
+def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda rows: None

@@ -121,6 +121,8 @@ def _databases(top: Path) -> list[Path]:
     found = []
     for place, directories, files in os.walk(top, onerror=fail):
         path = Path(place)
+        # A hidden directory has a store that is being restored, or the rest of a segment that is being removed.
+        directories[:] = [name for name in directories if not name.startswith(".")]
         if "CURRENT" in files:
             found.append(path)
             directories.clear()

@@ -1,6 +1,7 @@
 """State stores with headers (KIP-1271), byte-compatible with Kafka Streams, and processors that use them.
 
 :class:`Stores` creates stores, :class:`Topology` connects them to processors, and :class:`TopologyTestDriver` runs them.
+:func:`restore` rebuilds the directory of a store from its changelog.
 ``rocksdict`` is imported only when a persistent store is opened.
 
 Examples
@@ -29,6 +30,7 @@ from letterhead.errors import (
     UnsupportedOperationError,
 )
 from letterhead.state.base import HeadersBytesStore
+from letterhead.state.diffing import RowDifference, StoredRow, diff
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, StoreIterator
 from letterhead.state.layers.metered import Change
 from letterhead.state.layers.typed import (
@@ -47,6 +49,7 @@ from letterhead.state.layers.typed import (
 )
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
 from letterhead.state.reads import Scan
+from letterhead.state.restoring import Restored, restore
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,
@@ -106,10 +109,12 @@ __all__ = [
     "ReadOnlySessionStoreWithHeaders",
     "Record",
     "RecordContext",
+    "Restored",
     "RocksDBOptions",
     "Scan",
     "Serde",
     "SerdeError",
+    "RowDifference",
     "SessionKey",
     "SessionStore",
     "SessionStoreWithHeaders",
@@ -118,6 +123,7 @@ __all__ = [
     "StoreIterator",
     "StoreLockedError",
     "StoreNotFoundError",
+    "StoredRow",
     "Stores",
     "StringSerde",
     "Supplier",
@@ -141,4 +147,6 @@ __all__ = [
     "VersionedRecordWithHeaders",
     "WindowStore",
     "WindowedKey",
+    "diff",
+    "restore",
 ]

@@ -191,6 +191,21 @@ class Database:
         self.check_open()
         return Batch(self._rocksdict, self._database, self._write_options, self.name)
 
+    def write(
+        self,
+        rows: Iterable[tuple[bytes, bytes | None]],
+        offsets: Iterable[tuple[bytes, bytes | None]],
+        dropped: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Delete ranges of rows, then write rows, together with entries of the family of offsets, atomically."""
+        batch = self.batch()
+        family = self._handles[self._newest_first[0]]
+        for first, end in dropped:
+            batch.delete_range(first, end, family)
+        batch.put_all(rows, family)
+        batch.put_all(offsets, self._handles[OFFSETS])
+        batch.write()
+
     def flush(self) -> None:
         """Write everything that is in memory to files.
 

@@ -63,6 +63,15 @@ class Batch:
         else:
             self._batch.put(key, value, family)
 
+    def put_all(self, changes: Iterable[tuple[bytes, bytes | None]], family: Any) -> None:
+        """Add writes of several rows of a family."""
+        put, delete = self._batch.put, self._batch.delete
+        for key, value in changes:
+            if value is None:
+                delete(key, family)
+            else:
+                put(key, value, family)
+
     def delete_range(self, first: bytes, end: bytes, family: Any) -> None:
         """Add a deletion of the rows of a family from ``first`` to before ``end``."""
         self._batch.delete_range(first, end, family)
@@ -148,8 +157,7 @@ class FamilyRows:
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write several rows atomically."""
         batch = self._database.batch()
-        for key, value in changes:
-            batch.put(key, value, self.handle)
+        batch.put_all(changes, self.handle)
         batch.write()
 
     def scan(

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from letterhead.cli.options import EXIT_CODES, Json, flag, grouped, option
-from letterhead.cli.state.options import Selection, limited_stores, stores
+from letterhead.cli.state.options import Changelog, Selection, changelog, limited_stores, stores
 
 state = typer.Typer(
     name="state",
-    help="Read RocksDB state stores of Kafka Streams and letterhead, and upgrade them.\n\n"
-    "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes anything.\n\n"
+    help="Read, compare and restore RocksDB state stores of Kafka Streams and letterhead, and upgrade them.\n\n"
+    "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes one, and "
+    "`restore` writes a new one.\n\n"
     "\b\nExamples:\n  letterhead state ls /tmp/kafka-streams\n  letterhead state verify /tmp/kafka-streams/orders-app",
     epilog=EXIT_CODES,
     rich_markup_mode="rich",
@@ -174,3 +175,92 @@ def verify_command(*, selection: Selection, json: Json = False) -> int:
     from letterhead.cli.state.verify import run_verify
 
     return run_verify(selection, json=json)
+
+
+@state.command("restore", epilog=EXIT_CODES)
+@grouped(source=changelog)
+def restore_command(
+    *,
+    source: Changelog,
+    directory: Annotated[
+        str, typer.Argument(metavar="DIR", help="The task's directory; {partition} in it stands for every partition.")
+    ],
+    store: Annotated[str, option("--store -s", "Name of the store.", "NAME")],
+    store_type: Annotated[
+        str,
+        option(
+            "--store-type", "key-value, window, session, versioned, time-ordered-window, time-ordered-session.", "TYPE"
+        ),
+    ] = "key-value",
+    layout: Annotated[
+        str, option("--layout", "What values have: headers, timestamped, or plain.", "LAYOUT")
+    ] = "headers",
+    topic: Annotated[
+        str | None, option("--topic", "Name of the changelog, if the source does not tell.", "NAME")
+    ] = None,
+    partition: Annotated[int | None, option("--partition", "Only this partition.", "N", min=0)] = None,
+    end: Annotated[int | None, option("--end", "The offset to stop before.", "OFFSET", min=0)] = None,
+    until: Annotated[str | None, option("--until", "Stop at the first record that is not older.", "TIME")] = None,
+    json: Json = False,
+) -> int:
+    """Rebuild the directory of a store from its changelog.
+
+    CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
+    segments, or with --bootstrap-server a topic. DIR is that of the task, such
+    as app/0_0, and must not have the store yet. Kafka Streams opens the store and
+    continues there. If the command is stopped, run it again to continue.
+
+    \b
+    Examples:
+      letterhead state restore orders-app-latest-changelog-0 app/0_0 -s latest
+      letterhead state restore changelog.parquet 'app/0_{partition}' -s latest
+      letterhead state restore orders-app-hourly-changelog app/0_0 -s hourly \\
+                 --bootstrap-server broker:9092 --partition 0 \\
+                 --store-type window --retention 7200000
+      letterhead state restore changelog.parquet old/0_0 -s latest \\
+                 --layout timestamped --until 2026-01-01T08:30:00Z
+    """
+    from letterhead.cli.state.restore import run_restore
+
+    return run_restore(
+        source,
+        directory,
+        store,
+        store_type=store_type,
+        layout=layout,
+        topic=topic,
+        partition=partition,
+        end=end,
+        until=until,
+        json=json,
+    )
+
+
+@state.command("diff", epilog=EXIT_CODES)
+@grouped(selection=limited_stores, source=changelog)
+def diff_command(
+    *,
+    selection: Selection,
+    source: Changelog,
+    limit: Annotated[
+        int | None, option("--limit -n", "The first differences only (on screen: 20).", "N", min=0)
+    ] = None,
+    everything: Annotated[bool, flag("--all", "Show all differences, and do not shorten long values.")] = False,
+    json: Annotated[bool, flag("--json", "Print JSON, a line for each difference.")] = False,
+) -> int:
+    """Compare stores with those of another directory, or a store with its changelog.
+
+    CHANGELOG is the other directory; or a Parquet file, log segments or a topic
+    as for `restore`, read up to the offset that the store has. Rows are compared
+    by what both sides keep. If any differs, the exit code is 1.
+
+    \b
+    Examples:
+      letterhead state diff backup/0_0 app/0_0
+      letterhead state diff app/0_0 -s latest orders-app-latest-changelog-0
+      letterhead state diff app/0_0 -s hourly orders-app-hourly-changelog \\
+                 --bootstrap-server broker:9092 --retention 7200000 --json
+    """
+    from letterhead.cli.state.diff import run_diff
+
+    return run_diff(selection, source, limit=limit, everything=everything, json=json)

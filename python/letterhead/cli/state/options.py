@@ -11,6 +11,15 @@ from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits,
 from letterhead.limits import Limits
 
 
+class Changelog(NamedTuple):
+    """The changelog of a store, or another directory, and how long its rows are kept in milliseconds."""
+
+    path: str
+    bootstrap_server: str | None
+    retention: int | None
+    segment_interval: int | None
+
+
 class Selection(NamedTuple):
     """The stores that a command reads, and how."""
 
@@ -48,3 +57,19 @@ def limited_stores(
 ) -> Selection:
     """Return the stores to read, and limits."""
     return selection._replace(limits=limits(max_message_bytes, max_headers))
+
+
+def changelog(
+    changelog: Annotated[str, typer.Argument(metavar="CHANGELOG", help="A Parquet file, log segments, or a topic.")],
+    bootstrap_server: Annotated[
+        str | None, option("--bootstrap-server", "Brokers: CHANGELOG is a topic.", "HOST:PORT")
+    ] = None,
+    retention: Annotated[
+        int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
+    ] = None,
+    segment_interval: Annotated[
+        int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
+    ] = None,
+) -> Changelog:
+    """Return the changelog."""
+    return Changelog(changelog, bootstrap_server, retention, segment_interval)

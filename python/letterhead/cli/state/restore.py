@@ -1,0 +1,90 @@
+"""`letterhead state restore`: rebuild the directory of a store from its changelog."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from letterhead._formatting import printable
+from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.render import console, counted, print_json, progress, warn
+from letterhead.cli.spelling import read_time
+from letterhead.cli.state.options import Changelog
+from letterhead.cli.state.rows import failures
+from letterhead.state.restoring import restore
+
+
+def run_restore(
+    source: Changelog,
+    directory: str,
+    store: str,
+    *,
+    store_type: str,
+    layout: str,
+    topic: str | None,
+    partition: int | None,
+    end: int | None,
+    until: str | None,
+    json: bool,
+) -> int:
+    """Restore a store, and print where it is."""
+    started = time.monotonic()
+    if (store_type, layout) == ("versioned", "headers"):
+        warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
+    with failures(), usage_errors(), progress(_total(source), "restoring") as advance:
+        try:
+            done = restore(
+                opened(source, partition),
+                directory,
+                store,
+                store_type=store_type,  # type: ignore[arg-type]
+                layout=layout,  # type: ignore[arg-type]
+                retention=source.retention,
+                segment_interval=source.segment_interval,
+                topic=topic,
+                partition=partition,
+                end=end,
+                until=read_time("--until", until),
+                progress=advance,
+            )
+        except (FileExistsError, FileNotFoundError) as error:
+            raise Failure(str(error)) from error
+    if json:
+        print_json(
+            [
+                {"partition": number, "directory": str(path.absolute()), "offset": done.offsets[number]}
+                for number, path in done.directories.items()
+            ]
+        )
+        return OK
+    screen = console()
+    for number, path in done.directories.items():
+        last = f"up to offset {done.offsets[number]:,}" if done.offsets[number] >= 0 else "without a record"
+        screen.print(printable(f"{path}: partition {number} {last}"), soft_wrap=True)
+    screen.print(f"{counted(done.records, 'record')} in {time.monotonic() - started:.1f} s", style="dim")
+    return OK
+
+
+def opened(source: Changelog, partition: int | None = None) -> Any:
+    """Return the source of a changelog, for `letterhead.state.restore`."""
+    if source.bootstrap_server is None:
+        return Path(source.path)
+    from letterhead.read.open_topic import topic
+
+    return topic(
+        source.path,
+        bootstrap_servers=source.bootstrap_server,
+        columns=["topic", "partition", "offset", "timestamp", "key", "value", "headers"],
+        partitions=None if partition is None else [partition],
+        isolation_level="read_committed",
+    )
+
+
+def _total(source: Changelog) -> int | None:
+    if source.bootstrap_server is not None or not source.path.endswith(".parquet") or not Path(source.path).is_file():
+        return None
+    import pyarrow.parquet as pq
+
+    rows: int = pq.read_metadata(source.path).num_rows
+    return rows

@@ -1,0 +1,213 @@
+"""Directories rebuilt from changelogs: the bytes of Kafka Streams, whatever the source, wherever it was interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import changelogs
+import deviations
+import letterhead as lh
+import traces
+from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore
+from letterhead.storage.keys import window_key
+
+RESTORED = [
+    name
+    for name, lines in traces.traces().items()
+    if any(line["type"] == "restore" for line in lines) and "in-memory" not in name
+]
+
+
+def options_of(config: dict[str, Any]) -> dict[str, Any]:
+    """The options of `restore` for the store that a line's `config` describes."""
+    family, supplier = config["family"], config["supplier"]
+    layout = next((name for name in ("timestamped", "plain") if name in supplier), "headers")
+    if family == "versioned":
+        return {
+            "store_type": "versioned",
+            "layout": "plain",
+            "retention": config["history_retention_ms"],
+            "segment_interval": config["segment_interval_ms"],
+        }
+    if family == "kv":
+        return {"layout": layout}
+    name = f"time-ordered-{family}" if "time-ordered" in supplier else family
+    return {"store_type": name, "layout": layout, "retention": config["retention_ms"]}
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+@pytest.mark.parametrize("trace", RESTORED)
+def test_restored_directories_equal_those_of_kafka_streams(tmp_path: Path, trace: str, batch: int) -> None:
+    lines = traces.traces()[trace]
+    config = lines[0]["config"]
+    config.setdefault("supplier", "")
+    changelog = traces.changelog_of(next(line["changelog_of"] for line in lines if line["type"] == "restore"))
+    right = deviations.DEFECTS.get(trace, deviations.AsJava)(trace, changelog)
+    table = changelogs.table(changelog)
+    source = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=batch))
+    done = restore(source, tmp_path / "app" / "0_0", "store", **options_of(config))
+    assert (done.records, done.offsets) == (len(changelog), {0: len(changelog) - 1})
+    counts: Counter[str] = Counter()
+    run = traces.Run(trace, 0, config, tmp_path, right)
+    for line in lines[2:]:
+        if line["type"] == "close":
+            run.close(line, counts)
+        else:
+            # What is read is not compared: a store that was just opened does not know what has expired.
+            run.ops, record = line["ops"], line["record"]
+            run.input.pipe_input(b"k", b"v", int(record["timestamp"]), traces.headers_of(record["headers"]))
+            run.driver.take_changelog("store")
+    assert counts["databases"]
+
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+LATEST = SAMPLES / "orders-app-latest-changelog-0"
+
+
+def record(key: bytes, value: bytes | None, timestamp: int = 5, **headers: bytes) -> ChangelogRecord:
+    return ChangelogRecord(key, value, timestamp, lh.Headers(headers.items()))
+
+
+def rows(directory: Path) -> dict[str, traces.Families]:
+    return {
+        place: {name: entries for name, entries in families.items() if name != "offsets"}
+        for place, families in traces.databases(directory).items()
+    }
+
+
+@pytest.mark.parametrize("source", [LATEST, LATEST.with_name(LATEST.name + ".parquet"), "reader", "table"])
+def test_any_source_gives_the_rows_that_kafka_streams_wrote(tmp_path: Path, source: Any) -> None:
+    if source == "reader":
+        source = lh.read.segments(LATEST)
+    elif source == "table":
+        source = pq.read_table(LATEST.with_name(LATEST.name + ".parquet"))
+    assert restore(source, tmp_path, "latest").offsets == {0: 9999}
+    expected = traces.dump(SAMPLES / "streams-state-0_0" / "rocksdb" / "latest")
+    found = traces.dump(tmp_path / "rocksdb" / "latest")
+    assert {name: entries for name, entries in found.items() if name != "offsets"} == {
+        name: entries for name, entries in expected.items() if name != "offsets"
+    }
+    offsets = dict(found["offsets"])
+    key = b"orders-app-latest-changelog-0".hex()
+    assert offsets[key] == dict(expected["offsets"])[key]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["rocksdb"]
+
+
+def test_an_existing_store_is_refused_and_kept(tmp_path: Path) -> None:
+    restore(changelogs.table([record(b"k", b"1")]), tmp_path, "store")
+    before = traces.databases(tmp_path)
+    with pytest.raises(FileExistsError, match=r"store store exists in .*: restore into another directory"):
+        restore(changelogs.table([record(b"k", b"2")]), tmp_path, "store")
+    assert traces.databases(tmp_path) == before
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_an_interrupted_restore_continues(tmp_path: Path) -> None:
+    whole = changelogs.table([record(b"k%d" % (n % 7), b"%d" % n) for n in range(100)])
+
+    def broken() -> Any:
+        yield from whole.slice(0, 60).to_batches(max_chunksize=20)
+        raise ConnectionError("gone")
+
+    task = tmp_path / "app" / "0_0"
+    with pytest.raises(OSError, match="gone"):
+        restore(pa.RecordBatchReader.from_batches(whole.schema, broken()), task, "store")
+    assert not (task / "rocksdb").exists()
+    with pytest.raises(
+        ProcessorStateError, match=r"a restore of store store was interrupted that had layout='headers'"
+    ):
+        restore(whole, task, "store", layout="plain")
+    assert restore(whole, task, "store").records == 40
+    restore(whole, tmp_path / "other", "store")
+    assert traces.databases(task) == traces.databases(tmp_path / "other")
+
+
+def test_a_restore_that_died_before_its_last_step_is_complete(tmp_path: Path) -> None:
+    whole = changelogs.table([record(b"k", b"1")])
+    restore(whole, tmp_path, "store")
+    hidden = tmp_path / ".store.restoring"
+    hidden.mkdir()
+    assert restore(whole, tmp_path, "store").offsets == {0: 0}
+    assert not hidden.exists()
+
+
+def test_partitions_become_tasks(tmp_path: Path) -> None:
+    parts = [changelogs.table([record(b"%d" % part, b"1")] * 3, partition=part) for part in (0, 2)]
+    both = pa.concat_tables(parts)
+    with pytest.raises(ValueError, match="the source has partitions 0 and 2: pass partition="):
+        restore(both, tmp_path / "one", "store")
+    done = restore(both, tmp_path / "0_{partition}", "store")
+    assert done.directories == {part: tmp_path / f"0_{part}" / "rocksdb" / "store" for part in (0, 2)}
+    assert lh.read.state(tmp_path / "0_2").read_all()["key"].to_pylist() == [b"2"]
+    assert restore(both, tmp_path / "two", "store", partition=2).offsets == {2: 2}
+
+
+@pytest.mark.parametrize(("bound", "last"), [({"end": 2}, 1), ({"until": 30}, 2), ({"end": 9, "until": 30}, 2)])
+def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, bound: dict[str, int], last: int) -> None:
+    # The third record is not older than 30; the fourth is, and is after it.
+    whole = changelogs.table([record(b"k", b"%d" % n, time) for n, time in enumerate((10, 20, 25, 30, 15))])
+    assert restore(whole, tmp_path, "store", **bound).offsets == {0: last}
+    (row,) = lh.read.state(tmp_path).read_all().to_pylist()
+    assert row["value"] == b"%d" % last
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store_type": "session", "layout": "timestamped", "retention": 5}, "its layout is plain or headers"),
+        ({"store_type": "window"}, "rows of a window store expire: pass retention="),
+        ({"retention": 5}, "rows of a key-value store do not expire"),
+        ({"store_type": "windows"}, "did you mean 'window'"),
+        ({"layout": "json"}, "unknown layout 'json'"),
+        ({"partition": 7}, "the source has no record before the end"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        restore(changelogs.table([record(b"k", b"1")]), tmp_path / "t", "store", **options)
+    assert not (tmp_path / "t").exists()
+
+
+def test_records_out_of_order_are_refused(tmp_path: Path) -> None:
+    table = changelogs.table([record(b"k", b"1")] * 2)
+    with pytest.raises(ValueError, match="the offsets of partition 0 do not increase after -1: sort the records"):
+        restore(table.take([1, 0]), tmp_path, "store")
+    with pytest.raises(ValueError, match="the source has no column 'timestamp'"):
+        restore(table.drop(["timestamp"]), tmp_path, "store")
+    with pytest.raises(ValueError, match="the source has no column 'headers': pass layout="):
+        restore(table.drop(["headers"]), tmp_path, "store")
+
+
+def test_a_key_without_a_time_is_refused(tmp_path: Path) -> None:
+    table = changelogs.table([record(window_key(b"k", 5), b"1"), record(b"short", b"1")])
+    with pytest.raises(DamagedRowError, match="a key of 5 bytes is too short: the times take 12"):
+        restore(table, tmp_path, "store", store_type="window", retention=60_000)
+
+
+def test_an_empty_partition_becomes_an_empty_store(tmp_path: Path) -> None:
+    done = restore(changelogs.table([]), tmp_path, "store", topic=changelogs.TOPIC, partition=0)
+    assert (done.records, done.offsets) == (0, {0: -1})
+    assert lh.read.state(tmp_path).read_all().num_rows == 0
+
+
+def test_a_versioned_store_with_headers_is_restored(tmp_path: Path) -> None:
+    supplier = Stores.persistent_versioned_key_value_store_with_headers("store", 1000)
+    changelog = [record(b"k", b"%d" % n, 100 * (n % 13), h=b"%d" % n) for n in range(40)] + [record(b"k", None, 1300)]
+    driver_store = Stores.versioned_key_value_store_with_headers_builder(supplier).build()
+    driver_store.open(tmp_path / "driver", context())
+    driver_store.restore(changelog)
+    driver_store.close()
+    restore(changelogs.table(changelog), tmp_path / "ours", "store", store_type="versioned", retention=1000)
+    assert rows(tmp_path / "ours") == rows(tmp_path / "driver")
+
+
+def context() -> Any:
+    from letterhead.state.context import ChangelogList, StoreContext
+
+    return StoreContext("app", changelog=ChangelogList())
