@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from letterhead import spark as spark
     from letterhead import state as state
     from letterhead import testing as testing
+    from letterhead import write as write
 
 __all__ = [
     "Binary",
@@ -102,7 +103,7 @@ __all__ = [
 ]
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
-_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing")
+_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "write")
 
 
 def __getattr__(name: str) -> Any:
