@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,15 @@ def create(server: Server) -> Callable[..., str]:
         return name
 
     return create
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session that has the data sources."""
+    from letterhead import spark as lhs
+    from spark_session import local_session
+
+    session = local_session("letterhead tests with Iggy")
+    lhs.register(session)
+    yield session
+    session.stop()

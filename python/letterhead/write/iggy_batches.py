@@ -67,13 +67,14 @@ def batches_of(messages: Sequence[Message]) -> Iterator[Batch]:
 
 
 def _batch_of(messages: Sequence[Message], origin: int) -> Batch:
-    frames, checksums = [], []
+    frames: list[bytes] = []
+    checksums = []
     for index, (id, time, headers, payload) in enumerate(messages):
         frame = _FRAME.pack(id[::-1], index, time - origin, len(headers), len(payload), 0) + payload + headers
         checksum = xxh3_64(frame)
         checksums.append(checksum)
         frames += (checksum.to_bytes(8, "little"), frame)
-    length = _HEADER_LEN + sum(map(len, frames))
+    length = _HEADER_LEN + sum(len(frame) for frame in frames)
     head = struct.pack("<QQQQQ", 0, 0, 0, origin, length)
     count = len(messages).to_bytes(4, "little")
     head += xxh3_64(head + count + b"".join(frames[::2])).to_bytes(8, "little") + count

@@ -24,7 +24,7 @@ from letterhead.write.iggy_writer import IggyWriter
 from letterhead.write.results import Written
 
 if TYPE_CHECKING:
-    from letterhead.types import Types
+    from letterhead.results import Types
 
 __all__ = ["IggySink", "iggy"]
 
