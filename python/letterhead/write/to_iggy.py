@@ -18,6 +18,7 @@ from letterhead import arrow as lha
 from letterhead.errors import EncodeError, HeaderError, unknown_name
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
+from letterhead.write.columns import binary_column
 from letterhead.write.iggy_batches import Message
 from letterhead.write.iggy_partitions import partition_of
 from letterhead.write.iggy_writer import IggyWriter
@@ -165,7 +166,7 @@ class IggySink:
 
     def _messages(self, batch: pa.RecordBatch) -> list[Message]:
         count = len(batch)
-        payloads = _binary(batch, "payload")
+        payloads = binary_column(batch, "payload")
         self._refuse(
             pc.equal(pc.fill_null(pc.binary_length(payloads), 0), 0), "the payload is null or empty", "empty_value"
         )
@@ -179,7 +180,7 @@ class IggySink:
         random = os.urandom(16 * count)
         ids = [random[at : at + 16] for at in range(0, 16 * count, 16)]
         if "id" in batch.schema.names:
-            given = _binary(batch, "id")
+            given = binary_column(batch, "id")
             self._refuse(
                 pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False), "the id has not 16 bytes", "wrong_size"
             )
@@ -220,7 +221,7 @@ class IggySink:
         elif self._partition is not None:
             numbers = batch.column(self._partition).cast(pa.int64()).to_pylist()
         else:
-            numbers = self._by_key(_binary(batch, str(self._key)))
+            numbers = self._by_key(binary_column(batch, str(self._key)))
         parts: dict[int, list[Message]] = {}
         for number, message in zip(numbers, messages, strict=True):
             parts.setdefault(number, []).append(message)
@@ -237,14 +238,3 @@ class IggySink:
             self._places[partition_of(key, len(self._places))].partition for key in encoded.dictionary.to_pylist()
         ]
         return [next(self._turn).partition if index is None else chosen[index] for index in encoded.indices.to_pylist()]
-
-
-def _binary(batch: pa.RecordBatch, name: str) -> pa.Array:
-    column = batch.column(name)
-    if not any(
-        test(column.type)
-        for test in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_string, pa.types.is_large_string,
-                     pa.types.is_fixed_size_binary, pa.types.is_binary_view, pa.types.is_string_view)
-    ):  # fmt: skip
-        raise TypeError(f"column {name!r} must be binary or string, not {column.type}")
-    return column.cast(pa.binary())
