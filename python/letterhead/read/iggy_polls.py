@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.read.iggy_client import MOST_BYTES, Client, Messages, Place
 from letterhead.read.iggy_connection import TooLarge
+from letterhead.read.iggy_kafka_rows import KafkaRows
 from letterhead.read.iggy_rows import IggyRows
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ class Span(NamedTuple):
 
 
 def rows_of(
-    client: Client, spans: Iterable[Span], rows: IggyRows, *, fetch_bytes: int = FETCH_BYTES, loss: bool = False
+    client: Client,
+    spans: Iterable[Span],
+    rows: IggyRows | KafkaRows,
+    *,
+    fetch_bytes: int = FETCH_BYTES,
+    loss: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Read spans in order; the next poll runs while the current one is decoded.
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from letterhead._optional_dependencies import needed
 
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead.errors import OffsetsGone
+from letterhead.conventions.kafka_gateway import MAPPINGS
+from letterhead.errors import OffsetsGone, check_name
+from letterhead.read import iggy_kafka_rows
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
+from letterhead.read.iggy_kafka_rows import KafkaRows
 from letterhead.read.iggy_polls import FETCH_BYTES, Span, rows_of
 from letterhead.read.iggy_rows import COLUMNS, IggyRows
 from letterhead.read.points import Points, check_points, time_of
@@ -40,6 +43,7 @@ def iggy(
     partitions: Iterable[int] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = 60_000,
     limits: Limits | None = None,
@@ -74,6 +78,11 @@ def iggy(
         What to do with an invalid message, as in :func:`letterhead.arrow.messages`.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
+    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
+        Read messages as the Kafka records they were made of, by Iggy's Kafka gateway or by
+        :func:`letterhead.write.iggy`. The columns are ``stream topic partition offset timestamp key value headers``, the
+        timestamp in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. A message
+        that no mapping made is a record without a key.
     fetch_bytes : int, default 4 MiB
         Approximate size of a poll, and of the batch of rows made of it, in bytes; at least one message.
     timeout_ms : int, default 60 000
@@ -114,8 +123,16 @@ def iggy(
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     if columns is None:
-        columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = IggyRows(columns, headers, errors=errors, error_column=error_column, limits=limits)
+        known = COLUMNS if mapping is None else iggy_kafka_rows.COLUMNS
+        columns = [name for name in known if not (headers and name == "headers")]
+    rows: IggyRows | KafkaRows
+    if mapping is None:
+        rows = IggyRows(columns, headers, errors=errors, error_column=error_column, limits=limits)
+    else:
+        check_name("mapping", mapping, MAPPINGS)
+        if errors != "raise":
+            raise ValueError("mapping needs errors='raise'")
+        rows = KafkaRows(columns, headers, limits)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:

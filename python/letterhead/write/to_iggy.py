@@ -6,7 +6,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._optional_dependencies import needed
 
@@ -15,13 +15,16 @@ with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow.compute as pc
 
 from letterhead import arrow as lha
-from letterhead.errors import EncodeError, HeaderError, unknown_name
+from letterhead.conventions.kafka_gateway import MAPPINGS
+from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
 from letterhead.write.columns import binary_column
 from letterhead.write.iggy_batches import Message
 from letterhead.write.iggy_partitions import partition_of
 from letterhead.write.iggy_writer import IggyWriter
+from letterhead.write.kafka_mapping import COLUMNS as RECORD_COLUMNS
+from letterhead.write.kafka_mapping import mapped
 from letterhead.write.results import Written
 
 if TYPE_CHECKING:
@@ -35,6 +38,12 @@ COLUMNS = ("payload", "headers", "id", "origin_timestamp")
 _OF_SERVER = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
 """Columns that a reader returns and the server sets: they are not written."""
 
+_OF_BROKER = (
+    "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
+    "transactional",
+)  # fmt: skip
+"""The same of Kafka records."""
+
 _MOST_PAYLOAD = 64_000_000
 _MOST_HEADERS = 100_000
 
@@ -47,6 +56,7 @@ def iggy(
     topic: str | int,
     partition: int | str | None = None,
     partition_key: str | None = None,
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
     types: Types | None = None,
     timeout_ms: int = 60_000,
 ) -> Written:
@@ -74,6 +84,10 @@ def iggy(
     partition_key : str, optional
         Name of a column of binary or string instead: rows of one key go to one partition, which is the one that the
         server chooses for the key. Rows with a null key go to partitions in turn.
+    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
+        Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
+        ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
+        is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
     types : mapping of key to type, optional
         The types of untyped header values, as in :func:`letterhead.arrow.encode`.
     timeout_ms : int, default 60 000
@@ -104,7 +118,7 @@ def iggy(
     source = pa.RecordBatchReader.from_stream(data)
     with IggySink(
         address, source.schema, stream=stream, topic=topic, partition=partition, partition_key=partition_key,
-        types=types, timeout_ms=timeout_ms,
+        mapping=mapping, types=types, timeout_ms=timeout_ms,
     ) as sink:  # fmt: skip
         for batch in source:
             sink.write(batch)
@@ -123,20 +137,24 @@ class IggySink:
         topic: str | int,
         partition: int | str | None = None,
         partition_key: str | None = None,
+        mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
         types: Types | None = None,
         timeout_ms: int = 60_000,
     ) -> None:
         server = Address.parse(address)
         if partition is not None and partition_key is not None:
             raise ValueError("partition and partition_key exclude each other")
+        if mapping is not None:
+            check_name("mapping", mapping, MAPPINGS)
         column = partition if isinstance(partition, str) else partition_key
+        written, ignored = (COLUMNS, _OF_SERVER) if mapping is None else (RECORD_COLUMNS, _OF_BROKER)
         for name in schema.names:
-            if name not in (*COLUMNS, *_OF_SERVER, column):
-                raise unknown_name("column", name, COLUMNS)
-        for name in ("payload", *([column] if column else [])):
+            if name not in (*written, *ignored, column):
+                raise unknown_name("column", name, written)
+        for name in ("payload" if mapping is None else "value", *([column] if column else [])):
             if name not in schema.names:
                 raise ValueError(f"the table has no column {name!r}")
-        self._partition, self._key, self._types = partition, partition_key, types
+        self._partition, self._key, self._types, self._mapping = partition, partition_key, types, mapping
         self._topic = Topic(stream, topic)
         client = Client(server, timeout_ms)
         self._writer = IggyWriter(client)
@@ -165,27 +183,29 @@ class IggySink:
         self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
 
     def _messages(self, batch: pa.RecordBatch) -> list[Message]:
-        count = len(batch)
-        payloads = binary_column(batch, "payload")
-        self._refuse(
-            pc.equal(pc.fill_null(pc.binary_length(payloads), 0), 0), "the payload is null or empty", "empty_value"
-        )
-        self._refuse(pc.greater(pc.binary_length(payloads), _MOST_PAYLOAD), "the payload is too large", "too_large")
-        headers = self._headers(batch)
-        self._refuse(
-            pc.greater(pc.binary_length(headers), _MOST_HEADERS),
-            f"headers of more than {_MOST_HEADERS} bytes",
-            "too_large",
-        )
-        random = os.urandom(16 * count)
-        ids = [random[at : at + 16] for at in range(0, 16 * count, 16)]
-        if "id" in batch.schema.names:
-            given = binary_column(batch, "id")
-            self._refuse(
-                pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False), "the id has not 16 bytes", "wrong_size"
-            )
-            ids = [new if id is None else id for id, new in zip(given.to_pylist(), ids, strict=True)]
-        return list(map(Message, ids, self._times(batch), headers.to_pylist(), payloads.to_pylist()))
+        if self._mapping is None:
+            payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
+        else:
+            made = mapped(batch, lossless=self._mapping == "kafka-gateway-lossless", before=self._before)
+            payloads = pa.array([message.payload for message in made], pa.binary())
+            headers = pa.array([message.headers for message in made], pa.binary())
+            times = [message.origin_timestamp for message in made]
+        size = pc.fill_null(pc.binary_length(payloads), 0)
+        self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
+        self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
+        large = pc.greater(pc.binary_length(headers), _MOST_HEADERS)
+        self._refuse(large, f"the headers have more than {_MOST_HEADERS} bytes", "too_large")
+        return list(map(Message, self._ids(batch), times, headers.to_pylist(), payloads.to_pylist()))
+
+    def _ids(self, batch: pa.RecordBatch) -> list[bytes]:
+        random = os.urandom(16 * len(batch))
+        ids = [random[at : at + 16] for at in range(0, len(random), 16)]
+        if "id" not in batch.schema.names:
+            return ids
+        given = binary_column(batch, "id")
+        wrong = pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False)
+        self._refuse(wrong, "the id does not have 16 bytes", "wrong_size")
+        return [new if id is None else id for id, new in zip(given.to_pylist(), ids, strict=True)]
 
     def _headers(self, batch: pa.RecordBatch) -> pa.Array:
         if "headers" not in batch.schema.names:
