@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from letterhead import state as state
     from letterhead import testing as testing
     from letterhead import where as where
+    from letterhead import write as write
 
 __all__ = [
     "Binary",
@@ -105,7 +106,7 @@ __all__ = [
 ]
 
 # Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
-_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where")
+_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing", "where", "write")
 
 
 def __getattr__(name: str) -> Any:

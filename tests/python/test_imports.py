@@ -27,6 +27,7 @@ LAYERS = (
     ("scan",),
     ("arrow",),
     ("doctor", "read"),
+    ("write",),
     ("spark",),
 )
 CORE = {group for layer in LAYERS for group in layer}

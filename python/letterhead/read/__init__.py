@@ -1,6 +1,6 @@
-"""Read Kafka's log segments, topics and state directories as Arrow streams.
+"""Read topics of Kafka and Iggy, log segments and state directories as Arrow streams.
 
-:func:`segments`, :func:`topic` and :func:`state` return a :class:`Reader`: a stream of record batches and a context
+:func:`topic`, :func:`iggy`, :func:`segments` and :func:`state` return a :class:`Reader`: a stream of record batches and a context
 manager. It opens its files or connections when the first batch is read, and keeps a bounded part in memory.
 """
 
@@ -11,15 +11,16 @@ from letterhead.errors import OffsetsGone, StoreChoiceError, TornTailWarning
 from letterhead.read.reader import Reader
 
 if TYPE_CHECKING:
+    from letterhead.read.open_iggy import iggy as iggy
     from letterhead.read.open_segments import segments as segments
     from letterhead.read.open_state import state as state
     from letterhead.read.open_topic import topic as topic
 
-__all__ = ["OffsetsGone", "Reader", "StoreChoiceError", "TornTailWarning", "segments", "state", "topic"]
+__all__ = ["OffsetsGone", "Reader", "StoreChoiceError", "TornTailWarning", "iggy", "segments", "state", "topic"]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use. A module must not have the
 # name of its function: importing it would replace the function in this namespace.
-_READERS = ("segments", "state", "topic")
+_READERS = ("iggy", "segments", "state", "topic")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
 
@@ -16,6 +15,7 @@ from letterhead.errors import OffsetsGone, check_name
 from letterhead.read.fetched import Span, rows_of, selected_spans
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, Place
 from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
+from letterhead.read.points import Points, check_points, time_of
 from letterhead.read.reader import Reader
 from letterhead.read.record_sets import Rows
 
@@ -31,12 +31,6 @@ __all__ = ["topic"]
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
 """The default columns; without the headers if some are asked for as columns."""
-
-Point: TypeAlias = Literal["earliest", "latest"] | datetime | int
-Points: TypeAlias = Point | Mapping[int, Point]
-
-_FIRST_TIME = 10_000_000_000
-"""Milliseconds of April 1970: a smaller number is not the time of a record, and probably an offset."""
 
 
 def topic(
@@ -133,9 +127,7 @@ def topic(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     connection = python_settings(bootstrap_servers, settings, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes)
-    for name, points in (("start", start), ("end", end)):
-        for point in points.values() if isinstance(points, Mapping) else [points]:
-            _time(name, point, offsets=isinstance(points, Mapping))
+    check_points(start, end)
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
     rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
@@ -201,29 +193,9 @@ def _offsets(
         elif isinstance(point, int) and isinstance(points, Mapping):
             found[place] = point
         else:
-            times[place] = _time(name, point)
+            times[place] = time_of(name, point)
     if times:
         # -1: all records are older. "read_uncommitted" also finds records of open transactions.
         for place, offset in client.offsets(times, "read_uncommitted").items():
             found[place] = min(offset, last[place]) if offset >= 0 else last[place]
     return found
-
-
-def _time(name: str, point: object, *, offsets: bool = False) -> int:
-    """Check ``start`` or ``end``, and return a time in milliseconds since 1970; 0 for an offset or a name."""
-    if isinstance(point, str) and point in ("earliest", "latest"):
-        return 0
-    if isinstance(point, datetime):
-        if point.tzinfo is None:
-            raise ValueError(f"{name} is a datetime without a time zone: {point}")
-        return round(point.timestamp() * 1000)
-    if isinstance(point, int) and not isinstance(point, bool):
-        if offsets and point >= 0:
-            return 0
-        if point >= _FIRST_TIME:
-            return point
-        raise ValueError(
-            f"{name}={point} is not a time in milliseconds since 1970: pass an offset by partition, as "
-            f"{{0: {max(point, 0)}}}"
-        )
-    raise ValueError(f"{name} must be 'earliest', 'latest', a time, or a mapping of partition to offset, not {point!r}")

@@ -1,4 +1,4 @@
-"""Data sources of Spark for log segments, state directories and topics: :func:`register`."""
+"""Data sources of Spark for log segments, state directories and topics of Kafka and Iggy: :func:`register`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def register(spark: SparkSession) -> None:
     ----------
     spark : SparkSession
         Classic or Connect. Afterwards ``spark.read.format(...)`` accepts ``"letterhead-segments"``,
-        ``"letterhead-state"`` and ``"letterhead-kafka"``.
+        ``"letterhead-state"``, ``"letterhead-kafka"`` and ``"letterhead-iggy"``.
 
     Examples
     --------
@@ -27,10 +27,11 @@ def register(spark: SparkSession) -> None:
     >>> lhs.register(spark)
     >>> spark.read.format("letterhead-segments").load("/var/kafka/orders-0")  # doctest: +SKIP
     """
+    from letterhead.spark.sources.iggy import IggySource
     from letterhead.spark.sources.kafka import KafkaSource
     from letterhead.spark.sources.segments import SegmentsSource
     from letterhead.spark.sources.state import StateSource
 
     on_sail = is_sail(spark)
-    for source in (SegmentsSource, StateSource, KafkaSource):
+    for source in (SegmentsSource, StateSource, KafkaSource, IggySource):
         spark.dataSource.register(with_arrow_schema(source) if on_sail else source)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from letterhead.errors import OffsetsGone, check_name
 from letterhead.read.fetched import Span, rows_of
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Place
 from letterhead.read.record_sets import Rows
+from letterhead.spark.sources._spans import divided, limited
 from letterhead.spark.sources.options import read_arguments
 
 try:
@@ -140,20 +140,8 @@ class Query:
 
     def parts(self, spans: Iterable[Span]) -> list[_Part]:
         """Divide spans among tasks: one each, or more as the options request."""
-        spans = [span for span in spans if span.start < span.end]
-        total = sum(span.end - span.start for span in spans)
         minimum, most = self._values.get("minPartitions", 0), self._values.get("maxRecordsPerPartition")
-        parts = []
-        for span in spans:
-            size = span.end - span.start
-            count = 1
-            if minimum > len(spans):
-                count = max(1, round(size / total * minimum))
-            if most is not None:
-                count = max(count, -(-size // most))
-            bounds = [span.start + size * number // count for number in range(count + 1)]
-            parts += [_Part(*span.place, start, end) for start, end in pairwise(bounds) if start < end]
-        return parts
+        return [_Part(*span.place, start, end) for span, start, end in divided([*spans], minimum, most)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the part of a task."""
@@ -224,7 +212,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
             new = [place for place in ends if place not in starts]
             starts |= self._earliest(new)
-            ends = _limited(limit.max_rows, starts, ends)
+            ends = limited(limit.max_rows, starts, ends)
         return _offsets_of(ends)
 
     def reportLatestOffset(self) -> Offsets:
@@ -290,20 +278,6 @@ def _as_spark(name: str, column: pa.Array) -> pa.Array:
     if name == "headers":  # a message without headers has null there
         return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
     return column
-
-
-def _limited(most: int, starts: Mapping[Place, int], ends: Mapping[Place, int]) -> dict[Place, int]:
-    """Divide the maximum number of offsets among the partitions, in proportion to their unread offsets."""
-    waiting = {place: max(0, end - starts[place]) for place, end in ends.items()}
-    total = sum(waiting.values())
-    if total <= most:
-        return dict(ends)
-    shares = {place: most * size / total for place, size in waiting.items()}
-    # Less than one is rounded up, or a small partition would never be read.
-    return {
-        place: min(end, starts[place] + (-int(-share // 1) if share < 1 else int(share)))
-        for (place, end), share in zip(ends.items(), shares.values(), strict=True)
-    }
 
 
 def _places_of(offsets: Offsets) -> dict[Place, int]:

@@ -1,0 +1,204 @@
+"""Kafka records as messages of Iggy, by the mapping that Iggy's Kafka gateway proposes, version 1.
+
+========================  =====================================================================
+of the record             of the message
+========================  =====================================================================
+value                     payload; null or empty: one zero byte, and ``kafka.value`` names which
+key                       header ``kafka.key``, raw
+header ``name``           header ``kafka.h.name``, raw
+timestamp, milliseconds   origin timestamp in microseconds; 0: ``kafka.ts``, an int64
+                          header ``kafka.v``, one byte, 1
+========================  =====================================================================
+
+Iggy has no headers without a value or of more than 255 bytes. A record that needs them has a header ``kafka.envelope``,
+one byte, 1, and a payload with the whole record::
+
+    ┌──────────┬─────────────┬─────┬───────────────┬───────┬───────────┬─────────────────────────────────────────────┐
+    │ u8 flags │ u32 key_len │ key │ u32 value_len │ value │ u32 count │ u32 name_len, name, u8 1, u32 value_len, …  │
+    └──────────┴─────────────┴─────┴───────────────┴───────┴───────────┴─────────────────────────────────────────────┘
+
+Little-endian; bit 0 of the flags is a key, bit 1 a value; the byte of a header is 0 for a null value.
+
+``kafka-gateway`` is the proposal. Readers of Iggy keep one header of each name, in the order of the names, so it rejects
+repeated names and loses the order of the others. ``kafka-gateway-lossless`` writes records whose names do not rise as
+envelopes, and a timestamp that is null as ``kafka.ts`` -1. The gateway reads such messages, too.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple, NoReturn
+
+from letterhead.errors import ConversionError, DecodeError
+
+__all__ = ["MAPPINGS", "IggyMessage", "Record", "to_message", "to_record"]
+
+MAPPINGS = ("kafka-gateway", "kafka-gateway-lossless")
+
+_RAW, _STRING, _INT64 = 1, 2, 7
+_VERSION = b"\1"
+_LONGEST = 255
+_MOST_HEADERS = 100_000
+_PREFIX = "kafka.h."
+_MARKERS = {"null": None, "empty": b""}
+_KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
+
+
+class Record(NamedTuple):
+    """A Kafka record; the timestamp is in milliseconds."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes | None]]
+    timestamp: int | None
+
+
+class IggyMessage(NamedTuple):
+    """A message of Iggy; the time is in microseconds."""
+
+    payload: bytes
+    headers: bytes
+    origin_timestamp: int
+
+
+def to_message(record: Record, *, lossless: bool) -> IggyMessage:
+    """Return the message for a record.
+
+    Raises
+    ------
+    ConversionError
+        If the mapping would lose a repeated header, or the timestamp is negative.
+    """
+    names = [name.encode() for name, _ in record.headers]
+    if not lossless and len(set(names)) < len(names):
+        raise ConversionError(
+            "the name of a header occurs again, and readers of Iggy keep one of each name: use "
+            "mapping='kafka-gateway-lossless'",
+            format="iggy", code="repeated_key",
+        )  # fmt: skip
+    fields: list[tuple[str, int, bytes]] = [("kafka.v", _RAW, _VERSION)]
+    origin = 1000 * (record.timestamp or 0)
+    if origin < 0 or origin >= 1 << 63:
+        raise ConversionError("the timestamp is out of range", format="iggy", code="out_of_range")
+    if record.timestamp == 0 or (record.timestamp is None and lossless):
+        stored = -1 if record.timestamp is None else 0
+        fields.append(("kafka.ts", _INT64, stored.to_bytes(8, "little", signed=True)))
+    before = len(fields)
+    if record.key is not None:
+        fields.append(("kafka.key", _RAW, record.key))
+    fields += [(_PREFIX + name, _RAW, b"" if value is None else value) for name, value in record.headers]
+    fits = all(1 <= len(value) <= _LONGEST and len(name.encode()) <= _LONGEST for name, _, value in fields)
+    rises = all(one < other for one, other in pairwise(names))
+    payload = record.value
+    if not payload:
+        fields.append(("kafka.value", _STRING, b"null" if payload is None else b"empty"))
+        payload = b"\0"
+    block = _block(fields)
+    if not fits or len(block) > _MOST_HEADERS or (lossless and not rises):
+        payload = _envelope(record, names)
+        block = _block([*fields[:before], ("kafka.envelope", _RAW, b"\1")])
+    return IggyMessage(payload, block, origin)
+
+
+def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: int, stored: int) -> Record:
+    """Return the record for a message, whose headers are keys and values as stored and whose times are in microseconds.
+
+    A message without ``kafka.v`` was not written by the mapping: it is a record without a key, with its own headers.
+
+    Raises
+    ------
+    DecodeError
+        If a key is not UTF-8, or the message has another version of the mapping or is not valid in this one.
+    """
+    try:
+        named = [(key.decode(), value) for key, value in headers]
+    except UnicodeDecodeError:
+        raise DecodeError("the key of a header is not UTF-8", format="iggy", code="key_not_utf8") from None
+    fields = dict(named)
+    time = (origin or stored) // 1000
+    version = fields.get("kafka.v")
+    if version is None:
+        return Record(None, payload, named, time)
+    if version != _VERSION:
+        _refuse(f"version {version[0]} of the mapping is unknown")
+    for name in fields:
+        if name.startswith("kafka.") and not name.startswith(_PREFIX) and name not in _KNOWN:
+            _refuse("the message has an unknown header that begins with kafka.")
+    timestamp = _timestamp(fields.get("kafka.ts"), time)
+    if "kafka.envelope" in fields:
+        if fields["kafka.envelope"] != b"\1":
+            _refuse("the version of the envelope is unknown")
+        return _opened(payload, timestamp)
+    value: bytes | None = payload
+    if "kafka.value" in fields:
+        marker = fields["kafka.value"].decode(errors="replace")
+        if marker not in _MARKERS:
+            _refuse("kafka.value is neither null nor empty")
+        value = _MARKERS[marker]
+    kept = [(name.removeprefix(_PREFIX), value) for name, value in named if name.startswith(_PREFIX)]
+    return Record(fields.get("kafka.key"), value, kept, timestamp)
+
+
+def _timestamp(marker: bytes | None, time: int) -> int | None:
+    if marker is None:
+        return time
+    if marker == b"epoch":  # of an earlier draft
+        return 0
+    if len(marker) != 8:
+        _refuse("kafka.ts is not an int64")
+    timestamp = int.from_bytes(marker, "little", signed=True)
+    return None if timestamp == -1 else timestamp
+
+
+def _block(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
+    """Write headers in the order of Iggy's own map."""
+    parts: list[bytes] = []
+    for name, kind, value in sorted((name.encode(), kind, value) for name, kind, value in fields):
+        parts += (struct.pack("<BI", _STRING, len(name)), name, struct.pack("<BI", kind, len(value)), value)
+    return b"".join(parts)
+
+
+def _envelope(record: Record, names: Sequence[bytes]) -> bytes:
+    flags = (record.key is not None) | (record.value is not None) << 1
+    parts = [bytes((flags,)), *_sized(record.key), *_sized(record.value), struct.pack("<I", len(names))]
+    for name, (_, value) in zip(names, record.headers, strict=True):
+        parts += (*_sized(name), bytes((value is not None,)), *_sized(value))
+    return b"".join(parts)
+
+
+def _sized(data: bytes | None) -> tuple[bytes, bytes]:
+    return struct.pack("<I", len(data or b"")), data or b""
+
+
+def _opened(payload: bytes, timestamp: int | None) -> Record:
+    at = 0
+
+    def take(size: int) -> bytes:
+        nonlocal at
+        if size > len(payload) - at:
+            _refuse("the envelope is truncated")
+        at += size
+        return payload[at - size : at]
+
+    def number() -> int:
+        return int.from_bytes(take(4), "little")
+
+    flags = take(1)[0]
+    key, value = take(number()), take(number())
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(number()):
+        name, present = take(number()), take(1)[0]
+        data = take(number())
+        try:
+            headers.append((name.decode(), data if present else None))
+        except UnicodeDecodeError:
+            _refuse("the name of a header in the envelope is not UTF-8")
+    if at < len(payload):
+        _refuse("bytes follow the last header of the envelope")
+    return Record(key if flags & 1 else None, value if flags & 2 else None, headers, timestamp)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise DecodeError(f"kafka-gateway: {message}", format="iggy", code="bad_attributes")

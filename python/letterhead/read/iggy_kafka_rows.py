@@ -1,0 +1,84 @@
+"""Convert messages of Apache Iggy that a mapping made of Kafka records to record batches of these records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead.conventions.kafka_gateway import to_record
+from letterhead.errors import DecodeError, replaced
+from letterhead.read.columns import TIMES, check_columns
+from letterhead.read.iggy_rows import CONSTANTS, IggyRows
+
+if TYPE_CHECKING:
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+
+__all__ = ["COLUMNS", "KafkaRows"]
+
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_FIELDS = {
+    **CONSTANTS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
+    "headers": _HEADERS,
+}  # fmt: skip
+
+COLUMNS = tuple(_FIELDS)
+"""The columns of a record, all of them the default."""
+
+_READ = [*CONSTANTS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
+_AS_STORED = ("string", "binary")
+
+
+class KafkaRows:
+    """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRows` does."""
+
+    def __init__(self, columns: Sequence[str], headers: Columns | None, limits: Limits | None) -> None:
+        check_columns(columns, COLUMNS, headers, "raise", "error")
+        self._messages = IggyRows(_READ, limits=limits)
+        self._columns = columns
+        self._headers = headers
+        selected = list(self._selected(pa.array([], _HEADERS)).type) if headers else []
+        self.schema = pa.schema([*((name, _FIELDS[name]) for name in columns), *selected])
+
+    def __call__(
+        self, data: Any, *, start: int = 0, end: int | None = None, constants: Mapping[str, Any]
+    ) -> pa.RecordBatch | None:
+        """Read the messages with offsets from ``start`` to before ``end``; return None if there are none."""
+        rows = self._messages(data, start=start, end=end, constants=constants)
+        if rows is None:
+            return None
+        records = []
+        micros = [rows.column(name).cast(pa.int64()).to_pylist() for name in ("origin_timestamp", "timestamp")]
+        messages = zip(rows.column("headers").to_pylist(), rows.column("payload").to_pylist(), *micros, strict=True)
+        for row, (headers, payload, origin, stored) in enumerate(messages):
+            try:
+                records.append(to_record([_stored(header) for header in headers or ()], payload, origin, stored))
+            except DecodeError as error:
+                offset = rows.column("offset")[row].as_py()
+                raise replaced(error, f"the message at offset {offset}: {error.message}", row=row) from None
+        lists = [[{"key": name, "value": value} for name, value in record.headers] for record in records]
+        made = {
+            "key": pa.array([record.key for record in records], pa.binary()),
+            "value": pa.array([record.value for record in records], pa.binary()),
+            "timestamp": pa.array([record.timestamp for record in records], pa.int64()).cast(TIMES["arrow"]),
+            "headers": pa.array(lists, _HEADERS),
+        }
+        columns = [made[name] if name in made else rows.column(name) for name in self._columns]
+        if self._headers:
+            columns += self._selected(made["headers"]).flatten()
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _selected(self, headers: pa.Array) -> pa.StructArray:
+        return lha.select(headers, "kafka", self._headers or {})
+
+
+def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return key and value as stored: columns have numbers with the most significant byte first."""
+    key, value = header["key"], header["value"]
+    return (
+        key if header["key_type"] in _AS_STORED else key[::-1],
+        value if header["type"] in _AS_STORED else value[::-1],
+    )

@@ -1,0 +1,30 @@
+"""Write Arrow tables to topics of Iggy and Kafka, with their headers: :func:`iggy` and :func:`topic`.
+
+Both return when the server has acknowledged every row.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from letterhead.write.results import Appended, DeliveryError, Written
+
+if TYPE_CHECKING:
+    from letterhead.write.to_iggy import iggy as iggy
+    from letterhead.write.to_topic import topic as topic
+
+__all__ = ["Appended", "DeliveryError", "Written", "iggy", "topic"]
+
+# A writer and its dependencies (pyarrow, confluent-kafka) are imported on first use. A module must not have the name of
+# its function: importing it would replace the function in this namespace.
+_WRITERS = ("iggy", "topic")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WRITERS:
+        globals()[name] = getattr(importlib.import_module(f"letterhead.write.to_{name}"), name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WRITERS})

@@ -1,0 +1,81 @@
+"""Cut messages into the batches that a server of Apache Iggy stores: :func:`batches_of`.
+
+::
+
+    batch   ┌─────────────────────┬──────────────────────┬────────────┬──────────────┬───────────┬───────────┐
+            │ u64 0, 0, 0         │ u64 origin timestamp │ u64 length │ u64 checksum │ u32 count │ 204 zeros │
+            └─────────────────────┴──────────────────────┴────────────┴──────────────┴───────────┴───────────┘
+    frame   ┌──────────────┬─────────┬──────────────────┬─────────────────────┬───────────┬───────────┬───────┐
+            │ u64 checksum │ u128 id │ u32 offset delta │ u32 timestamp delta │ u32 bytes │ u32 bytes │ u64 0 │
+            │              │         │                  │                     │ headers   │ payload   │       │
+            ├──────────────┴─────────┴──┬───────────────┴─────────────────────┴───────────┴───────────┴───────┘
+            │ payload, headers          │
+            └───────────────────────────┘
+
+Little-endian. Checksums are XXH3: of the rest of a frame, and of the header of a batch and the checksums of its frames.
+The server sets partition, offset and time of a batch, which are 0 here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from letterhead._native import xxh3_64
+
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Batch", "Message", "batches_of"]
+
+BATCH_ROWS = 1000
+BATCH_BYTES = 1 << 20
+
+_HEADER_LEN = 256
+_FRAME = struct.Struct("<16sIIIIQ")
+_MOST_DELTA = (1 << 32) - 1
+
+
+class Message(NamedTuple):
+    """A message to append."""
+
+    id: bytes  # 16 bytes, most significant first
+    origin: int  # microseconds since 1970
+    headers: bytes
+    payload: bytes
+
+
+class Batch(NamedTuple):
+    """The bytes of a batch, and the checksums of its messages."""
+
+    data: bytes
+    checksums: list[int]
+
+
+def batches_of(messages: Sequence[Message]) -> Iterator[Batch]:
+    """Yield batches of consecutive messages, of about a MiB at most; a batch spans at most 71 minutes."""
+    part: list[Message] = []
+    size = low = high = 0
+    for message in messages:
+        least, most = min(low, message.origin), max(high, message.origin)
+        if part and (len(part) == BATCH_ROWS or size >= BATCH_BYTES or most - least > _MOST_DELTA):
+            yield _batch_of(part, low)
+            part, size = [], 0
+        low, high = (least, most) if part else (message.origin, message.origin)
+        part.append(message)
+        size += len(message.headers) + len(message.payload)
+    if part:
+        yield _batch_of(part, low)
+
+
+def _batch_of(messages: Sequence[Message], origin: int) -> Batch:
+    frames: list[bytes] = []
+    checksums = []
+    for index, (id, time, headers, payload) in enumerate(messages):
+        frame = _FRAME.pack(id[::-1], index, time - origin, len(headers), len(payload), 0) + payload + headers
+        checksum = xxh3_64(frame)
+        checksums.append(checksum)
+        frames += (checksum.to_bytes(8, "little"), frame)
+    length = _HEADER_LEN + sum(len(frame) for frame in frames)
+    head = struct.pack("<QQQQQ", 0, 0, 0, origin, length)
+    count = len(messages).to_bytes(4, "little")
+    head += xxh3_64(head + count + b"".join(frames[::2])).to_bytes(8, "little") + count
+    return Batch(head.ljust(_HEADER_LEN, b"\0") + b"".join(frames), checksums)

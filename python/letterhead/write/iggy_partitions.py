@@ -1,0 +1,49 @@
+"""Choose partitions of Apache Iggy by a key, as the server does: :func:`partition_of`."""
+
+from __future__ import annotations
+
+__all__ = ["partition_of"]
+
+_PRIMES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
+_MASK = 0xFFFFFFFF
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Return the partition of messages with a key: its XXH32 modulo the number of partitions."""
+    return _xxh32(key) % partitions
+
+
+def _xxh32(data: bytes) -> int:
+    """Return the XXH32 of bytes with seed 0.
+
+    Examples
+    --------
+    >>> hex(_xxh32(b"")), hex(_xxh32(b"abc"))
+    ('0x2cc5d05', '0x32d153ff')
+    """
+    one, two, three, four, five = _PRIMES
+    at = 0
+    if len(data) >= 16:
+        lanes = [(one + two) & _MASK, two, 0, -one & _MASK]
+        while at + 16 <= len(data):
+            for lane in range(4):
+                word = int.from_bytes(data[at + 4 * lane : at + 4 * lane + 4], "little")
+                lanes[lane] = _rotated(lanes[lane] + word * two, 13) * one & _MASK
+            at += 16
+        hash = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
+    else:
+        hash = five
+    hash = (hash + len(data)) & _MASK
+    while at + 4 <= len(data):
+        hash = _rotated(hash + int.from_bytes(data[at : at + 4], "little") * three, 17) * four & _MASK
+        at += 4
+    for byte in data[at:]:
+        hash = _rotated(hash + byte * five, 11) * one & _MASK
+    hash = (hash ^ hash >> 15) * two & _MASK
+    hash = (hash ^ hash >> 13) * three & _MASK
+    return hash ^ hash >> 16
+
+
+def _rotated(value: int, by: int) -> int:
+    value &= _MASK
+    return (value << by | value >> (32 - by)) & _MASK

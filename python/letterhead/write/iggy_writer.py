@@ -1,0 +1,74 @@
+"""Append messages to partitions of Apache Iggy, each once, although connections end: :class:`IggyWriter`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from letterhead._context_managers import Closing
+from letterhead.read.iggy_client import Client, Lost, Place
+from letterhead.read.iggy_polls import Span, rows_of
+from letterhead.read.iggy_rows import IggyRows
+from letterhead.write.iggy_batches import Batch, Message, batches_of
+from letterhead.write.results import Appended
+
+__all__ = ["IggyWriter"]
+
+_SETTLE = 0.2
+"""Seconds until a server has appended a batch whose connection has ended, or never does."""
+
+
+class IggyWriter(Closing):
+    """Appends messages in batches and waits until each is acknowledged.
+
+    If a connection ends before, the partition is searched for the batch: it is sent again only if it is not there.
+    Batches are recognized by the checksums of their messages.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._next: dict[Place, int] = {}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def append(self, place: Place, messages: Sequence[Message]) -> list[Appended]:
+        """Append messages to a partition, in order."""
+        made = []
+        for batch in batches_of(messages):
+            offset = self._append(place, batch)
+            made.append(Appended(place.partition, offset, len(batch.checksums)))
+            self._next[place] = offset + len(batch.checksums)
+        return made
+
+    def _append(self, place: Place, batch: Batch) -> int:
+        if place not in self._next:
+            self._next[place] = self._client.end_offset(place)
+        until = time.monotonic() + self._client.timeout
+        while True:
+            try:
+                return self._client.send(place, batch.data, len(batch.checksums))
+            except Lost as error:
+                time.sleep(_SETTLE)
+                offset = self._found(place, batch)
+                if offset is not None:
+                    return offset
+                if time.monotonic() >= until:
+                    raise TimeoutError(
+                        f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s: {error}"
+                    ) from error
+
+    def _found(self, place: Place, batch: Batch) -> int | None:
+        """Return the offset of a batch in its partition, after those that were acknowledged."""
+        span = Span(place, self._next[place], self._client.end_offset(place))
+        wanted = batch.checksums
+        for rows in rows_of(self._client, [span], IggyRows(["offset", "checksum"], errors="null"), loss=True):
+            checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
+            for at, checksum in enumerate(checksums):
+                # A batch is appended as a whole, so its first message is enough; offset deltas differ within it.
+                if checksum is not None and int(checksum) == wanted[0]:
+                    return int(rows.column("offset")[at].as_py())
+        return None

@@ -1,0 +1,59 @@
+"""What writing to a topic returns and raises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from letterhead.errors import LetterheadError
+
+__all__ = ["Appended", "DeliveryError", "Written"]
+
+
+class Appended(NamedTuple):
+    """A batch that the server has acknowledged.
+
+    Attributes
+    ----------
+    partition : int
+        Its partition.
+    offset : int
+        The offset of its first message.
+    rows : int
+        How many messages it has; their offsets follow one another.
+    """
+
+    partition: int
+    offset: int
+    rows: int
+
+
+class Written(NamedTuple):
+    """The result of writing a table to a topic.
+
+    Attributes
+    ----------
+    rows : int
+        Rows written.
+    batches : list of Appended
+        The batches that were appended, in the order of their acknowledgement.
+    """
+
+    rows: int
+    batches: list[Appended]
+
+
+class DeliveryError(LetterheadError, RuntimeError):
+    """Rows were not acknowledged by the brokers. All other rows are in the topic.
+
+    Attributes
+    ----------
+    errors : dict of int to str
+        The reason for each row, which is counted from 0 over the whole table.
+    """
+
+    def __init__(self, topic: str, errors: Mapping[int, str]) -> None:
+        row, why = next(iter(errors.items()))
+        more = f" and {len(errors) - 1} more" if len(errors) > 1 else ""
+        super().__init__(f"{topic}: row {row}{more} not delivered: {why}; write the rows in errors again")
+        self.errors = dict(errors)

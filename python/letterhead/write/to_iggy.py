@@ -1,0 +1,260 @@
+"""``letterhead.write.iggy``: write a table to a topic of Apache Iggy."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from letterhead._optional_dependencies import needed
+
+with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead.conventions.kafka_gateway import MAPPINGS
+from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
+from letterhead.read.iggy_client import Client, Place, Topic
+from letterhead.read.iggy_connection import Address
+from letterhead.write.columns import binary_column
+from letterhead.write.iggy_batches import Message
+from letterhead.write.iggy_partitions import partition_of
+from letterhead.write.iggy_writer import IggyWriter
+from letterhead.write.kafka_mapping import COLUMNS as RECORD_COLUMNS
+from letterhead.write.kafka_mapping import mapped
+from letterhead.write.results import Written
+
+if TYPE_CHECKING:
+    from letterhead.results import Types
+
+__all__ = ["IggySink", "iggy"]
+
+COLUMNS = ("payload", "headers", "id", "origin_timestamp")
+"""Columns that are written; only the payload is needed."""
+
+_OF_SERVER = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
+"""Columns that a reader returns and the server sets: they are not written."""
+
+_OF_BROKER = (
+    "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
+    "transactional",
+)  # fmt: skip
+"""The same of Kafka records."""
+
+_MOST_PAYLOAD = 64_000_000
+_MOST_HEADERS = 100_000
+
+
+def iggy(
+    data: Any,
+    address: str,
+    *,
+    stream: str | int,
+    topic: str | int,
+    partition: int | str | None = None,
+    partition_key: str | None = None,
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
+    types: Types | None = None,
+    timeout_ms: int = 60_000,
+) -> Written:
+    """Append the rows of a table to a topic of Apache Iggy, as messages with typed headers.
+
+    Messages are sent in batches of at most 1000 rows or about a MiB, and each is acknowledged. When a connection ends
+    before that, the partition is searched for the batch, and the batch is sent again only if it is not there. Rows of one
+    partition keep their order. A program that is killed and writes its table again repeats rows: readers can recognize
+    them by their ids.
+
+    Parameters
+    ----------
+    data : Arrow table, record batch or stream
+        ``payload`` (binary or string), and optionally ``headers``, ``id`` and ``origin_timestamp``. Headers are a list of
+        structs as :func:`letterhead.read.iggy` returns them, or as :func:`letterhead.arrow.encode` accepts them. An id has
+        16 bytes, and a null is replaced by a random one. The time is a timestamp, by default the current time. Columns
+        that the server sets (``stream topic partition offset timestamp checksum``) are ignored.
+    address : str
+        As in :func:`letterhead.read.iggy`.
+    stream, topic : str or int
+        Name or number of the stream, and of the topic in it.
+    partition : int or str, optional
+        The partition to append to, or the name of a column with the partition of each row. By default partitions are used
+        in turn.
+    partition_key : str, optional
+        Name of a column of binary or string instead: rows of one key go to one partition, which is the one that the
+        server chooses for the key. Rows with a null key go to partitions in turn.
+    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
+        Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
+        ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
+        is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
+    types : mapping of key to type, optional
+        The types of untyped header values, as in :func:`letterhead.arrow.encode`.
+    timeout_ms : int, default 60 000
+        How long to retry each batch while the server does not answer.
+
+    Returns
+    -------
+    Written
+        The number of rows, and partition and offset of each batch.
+
+    Raises
+    ------
+    EncodeError, ConversionError
+        If a row cannot be written; it names the row. Rows of earlier chunks of a stream are written by then.
+    TypeError, ValueError
+        If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
+    PermissionError, ConnectionError, TimeoutError
+        As in :func:`letterhead.read.iggy`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> table = pa.table({"payload": [b"a", b"b"]})
+    >>> lh.write.iggy(table, "iggy://iggy:iggy@127.0.0.1:8090", stream="shop", topic="orders")  # doctest: +SKIP
+    Written(rows=2, batches=[Appended(partition=0, offset=0, rows=2)])
+    """
+    source = pa.RecordBatchReader.from_stream(data)
+    with IggySink(
+        address, source.schema, stream=stream, topic=topic, partition=partition, partition_key=partition_key,
+        mapping=mapping, types=types, timeout_ms=timeout_ms,
+    ) as sink:  # fmt: skip
+        for batch in source:
+            sink.write(batch)
+        return sink.written
+
+
+class IggySink:
+    """Writes record batches of one schema to a topic, with the arguments of :func:`iggy`."""
+
+    def __init__(
+        self,
+        address: str,
+        schema: pa.Schema,
+        *,
+        stream: str | int,
+        topic: str | int,
+        partition: int | str | None = None,
+        partition_key: str | None = None,
+        mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
+        types: Types | None = None,
+        timeout_ms: int = 60_000,
+    ) -> None:
+        server = Address.parse(address)
+        if partition is not None and partition_key is not None:
+            raise ValueError("partition and partition_key exclude each other")
+        if mapping is not None:
+            check_name("mapping", mapping, MAPPINGS)
+        column = partition if isinstance(partition, str) else partition_key
+        written, ignored = (COLUMNS, _OF_SERVER) if mapping is None else (RECORD_COLUMNS, _OF_BROKER)
+        for name in schema.names:
+            if name not in (*written, *ignored, column):
+                raise unknown_name("column", name, written)
+        for name in ("payload" if mapping is None else "value", *([column] if column else [])):
+            if name not in schema.names:
+                raise ValueError(f"the table has no column {name!r}")
+        self._partition, self._key, self._types, self._mapping = partition, partition_key, types, mapping
+        self._topic = Topic(stream, topic)
+        client = Client(server, timeout_ms)
+        self._writer = IggyWriter(client)
+        try:
+            self._places = client.partitions(self._topic)
+        except BaseException:
+            client.close()
+            raise
+        self._turn = itertools.cycle(self._places)
+        self._before = 0
+        self.written = Written(0, [])
+
+    def __enter__(self) -> IggySink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a record batch; returns when they are acknowledged."""
+        messages = self._messages(batch)
+        appended = []
+        for place, part in self._parts(batch, messages):
+            appended += self._writer.append(place, part)
+        self._before += len(batch)
+        self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
+
+    def _messages(self, batch: pa.RecordBatch) -> list[Message]:
+        if self._mapping is None:
+            payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
+        else:
+            made = mapped(batch, lossless=self._mapping == "kafka-gateway-lossless", before=self._before)
+            payloads = pa.array([message.payload for message in made], pa.binary())
+            headers = pa.array([message.headers for message in made], pa.binary())
+            times = [message.origin_timestamp for message in made]
+        size = pc.fill_null(pc.binary_length(payloads), 0)
+        self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
+        self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
+        large = pc.greater(pc.binary_length(headers), _MOST_HEADERS)
+        self._refuse(large, f"the headers have more than {_MOST_HEADERS} bytes", "too_large")
+        return list(map(Message, self._ids(batch), times, headers.to_pylist(), payloads.to_pylist()))
+
+    def _ids(self, batch: pa.RecordBatch) -> list[bytes]:
+        random = os.urandom(16 * len(batch))
+        ids = [random[at : at + 16] for at in range(0, len(random), 16)]
+        if "id" not in batch.schema.names:
+            return ids
+        given = binary_column(batch, "id")
+        wrong = pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False)
+        self._refuse(wrong, "the id does not have 16 bytes", "wrong_size")
+        return [new if id is None else id for id, new in zip(given.to_pylist(), ids, strict=True)]
+
+    def _headers(self, batch: pa.RecordBatch) -> pa.Array:
+        if "headers" not in batch.schema.names:
+            return pa.repeat(pa.scalar(b""), len(batch))
+        try:
+            return lha.encode(batch.column("headers"), "iggy", types=self._types)
+        except HeaderError as error:
+            error.add_note(f"the row is counted from row {self._before} of the table")
+            raise
+
+    def _times(self, batch: pa.RecordBatch) -> Sequence[int]:
+        now = time.time_ns() // 1000
+        if "origin_timestamp" not in batch.schema.names:
+            return [now] * len(batch)
+        times = batch.column("origin_timestamp").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        self._refuse(pc.fill_null(pc.less(times, 0), False), "the origin timestamp is before 1970", "out_of_range")
+        return pc.fill_null(times, now).to_pylist()  # type: ignore[no-any-return]
+
+    def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
+        """Raise for the first row for which a condition holds."""
+        row = pc.index(wrong, pa.scalar(True)).as_py()
+        if row >= 0:
+            raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
+
+    def _parts(self, batch: pa.RecordBatch, messages: list[Message]) -> Iterator[tuple[Place, list[Message]]]:
+        """Divide messages among partitions; those of one partition stay in order."""
+        if self._partition is None and self._key is None:
+            for first in range(0, len(messages), 1000):
+                yield next(self._turn), messages[first : first + 1000]
+            return
+        if isinstance(self._partition, int):
+            numbers = [self._partition] * len(messages)
+        elif self._partition is not None:
+            numbers = batch.column(self._partition).cast(pa.int64()).to_pylist()
+        else:
+            numbers = self._by_key(binary_column(batch, str(self._key)))
+        parts: dict[int, list[Message]] = {}
+        for number, message in zip(numbers, messages, strict=True):
+            parts.setdefault(number, []).append(message)
+        known = {place.partition: place for place in self._places}
+        for number in parts:
+            if number not in known:
+                raise ValueError(f"topic {self._topic} has no partition {number}: it has {len(known)}, counted from 0")
+        for number, part in sorted(parts.items()):
+            yield known[number], part
+
+    def _by_key(self, keys: pa.Array) -> list[int]:
+        encoded = keys.dictionary_encode()
+        chosen = [
+            self._places[partition_of(key, len(self._places))].partition for key in encoded.dictionary.to_pylist()
+        ]
+        return [next(self._turn).partition if index is None else chosen[index] for index in encoded.indices.to_pylist()]

@@ -1,0 +1,154 @@
+"""Kafka records in Iggy and back: the mapping of the gateway, and the one that loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.conventions.kafka_gateway import Record, to_message, to_record
+from letterhead.errors import ConversionError, DecodeError
+from server import Server
+
+NOW = 1_700_000_000_123
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+KEPT = ["offset", "timestamp", "key", "value", "headers"]
+
+
+def back(record: Record, *, lossless: bool) -> Record:
+    message = to_message(record, lossless=lossless)
+    headers = [(header.key_bytes, header.value_bytes) for header in fields(message.headers)]
+    assert all(1 <= len(part) <= 255 for header in headers for part in header)
+    return to_record(headers, message.payload, message.origin_timestamp, 1000 * NOW)
+
+
+class Fields(tuple[bytes, bytes]):
+    @property
+    def key_bytes(self) -> bytes:
+        return self[0]
+
+    @property
+    def value_bytes(self) -> bytes:
+        return self[1]
+
+
+def fields(block: bytes) -> list[Fields]:
+    found, at = [], 0
+    while at < len(block):
+        parts = []
+        for _ in range(2):
+            size = int.from_bytes(block[at + 1 : at + 5], "little")
+            parts.append(block[at + 5 : at + 5 + size])
+            at += 5 + size
+        found.append(Fields(parts))
+    return found
+
+
+ODD = [
+    Record(None, None, [], NOW),
+    Record(None, b"", [], NOW),
+    Record(b"", b"v", [], NOW),
+    Record(b"k", b"v", [], 0),
+    Record(b"k" * 300, b"v", [("a", b"1")], NOW),
+    Record(b"k", b"v", [("a", None), ("b", b"")], NOW),
+    Record(b"k", None, [("a", b"1" * 256)], NOW),
+    Record(b"k", b"v", [("n" * 250, b"1")], NOW),
+    Record(b"k", b"v", [("", b"1")], NOW),
+    Record(b"k", b"v", [(f"h{number:05}", b"1" * 200) for number in range(1000)], NOW),
+]
+LOST = [
+    Record(b"k", b"v", [("b", b"1"), ("a", b"2")], NOW),
+    Record(b"k", b"v", [("a", b"1"), ("a", b"2"), ("a", b"1")], NOW),
+    Record(b"k", b"v", [("a", b"1")], None),
+]
+
+
+@pytest.mark.parametrize("record", ODD)
+@pytest.mark.parametrize("lossless", [False, True])
+def test_records_that_iggy_cannot_hold_come_back(record: Record, lossless: bool) -> None:
+    assert back(record, lossless=lossless) == record
+
+
+@pytest.mark.parametrize("record", LOST)
+def test_the_lossless_mapping_keeps_order_repeats_and_no_time(record: Record) -> None:
+    assert back(record, lossless=True) == record
+
+
+def test_a_repeated_name_is_rejected_by_the_mapping_of_the_gateway() -> None:
+    with pytest.raises(ConversionError, match="use mapping='kafka-gateway-lossless'"):
+        to_message(LOST[1], lossless=False)
+
+
+def test_the_mapping_of_the_gateway_has_its_names() -> None:
+    message = to_message(Record(b"k", b"", [("trace", b"t")], NOW), lossless=False)
+    assert fields(message.headers) == [
+        (b"kafka.h.trace", b"t"), (b"kafka.key", b"k"), (b"kafka.v", b"\1"), (b"kafka.value", b"empty"),
+    ]  # fmt: skip
+    assert (message.payload, message.origin_timestamp) == (b"\0", 1000 * NOW)
+
+
+@pytest.mark.parametrize(
+    ("headers", "payload", "why"),
+    [
+        ([(b"kafka.v", b"\2")], b"v", "version 2 of the mapping is unknown"),
+        ([(b"kafka.v", b"\1"), (b"kafka.new", b"1")], b"v", "unknown header that begins with kafka"),
+        ([(b"kafka.v", b"\1"), (b"kafka.value", b"x")], b"v", "neither null nor empty"),
+        ([(b"kafka.v", b"\1"), (b"kafka.ts", b"x")], b"v", "not an int64"),
+        ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\2")], b"v", "version of the envelope"),
+        ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\1")], b"\3\xff\xff\xff\xff", "truncated"),
+        ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\1")], bytes(14), "bytes follow the last header"),
+        ([(b"\xff", b"1")], b"v", "not UTF-8"),
+    ],
+)
+def test_what_the_mapping_did_not_write_is_rejected(headers: Any, payload: bytes, why: str) -> None:
+    with pytest.raises(DecodeError, match=why):
+        to_record(headers, payload, 0, 1000)
+
+
+def test_a_message_of_another_client_is_a_record_without_a_key() -> None:
+    assert to_record([(b"tenant", b"acme"), (b"kafka.key", b"k")], b"v", 0, 5000) == Record(
+        None, b"v", [("tenant", b"acme"), ("kafka.key", b"k")], 5
+    )
+
+
+def read(server: Server, topic: str, **options: Any) -> pa.Table:
+    with lh.read.iggy(
+        server.address, stream="tests", topic=topic, mapping="kafka-gateway-lossless", **options
+    ) as reader:
+        return reader.read_all()
+
+
+def test_the_whole_sample_topic_comes_back_equal(server: Server, create: Callable[..., str], samples: Path) -> None:
+    topic = create()
+    with lh.read.segments(samples / "orders-0") as reader:
+        table = reader.read_all()
+    written = lh.write.iggy(
+        table, server.address, stream="tests", topic=topic, partition="partition", mapping="kafka-gateway-lossless"
+    )
+    assert written.rows == len(table) == 10_000
+    found = read(server, topic)
+    assert found.select(KEPT).equals(table.select(KEPT))
+    typed = read(server, topic, columns=["offset"], headers={"tenant": "string"})
+    expected = lh.arrow.select(table["headers"].combine_chunks(), "kafka", {"tenant": "string"}).field(0)
+    assert typed["tenant"].to_pylist() == expected.to_pylist()
+
+
+def test_odd_records_come_back_through_the_server(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    records = [*ODD, *LOST]
+    table = pa.table(
+        {
+            "key": pa.array([record.key for record in records], pa.binary()),
+            "value": pa.array([record.value for record in records], pa.binary()),
+            "headers": pa.array([[{"key": k, "value": v} for k, v in record.headers] for record in records], HEADERS),
+            "timestamp": pa.array([record.timestamp for record in records], pa.timestamp("ms", "UTC")),
+        }
+    )
+    lh.write.iggy(table, server.address, stream="tests", topic=topic, mapping="kafka-gateway-lossless")
+    assert read(server, topic).select(table.column_names).equals(table)
+    with pytest.raises(ConversionError, match=r"row 11"):
+        lh.write.iggy(table, server.address, stream="tests", topic=topic, mapping="kafka-gateway")

@@ -1,0 +1,209 @@
+"""``lh.read.iggy`` against a server."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.errors import OffsetsGone
+from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
+from letterhead.read.iggy_client import Client, Place
+from letterhead.read.iggy_connection import Address
+from server import Server
+
+
+def fill(server: Server, topic: str, partition: int, messages: list[Message], at_once: int = 100) -> None:
+    """Append messages to a partition, some in each request."""
+    with Client(Address.parse(server.address), 5000) as client:
+        for first in range(0, len(messages), at_once):
+            part = messages[first : first + at_once]
+            body = SendMessages("tests", topic, Partitioning.partition_id(partition), part).to_bytes("iggy")
+            batch = body[4 + int.from_bytes(body[:4], "little") :]
+            client.send(Place("tests", topic, partition), batch, len(part))
+
+
+def numbered(count: int) -> list[Message]:
+    return [
+        Message(
+            index + 1,
+            b"payload %d" % index,
+            HeaderMap({"tenant": HeaderValue.from_str(f"tenant {index % 3}"), "retry": HeaderValue.from_int32(index)}),
+        )
+        for index in range(count)
+    ]
+
+
+def read(server: Server, topic: str, **options: object) -> pa.Table:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
+        return reader.read_all()
+
+
+def test_rows_come_by_partition_and_offset(server: Server, create: Callable[..., str]) -> None:
+    topic = create(2)
+    fill(server, topic, 0, numbered(700), 90)
+    fill(server, topic, 1, numbered(50))
+    table = read(server, topic, headers={"tenant": "string", "retry": "int32"})
+    assert table.column_names == [
+        "stream", "topic", "partition", "offset", "timestamp", "origin_timestamp", "id", "payload", "tenant", "retry",
+    ]  # fmt: skip
+    assert table["partition"].to_pylist() == [0] * 700 + [1] * 50
+    assert table["offset"].to_pylist() == [*range(700), *range(50)]
+    assert table["retry"].to_pylist() == [*range(700), *range(50)]
+    assert table["payload"][699].as_py() == b"payload 699"
+    assert int.from_bytes(table["id"][699].as_py(), "big") == 700
+    assert table["topic"].unique().to_pylist() == [topic]
+    assert table["timestamp"].type == pa.timestamp("us", "UTC")
+
+
+def test_headers_are_a_column_by_default(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(1))
+    (row,) = read(server, topic).to_pylist()
+    assert [(header["key"], header["type"]) for header in row["headers"]] == [
+        (b"tenant", "string"),
+        (b"retry", "int32"),
+    ]
+
+
+@pytest.mark.parametrize("fetch_bytes", [1, 1000, 20_000])
+def test_batches_follow_fetch_bytes(server: Server, create: Callable[..., str], fetch_bytes: int) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(400), 37)
+    with lh.read.iggy(
+        server.address, stream="tests", topic=topic, columns=["offset"], fetch_bytes=fetch_bytes
+    ) as reader:
+        batches = list(reader)
+    assert [offset for batch in batches for offset in batch.column(0).to_pylist()] == list(range(400))
+    assert all(len(batch) <= max(1, fetch_bytes // 100) for batch in batches[2:])
+
+
+def test_start_and_end_are_offsets_or_times(server: Server, create: Callable[..., str]) -> None:
+    topic = create(2)
+    fill(server, topic, 0, numbered(10))
+    fill(server, topic, 1, numbered(10))
+    columns = ["partition", "offset"]
+    some = read(server, topic, columns=columns, start={0: 3, 1: "latest"}, end={0: 5, 1: "latest"})
+    assert some.to_pylist() == [{"partition": 0, "offset": 3}, {"partition": 0, "offset": 4}]
+    assert read(server, topic, columns=columns, partitions=[1], start={1: 9}).num_rows == 1
+    times = read(server, topic, columns=["timestamp"], partitions=[0])["timestamp"]
+    since = times[0].as_py().replace(microsecond=0)
+    assert read(server, topic, columns=columns, start=since).num_rows == 20
+    assert read(server, topic, columns=columns, start=datetime(2100, 1, 1, tzinfo=UTC)).num_rows == 0
+    assert read(server, topic, columns=columns, end=since).num_rows == 0
+
+
+def test_an_empty_topic_has_no_rows(server: Server, create: Callable[..., str]) -> None:
+    table = read(server, create(2), columns=["offset", "id"])
+    assert (table.num_rows, table.column_names) == (0, ["offset", "id"])
+
+
+def test_a_numbered_stream_is_read(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(2))
+    number = next(each["id"] for each in server.call("GET", "/streams/tests/topics") if each["name"] == topic)
+    with lh.read.iggy(server.address, stream="tests", topic=number, columns=["topic"]) as reader:
+        assert reader.read_all()["topic"].to_pylist() == [str(number)] * 2
+
+
+def test_an_offset_after_the_end_is_rejected(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(2))
+    with pytest.raises(ValueError, match=r"start is offset 3, but the partition ends at 2"):
+        read(server, topic, start={0: 3})
+
+
+def test_missing_things_are_named(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    with pytest.raises(ValueError, match="stream 'nowhere' does not exist"):
+        lh.read.iggy(server.address, stream="nowhere", topic=topic).read_all()
+    with pytest.raises(ValueError, match="stream 'tests' has no topic 'nothing'"):
+        read(server, "nothing")
+    with pytest.raises(ValueError, match="has no partition 7: it has 1, counted from 0"):
+        read(server, topic, partitions=[7])
+
+
+def test_wrong_credentials_are_rejected_at_once(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    for address in (f"iggy://iggy:wrong@127.0.0.1:{server.port}", f"iggy://token@127.0.0.1:{server.port}"):
+        with pytest.raises(PermissionError, match="wrong") as raised:
+            lh.read.iggy(address, stream="tests", topic=topic).read_all()
+        assert "iggy:wrong" not in str(raised.value)
+
+
+def test_a_personal_access_token_logs_in(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(3))
+    token = server.call("POST", "/personal-access-tokens", {"name": "reader", "expiry": 0})["token"]
+    with lh.read.iggy(f"iggy://{quote(token, safe='')}@127.0.0.1:{server.port}", stream="tests", topic=topic) as reader:
+        assert reader.read_all().num_rows == 3
+
+
+@pytest.mark.parametrize(
+    "address", ["http://u:p@h", "iggy://h:8090", "iggy://u:secret/word@h:1", "iggy://u:secret@h:x", ""]
+)
+def test_an_invalid_address_is_rejected_without_its_password(address: str) -> None:
+    with pytest.raises(ValueError, match="the address of an Iggy server is iggy://user:password@host:port") as raised:
+        lh.read.iggy(address, stream="s", topic="t")
+    assert "secret" not in str(raised.value)
+
+
+def test_a_server_that_does_not_answer_times_out(server: Server) -> None:
+    with pytest.raises(TimeoutError, match=r"127\.0\.0\.1:1 did not answer in 0\.3 s"):
+        lh.read.iggy("iggy://u:p@127.0.0.1:1", stream="s", topic="t", timeout_ms=300).read_all()
+
+
+def test_purged_messages_are_gone(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(300))
+    with lh.read.iggy(server.address, stream="tests", topic=topic, timeout_ms=500, fetch_bytes=100) as reader:
+        next(reader)
+        next(reader)
+        server.call("DELETE", f"/streams/tests/topics/{topic}/purge")
+        with pytest.raises(OffsetsGone):
+            reader.read_all()
+
+
+def test_reading_continues_on_a_new_connection(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(3000))
+    from letterhead.read import iggy_client
+
+    opened = []
+
+    class Kept(iggy_client.Connection):
+        def __init__(self, *arguments: object) -> None:
+            super().__init__(*arguments)
+            opened.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iggy_client, "Connection", Kept)
+        with lh.read.iggy(server.address, stream="tests", topic=topic, fetch_bytes=5000, columns=["offset"]) as reader:
+            offsets = []
+            for batch in reader:
+                offsets += batch.column(0).to_pylist()
+                with contextlib.suppress(OSError):  # closed already
+                    opened[-1]._socket.shutdown(2)
+    assert offsets == list(range(3000))
+    assert len(opened) > 3
+
+
+def test_threads_read_at_the_same_time(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(2000))
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(read(server, topic, columns=["offset"]).num_rows))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [2000] * 4

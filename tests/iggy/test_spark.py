@@ -1,0 +1,200 @@
+"""The data source ``letterhead-iggy`` against a server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead import spark as lhs
+from server import Server
+from test_write import table
+
+pytestmark = pytest.mark.timeout(180)
+KILLS = int(os.environ.get("LETTERHEAD_KILLS", "1"))
+"""How often the driver is killed. A start of Spark takes long."""
+
+APP = Path(__file__).with_name("stream_app.py")
+
+
+def fill(server: Server, topic: str, count: int, first: int = 0) -> None:
+    data = table(first + count).drop_columns("key").slice(first)
+    lh.write.iggy(data, server.address, stream="tests", topic=topic)
+
+
+def options(server: Server, topic: str, **more: str) -> dict[str, str]:
+    return {"address": server.address, "stream": "tests", "topic": topic, **more}
+
+
+def retries(rows: list[Any]) -> list[int]:
+    return sorted(row.retry for row in rows)
+
+
+def test_a_batch_query_reads_all_rows(server: Server, create: Callable[..., str], spark: Any) -> None:
+    topic = create(2)
+    fill(server, topic, 3000)
+    frame = (
+        spark.read.format("letterhead-iggy")
+        .options(**options(server, topic, minPartitions="5"))
+        .options(**lhs.options(headers={"tenant": "string", "retry": "int32"}))
+        .load()
+    )
+    assert frame.columns == [
+        "stream", "topic", "partition", "offset", "timestamp", "origin_timestamp", "id", "payload", "tenant", "retry",
+    ]  # fmt: skip
+    assert frame.rdd.getNumPartitions() == 5
+    rows = frame.collect()
+    assert retries(rows) == list(range(3000))
+    assert {row.tenant for row in rows} == {"acme"}
+    some = spark.read.format("letterhead-iggy").options(
+        **options(server, topic, partitions="[1]", startingOffsets='{"1": 10}', endingOffsets='{"1": 15}')
+    )
+    assert [row.offset for row in some.load().collect()] == [10, 11, 12, 13, 14]
+
+
+def test_a_batch_query_writes_rows_with_their_ids(server: Server, create: Callable[..., str], spark: Any) -> None:
+    source, target = create(2), create(2)
+    fill(server, source, 2000)
+    (
+        spark.read.format("letterhead-iggy").options(**options(server, source)).load()
+        .write.format("letterhead-iggy").mode("append").options(**options(server, target, partition="partition")).save()
+    )  # fmt: skip
+    tables = []
+    for topic in (source, target):
+        with lh.read.iggy(server.address, stream="tests", topic=topic) as reader:
+            tables.append(reader.read_all().select(["partition", "id", "origin_timestamp", "headers", "payload"]))
+    order = [("id", "ascending")]
+    assert tables[0].sort_by(order).equals(tables[1].sort_by(order))
+
+
+def test_a_stream_continues_from_its_checkpoint(
+    server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
+) -> None:
+    source, target = create(2), create()
+    counts = []
+    for first, count in ((0, 700), (700, 0), (700, 900)):
+        if count:
+            fill(server, source, count, first)
+        query = (
+            spark.readStream.format("letterhead-iggy")
+            .options(**options(server, source, startingOffsets="earliest", maxOffsetsPerTrigger="500"))
+            .load()
+            .writeStream.format("letterhead-iggy")
+            .options(**options(server, target, partition="0"))
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(100)
+        assert query.exception() is None
+        counts.append(sum(progress.numInputRows for progress in query.recentProgress))
+    assert counts == [700, 0, 900]
+    with lh.read.iggy(server.address, stream="tests", topic=target, headers={"retry": "int32"}) as reader:
+        assert sorted(reader.read_all()["retry"].to_pylist()) == list(range(1600))
+
+
+def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Callable[..., str]) -> None:
+    from letterhead.spark.sources.iggy import IggySource
+
+    reader = IggySource(options(server, create(), startingOffsets="earliest"))._query()
+    from letterhead.spark.sources._iggy_query import StreamReader
+
+    with pytest.raises(ValueError, match="the checkpoint is of topic tests/other"):
+        StreamReader(reader).latestOffset({"tests/other": {"0": 1}})
+
+
+@pytest.mark.full
+@pytest.mark.timeout(120 + 60 * KILLS)
+def test_a_driver_that_is_killed_loses_and_repeats_nothing(
+    server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
+) -> None:
+    count = 10_000 + 10_000 * KILLS
+    topic = create(2)
+    fill(server, topic, count)
+    rows = str(count // (4 * KILLS + 2))
+    commits = tmp_path / "checkpoint" / "commits"
+    for _ in range(KILLS):
+        before = len(list(commits.glob("[0-9]*")))
+        with started(server, topic, tmp_path, rows) as driver:
+            while driver.poll() is None and len(list(commits.glob("[0-9]*"))) <= before:
+                time.sleep(0.02)
+            os.killpg(driver.pid, signal.SIGKILL)
+            assert driver.wait(30) == -signal.SIGKILL, "the stream ended before it was killed"
+    with started(server, topic, tmp_path, rows) as driver:
+        assert driver.wait(150) == 0, (tmp_path / "log").read_text()[-4000:]
+    assert retries(spark.read.parquet(str(tmp_path / "table")).select("retry").collect()) == list(range(count))
+
+
+def started(server: Server, topic: str, directory: Path, rows: str) -> subprocess.Popen[bytes]:
+    with (directory / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, str(APP), server.address, topic, str(directory), rows],
+            stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+
+
+def test_a_server_that_is_killed_loses_no_acknowledged_row(tmp_path: Path, server: Server) -> None:
+    """Written with a flush and fsync for each batch; ``server`` is another one, and skips this test if there is none."""
+    check_kills(tmp_path, 2)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_a_server_that_is_killed_twenty_times_loses_no_acknowledged_row(tmp_path: Path, server: Server) -> None:
+    check_kills(tmp_path, 20)
+
+
+def check_kills(directory: Path, kills: int) -> None:
+    import threading
+
+    from server import DURABLE
+
+    other = Server(directory)
+    other.start()
+    try:
+        other.create("tests", "durable", 2, DURABLE)
+        written: list[Any] = []
+        failed: list[BaseException] = []
+
+        def write() -> None:
+            try:
+                for part in range(0, 400 * (kills + 1), 10):
+                    data = table(part + 10).drop_columns("key").slice(part)
+                    lh.write.iggy(data, other.address, stream="tests", topic="durable", timeout_ms=30_000)
+                    written.append(part)
+                    time.sleep(0.01)
+            except BaseException as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        for _ in range(kills):
+            time.sleep(0.4)
+            other.kill()
+            other.start()
+        thread.join(200)
+        assert not failed
+        other.kill()
+        other.start()
+        with lh.read.iggy(other.address, stream="tests", topic="durable", headers={"retry": "int32"}) as reader:
+            found = sorted(reader.read_all()["retry"].to_pylist())
+        assert found == list(range(400 * (kills + 1)))
+    finally:
+        other.stop()
+
+
+def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..., str]) -> None:
+    from letterhead.spark.sources.iggy import IggySource
+
+    source = IggySource(options(server, create()))
+    assert source.arrow_schema().field("timestamp").type == pa.timestamp("us", "UTC")
+    assert source.schema()["id"].dataType.simpleString() == "binary"

@@ -1,0 +1,130 @@
+"""``lh.write.iggy`` against a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.errors import EncodeError
+from server import Server
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
+
+
+def table(count: int) -> pa.Table:
+    headers = [[("tenant", "string", b"acme"), ("retry", "int32", row.to_bytes(4, "big"))] for row in range(count)]
+    return pa.table(
+        {
+            "payload": [b"payload %d" % row for row in range(count)],
+            "headers": pa.array(headers, HEADERS),
+            "key": [f"key {row % 10}" for row in range(count)],
+        }
+    )
+
+
+def read(server: Server, topic: str, **options: object) -> pa.Table:
+    with lh.read.iggy(server.address, stream="tests", topic=topic, **options) as reader:
+        return reader.read_all()
+
+
+def test_rows_are_appended_in_order(server: Server, create: Callable[..., str]) -> None:
+    topic = create(2)
+    written = lh.write.iggy(table(2500).drop_columns("key"), server.address, stream="tests", topic=topic, partition=1)
+    assert written == (2500, [(1, 0, 1000), (1, 1000, 1000), (1, 2000, 500)])
+    found = read(server, topic, headers={"tenant": "string", "retry": "int32"})
+    assert found["retry"].to_pylist() == list(range(2500))
+    assert found["payload"].to_pylist() == table(2500)["payload"].to_pylist()
+    assert len(found["id"].unique()) == 2500
+
+
+def test_a_table_that_was_read_is_written_as_it_is(server: Server, create: Callable[..., str]) -> None:
+    first, second = create(3), create(3)
+    lh.write.iggy(table(3000).drop_columns("key"), server.address, stream="tests", topic=first)
+    found = read(server, first)
+    assert set(found["partition"].to_pylist()) == {0, 1, 2}
+    lh.write.iggy(found, server.address, stream="tests", topic=second, partition="partition")
+    again = read(server, second)
+    kept = ["partition", "offset", "id", "origin_timestamp", "headers", "payload"]
+    assert again.select(kept).equals(found.select(kept))
+
+
+def test_a_key_goes_to_the_partition_that_the_server_chooses(server: Server, create: Callable[..., str]) -> None:
+    from letterhead.iggy import Partitioning
+
+    ours, theirs = create(5), create(5)
+    lh.write.iggy(table(100), server.address, stream="tests", topic=ours, partition_key="key")
+    for row in table(10).to_pylist():
+        body = {
+            "partitioning": Partitioning.messages_key(row["key"])._to_tree(),
+            "messages": [{"id": 0, "payload": "eA=="}],
+        }
+        server.call("POST", f"/streams/tests/topics/{theirs}/messages", body)
+    ten = read(server, theirs, columns=["partition"])["partition"].value_counts().to_pylist()
+    assert read(server, ours, columns=["partition"])["partition"].value_counts().to_pylist() == [
+        {"values": each["values"], "counts": 10 * each["counts"]} for each in ten
+    ]
+
+
+def test_times_further_apart_than_a_batch_spans_are_kept(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    times = pa.array([0, 10**15, 5, None, 10**15 + 1], pa.timestamp("us", "UTC"))
+    data = pa.table({"payload": ["a", "b", "c", "d", "e"], "origin_timestamp": times})
+    lh.write.iggy(data, server.address, stream="tests", topic=topic)
+    found = read(server, topic)["origin_timestamp"]
+    assert found.take([0, 1, 2, 4]).to_pylist() == times.take([0, 1, 2, 4]).to_pylist()
+    assert found[3].as_py().year >= 2024
+
+
+@pytest.mark.parametrize(
+    ("columns", "error", "message"),
+    [
+        ({"payload": ["a", ""]}, EncodeError, "row 1"),
+        ({"payload": ["a", None]}, EncodeError, "the payload is null or empty"),
+        ({"payload": ["a", "b"], "id": [b"1", None]}, EncodeError, "16 bytes"),
+        ({"payload": ["a", "b"], "tenant": ["x", "y"]}, ValueError, "unknown column 'tenant'"),
+        ({"headers": [[], []]}, ValueError, "the table has no column 'payload'"),
+        ({"payload": [1, 2]}, TypeError, "must be binary or string, not int64"),
+        ({"payload": ["a", "b"], "partition": [0, 9]}, ValueError, "has no partition 9: it has 1"),
+    ],
+)
+def test_invalid_rows_are_rejected_before_any_is_sent(
+    server: Server, create: Callable[..., str], columns: dict[str, list[object]], error: type[Exception], message: str
+) -> None:
+    topic = create()
+    with pytest.raises(error, match=message):
+        lh.write.iggy(
+            pa.table(columns), server.address, stream="tests", topic=topic,
+            partition="partition" if "partition" in columns else None,
+        )  # fmt: skip
+    assert read(server, topic).num_rows == 0
+
+
+def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, create: Callable[..., str]) -> None:
+    from letterhead.read import iggy_client
+    from letterhead.read.iggy_connection import SEND
+
+    class Cut(iggy_client.Connection):
+        """Ends after each second batch was sent, or instead."""
+
+        sent = 0
+
+        def send(self, operation: int, *arguments: object) -> None:
+            if operation == SEND:
+                Cut.sent += 1
+                if Cut.sent % 4 == 2:
+                    self.close()
+            super().send(operation, *arguments)
+            if operation == SEND and Cut.sent % 4 == 0:
+                self._socket.shutdown(2)
+
+    topic = create()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iggy_client, "Connection", Cut)
+        written = lh.write.iggy(table(8000).drop_columns("key"), server.address, stream="tests", topic=topic)
+    assert Cut.sent > 8
+    found = read(server, topic, headers={"retry": "int32"})
+    assert found["retry"].to_pylist() == list(range(8000))
+    assert sum(batch.rows for batch in written.batches) == 8000

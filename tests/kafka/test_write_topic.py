@@ -1,0 +1,64 @@
+"""``lh.write.topic`` against a broker."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from topics import PARTITIONS, consume, create, orders, place, produce
+
+numbers = itertools.count()
+
+
+@pytest.fixture
+def topic(broker: str) -> str:
+    name = f"write-{next(numbers)}"
+    create(broker, name)
+    return name
+
+
+def read(broker: str, topic: str, **options: object) -> pa.Table:
+    with lh.read.topic(topic, bootstrap_servers=broker, **options) as reader:
+        return reader.read_all()
+
+
+def test_a_topic_that_was_read_is_written_as_it_is(broker, topic, samples):
+    records = orders(samples, 500)
+    produce(broker, topic, records)
+    table = read(broker, topic)
+    copy = f"{topic}-copy"
+    create(broker, copy)
+    written = lh.write.topic(table, copy, bootstrap_servers=[broker], partition="partition")
+    assert written.rows == len(records)
+    assert sum(batch.rows for batch in written.batches) == len(records)
+    again = read(broker, copy)
+    kept = ["partition", "offset", "timestamp", "key", "value", "headers"]
+    assert again.select(kept).equals(table.select(kept))
+    assert list(consume(broker, copy).values()) == [
+        records[number] for number in sorted(range(len(records)), key=place)
+    ]
+
+
+def test_typed_headers_are_written_as_the_types_option_selects(broker, topic):
+    headers = pa.array(
+        [[{"key": "retry", "type": "int32", "value": b"\0\0\0\3"}]],
+        pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())])),
+    )
+    lh.write.topic(pa.table({"value": ["v"], "headers": headers}), topic, bootstrap_servers=broker, types="text")
+    assert read(broker, topic)["headers"].to_pylist() == [[{"key": "retry", "value": b"3"}]]
+
+
+def test_rows_that_are_not_delivered_are_named(broker, topic):
+    table = pa.table({"value": ["a", "b" * 2_000_000, "c", "d"], "to": [0, 0, PARTITIONS + 5, 1]})
+    with pytest.raises(lh.write.DeliveryError, match="row 1 and 1 more not delivered") as raised:
+        lh.write.topic(table, topic, bootstrap_servers=broker, partition="to", timeout_ms=5000)
+    assert sorted(raised.value.errors) == [1, 2]
+    assert sorted(read(broker, topic)["value"].to_pylist()) == [b"a", b"d"]
+
+
+def test_an_unknown_column_is_rejected(broker, topic):
+    with pytest.raises(ValueError, match="unknown column 'tenant'"):
+        lh.write.topic(pa.table({"value": ["a"], "tenant": ["b"]}), topic, bootstrap_servers=broker)
