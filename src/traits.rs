@@ -246,6 +246,15 @@ pub trait MessageFormat: Sized + 'static {
     const LAYOUT: &'static str = "";
     /// The public fields, including the headers.
     const FIELDS: &'static [Field];
+    /// A field is text.
+    const HAS_TEXT: bool = {
+        let (mut place, mut found) = (0, false);
+        while place < Self::FIELDS.len() {
+            found |= matches!(Self::FIELDS[place].of, FieldType::Text);
+            place += 1;
+        }
+        found
+    };
 
     type Headers: HeadersFormat;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;

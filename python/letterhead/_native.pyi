@@ -56,7 +56,7 @@ _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
-_Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate"]
+_Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate", "where"]
 
 @final
 class Column:

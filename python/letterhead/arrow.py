@@ -548,6 +548,11 @@ def validate(
     )
 
 
+def _matches(column: ColumnT, format: str, *, where: Where | Filter, **options: Unpack[_native._Options]) -> ColumnT:
+    """Return which rows a condition selects, as a struct with the field ``selected``; with errors, as in :func:`select`."""
+    return _apply("where", column, format, where=_program(where, format), **options)
+
+
 def _program(
     where: Where | Filter | None, format: str, columns: Columns | None = None, what: str = "headers="
 ) -> Program | None:

@@ -180,11 +180,6 @@ impl<E: MessageFormat> ListSink<E> {
         self.with_headers
     }
 
-    /// The number of kept fields, without the headers.
-    pub fn field_count(&self) -> usize {
-        self.fields.len()
-    }
-
     #[inline(always)]
     pub fn kept<'f, 'a>(
         &self,
@@ -193,10 +188,12 @@ impl<E: MessageFormat> ListSink<E> {
         self.fields.iter().map(|(place, _)| fields[*place])
     }
 
-    pub fn push_kept(&mut self, kept: &[FieldValue<'_>]) {
-        let count = self.fields.len();
-        for (place, (_, column)) in self.fields.iter_mut().enumerate() {
-            column.push_fields(kept.chunks_exact(count).map(|message| &message[place]));
+    /// Appends the fields of messages, which are those that are kept, or all; each message has this many.
+    pub fn push_kept(&mut self, fields: &[FieldValue<'_>], width: usize) {
+        let are_kept = self.fields.len() == width;
+        for (at, (place, column)) in self.fields.iter_mut().enumerate() {
+            let place = if are_kept { at } else { *place };
+            column.push_fields(fields.chunks_exact(width).map(|message| &message[place]));
         }
     }
 

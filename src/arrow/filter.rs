@@ -293,24 +293,10 @@ impl<'a> FilterSink<'a> {
         !self.headers.is_empty()
     }
 
-    pub fn field_count(&self) -> usize {
-        self.fields.len()
-    }
-
-    /// Those of a message's fields that are operands.
-    #[inline(always)]
-    pub fn kept<'f, 'v>(
-        &self,
-        fields: &'f [FieldValue<'v>],
-    ) -> impl Iterator<Item = FieldValue<'v>> + use<'_, 'f, 'v, 'a> {
-        self.fields.iter().map(|(place, _)| fields[*place])
-    }
-
-    /// Appends the operands among the fields of messages, message after message.
-    pub fn push_kept(&mut self, kept: &[FieldValue<'_>]) {
-        let count = self.fields.len();
-        for (place, (_, column)) in self.fields.iter_mut().enumerate() {
-            column.push_fields(kept.chunks_exact(count).map(|message| &message[place]));
+    /// Appends the operands among the fields of messages, each of which has this many.
+    pub fn push_fields(&mut self, fields: &[FieldValue<'_>], width: usize) {
+        for (place, column) in &mut self.fields {
+            column.push_fields(fields.chunks_exact(width).map(|message| &message[*place]));
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, StructArray, make_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, make_array, new_null_array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
@@ -13,6 +13,7 @@ use super::filter::{Filter, FilterSink, Known, ROWS};
 use super::input::Lists;
 use super::rows::{MessageRows, Rows};
 use super::run::{Plan, RunResult, run};
+use super::schema;
 use super::{Input, Operation, Output, binary_column, list_rows};
 use crate::error::{Direction, Error};
 use crate::log::{OnError, no_reason};
@@ -22,6 +23,13 @@ use crate::value::ByteOrder;
 /// The operands of the filter are read from all rows first; the operation gets the rows that are selected.
 pub struct Filtered<O> {
     pub operation: O,
+    pub filter: Arc<Filter>,
+    pub options: ReadOptions,
+    pub on_error: OnError,
+}
+
+/// Bytes or lists → whether a filter selects each row, and its errors.
+pub struct Matches {
     pub filter: Arc<Filter>,
     pub options: ReadOptions,
     pub on_error: OnError,
@@ -46,17 +54,7 @@ impl<O: Operation> Operation for Filtered<O> {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         self.output_type::<E>()?;
-        let Selected { rows, errors, until } = match Lists::of(input.column) {
-            Some(_) if !self.filter.fields.is_empty() => {
-                let field = &self.filter.fields[0];
-                return Err(Error::Value(format!("where: a list of headers has no field '{field}'")));
-            }
-            Some(_) => self.select::<E, _>(&list_rows::<E>(input.column)?, input, ByteOrder::Big)?,
-            None => {
-                let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, self.options);
-                self.select::<E, _>(&messages, input, E::Headers::ORDER)?
-            }
-        };
+        let Selected { rows, errors, until } = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
         let column = taken(input.column, &rows);
         let selected = Input { column: &column, from: 0, rows_before: 0, ..input };
         let row_of = |error: Error| match error.row().and_then(|row| rows.get(row)) {
@@ -76,17 +74,66 @@ impl<O: Operation> Operation for Filtered<O> {
     }
 }
 
-impl<O: Operation> Filtered<O> {
+impl Operation for Matches {
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        self.filter.check::<E>(E::NAME)?;
+        let fields = schema::with_errors(vec![schema::nullable("selected", DataType::Boolean)], self.on_error);
+        Ok(DataType::Struct(fields.into()))
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let DataType::Struct(fields) = self.output_type::<E>()? else { unreachable!("the type is a struct") };
+        let Selected { rows, errors, until } = Selected::of::<E>(&self.filter, input, self.options, self.on_error)?;
+        let mut selected = vec![false; until - input.from];
+        rows.iter().for_each(|row| selected[row - input.from] = true);
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(BooleanArray::from(selected))];
+        if self.on_error == OnError::Column {
+            // Those of the rows that are not selected are not returned.
+            let of = fields[1].data_type();
+            let errors = errors.unwrap_or_else(|| new_null_array(of, rows.len()));
+            let (mut at, none) = (rows.iter().enumerate().peekable(), new_null_array(of, 1));
+            let (data, none) = (errors.to_data(), none.to_data());
+            let mut column = MutableArrayData::new(vec![&data, &none], true, until - input.from);
+            for row in input.from..until {
+                let (source, place) = at.next_if(|(_, next)| **next == row).map_or((1, 0), |(place, _)| (0, place));
+                column.try_extend(source, place, place + 1).expect("errors take less than 2 GiB");
+            }
+            columns.push(make_array(column.freeze()));
+        }
+        Ok(Output { column: Arc::new(StructArray::new(fields, columns, None)), until })
+    }
+}
+
+impl Selected {
+    fn of<E: MessageFormat>(
+        filter: &Arc<Filter>,
+        input: Input<'_>,
+        options: ReadOptions,
+        on_error: OnError,
+    ) -> Result<Selected, Error> {
+        match Lists::of(input.column) {
+            Some(_) if !filter.fields.is_empty() => {
+                let field = &filter.fields[0];
+                Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
+            }
+            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, input, ByteOrder::Big, on_error),
+            None => {
+                let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, options);
+                Self::select::<E, _>(filter, &messages, input, E::Headers::ORDER, on_error)
+            }
+        }
+    }
+
     fn select<'a, E: MessageFormat, R: Rows<'a>>(
-        &self,
+        filter: &Arc<Filter>,
         rows: &R,
         input: Input<'a>,
         order: ByteOrder,
+        policy: OnError,
     ) -> Result<Selected, Error> {
         // An error only counts in a row that its fields do not exclude.
-        let on_error = if self.on_error == OnError::Raise { OnError::Column } else { self.on_error };
+        let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
         let plan = input.plan(E::NAME, Direction::Decode, on_error);
-        let filter = &self.filter;
         let make = || FilterSink::new::<E>(filter, order);
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());
@@ -98,7 +145,7 @@ impl<O: Operation> Filtered<O> {
             let excluded = errors.as_ref().map_or(0, |_| sink.truth(block.clone(), Known::Fields).no);
             for (bit, row) in block.enumerate() {
                 let is_failed = errors.as_ref().is_some_and(|errors| errors.is_valid(row)) && excluded >> bit & 1 == 0;
-                if is_failed && self.on_error == OnError::Raise {
+                if is_failed && policy == OnError::Raise {
                     let plan = Plan { on_error: OnError::Raise, ..plan };
                     return Err(run(rows, input.from + row, &plan, make).err().unwrap_or_else(|| no_reason(E::NAME)));
                 }
@@ -142,7 +189,8 @@ fn with_errors(result: &ArrayRef, found: &ArrayRef) -> ArrayRef {
         range.len()
     };
     let (mut ends, mut valid) = (vec![0], Vec::with_capacity(last.len()));
-    let range = |list: &ListArray, row: usize| list.value_offsets()[row] as usize..list.value_offsets()[row + 1] as usize;
+    let range =
+        |list: &ListArray, row: usize| list.value_offsets()[row] as usize..list.value_offsets()[row + 1] as usize;
     for row in 0..last.len() {
         let has_found = found.is_valid(row);
         if has_found {
@@ -158,7 +206,8 @@ fn with_errors(result: &ArrayRef, found: &ArrayRef) -> ArrayRef {
     }
     let DataType::List(element) = last.data_type() else { unreachable!("errors are a list") };
     let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-    let merged = ListArray::new(Arc::clone(element), offsets, make_array(elements.freeze()), Some(NullBuffer::from(valid)));
+    let merged =
+        ListArray::new(Arc::clone(element), offsets, make_array(elements.freeze()), Some(NullBuffer::from(valid)));
     // A row with errors is never null.
     let nulls = nulls.map(|nulls| (0..nulls.len()).map(|row| nulls.is_valid(row) || merged.is_valid(row)).collect());
     columns.push(Arc::new(merged));

@@ -99,8 +99,7 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
         let both = Some(BothSinks::new(self));
-        let (pending, selected) = Default::default();
-        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending, selected };
+        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: None, selected: None };
         let mut until = input.column.len();
         let mut whole = 0;
         for row in input.from..input.column.len() {
@@ -132,10 +131,8 @@ impl Operation for Messages {
 struct Pending<'a> {
     rows: RowBlock<'a>,
     headers: Vec<Cursor<'a>>,
-    /// The fields that are kept, message after message.
+    /// The fields that are kept, message after message; all fields, if there is a filter.
     fields: Vec<FieldValue<'a>>,
-    /// The fields that the filter reads, message after message.
-    operands: Vec<FieldValue<'a>>,
     /// The number of each in its value, counted from 1.
     numbers: Vec<usize>,
     /// Where errors are placed, if not at their byte.
@@ -147,14 +144,12 @@ impl Pending<'_> {
         self.rows.clear();
         self.headers.clear();
         self.fields.clear();
-        self.operands.clear();
         self.numbers.clear();
     }
 
     /// Appends the messages of another one whose bits are set.
     fn extend_selected(&mut self, other: &Self, mut selected: u64) {
-        let all = other.headers.len();
-        let (fields, operands) = (other.fields.len() / all, other.operands.len() / all);
+        let fields = other.fields.len() / other.headers.len();
         self.place = other.place;
         // An upper bound of the bytes.
         let mut bytes = other.rows.byte_len();
@@ -163,7 +158,6 @@ impl Pending<'_> {
             self.rows.push(other.rows.rows()[row], std::mem::take(&mut bytes));
             self.headers.push(other.headers[row]);
             self.fields.extend_from_slice(&other.fields[row * fields..][..fields]);
-            self.operands.extend_from_slice(&other.operands[row * operands..][..operands]);
             self.numbers.push(other.numbers[row]);
             selected &= selected - 1;
         }
@@ -171,9 +165,7 @@ impl Pending<'_> {
 
     /// Removes messages from the front.
     fn skip(&mut self, rows: usize) {
-        let all = self.headers.len();
-        self.fields.drain(..rows * (self.fields.len() / all));
-        self.operands.drain(..rows * (self.operands.len() / all));
+        self.fields.drain(..rows * (self.fields.len() / self.headers.len()));
         self.rows.skip(rows);
         self.headers.drain(..rows);
         self.numbers.drain(..rows);
@@ -187,9 +179,9 @@ struct Rows<'v, 'a, B: BatchFormat> {
     done: Done,
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
-    pending: Pending<'a>,
-    /// Those of the pending messages that the filter selects.
-    selected: Pending<'a>,
+    pending: Option<Box<Pending<'a>>>,
+    /// Memory for those of the pending messages that the filter selects.
+    selected: Option<Box<Pending<'a>>>,
 }
 
 /// The rows so far, and why there are no more.
@@ -264,41 +256,41 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             return Ok(false);
         };
         // An upper bound of what the message adds to any one column.
-        let text = |field: FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
-        let len = len + self.both().list.kept(fields).map(text).sum::<usize>();
-        if !self.pending.rows.has_room(ROWS, len) {
+        let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
+        let len = len + if B::Message::HAS_TEXT { fields.iter().map(text).sum::<usize>() } else { 0 };
+        if self.pending.as_ref().is_some_and(|pending| !pending.rows.has_room(ROWS, len)) {
             self.flush()?;
         }
-        self.pending.place = log.place;
         let operation = self.operation;
         let both = self.both.get_or_insert_with(|| BothSinks::new(operation));
-        self.pending.fields.extend(both.list.kept(fields));
-        if let Some(filter) = &both.filter {
-            self.pending.operands.extend(filter.kept(fields));
+        let pending = self.pending.get_or_insert_default();
+        pending.place = log.place;
+        if both.filter.is_some() {
+            pending.fields.extend_from_slice(fields);
+        } else {
+            pending.fields.extend(both.list.kept(fields));
         }
-        self.pending.numbers.push(log.messages);
-        self.pending.rows.push(Some(span), len);
-        self.pending.headers.push(headers);
+        pending.numbers.push(log.messages);
+        pending.rows.push(Some(span), len);
+        pending.headers.push(headers);
         Ok(true)
     }
 
     /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
     #[inline(never)]
     fn flush(&mut self) -> Result {
-        let mut pending = std::mem::take(&mut self.pending);
-        let flushed = if pending.headers.is_empty() {
-            Ok(())
-        } else if self.operation.filter.is_some() {
-            let mut selected = std::mem::take(&mut self.selected);
+        let Some(mut pending) = self.pending.take() else { return Ok(()) };
+        let flushed = if self.operation.filter.is_some() && !pending.headers.is_empty() {
+            let mut selected = self.selected.take().unwrap_or_default();
             let flushed = self.append_selected(&mut pending, &mut selected);
-            self.selected = selected;
+            self.selected = Some(selected);
             flushed
         } else {
             self.append_pending(&mut pending)
         };
         // Its memory, for those that come.
         pending.clear();
-        self.pending = pending;
+        self.pending = Some(pending);
         if flushed.is_err() || self.has_ended() { Err(Stop) } else { Ok(()) }
     }
 
@@ -309,7 +301,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             selected.clear();
             let all = pending.headers.len();
             let Some(filter) = &mut self.both().filter else { return Ok(()) };
-            filter.push_kept(&pending.operands);
+            filter.push_fields(&pending.fields, pending.fields.len() / all);
             let by_fields = filter.truth(0..all, Known::Fields);
             if !filter.has_headers() {
                 filter.clear();
@@ -344,13 +336,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     fn append_pending(&mut self, pending: &mut Pending<'a>) -> Result {
         let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
-        let count = self.both().list.field_count();
+        let width = pending.fields.len() / all.max(1);
         let mut next = 0;
         while next < all && !self.has_ended() {
-            let fields = &pending.fields[next * count..];
+            let fields = &pending.fields[next * width..];
             let done = self.both().append::<FrameOf<B::Message>>(
                 &mut pending.rows,
-                fields,
+                (fields, width),
                 options.limits.headers,
                 max_offset,
             );
@@ -370,40 +362,37 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Reads one of the pending messages by the exact routine.
     fn pending_now(&mut self, pending: &Pending<'a>, row: usize) -> Result {
-        let count = self.both().list.field_count();
-        let operands = pending.operands.len() / pending.headers.len();
+        let width = pending.fields.len() / pending.headers.len();
         let mut exact = Exact::default();
         (exact.messages, exact.place) = (pending.numbers[row], pending.place);
-        let kept = Kept {
-            fields: pending.fields[row * count..][..count].to_vec(),
-            operands: pending.operands[row * operands..][..operands].to_vec(),
-        };
-        self.message_now(&kept, Some(pending.headers[row]), &mut exact)
+        self.message_now(&pending.fields[row * width..][..width], Some(pending.headers[row]), &mut exact)
     }
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
     fn read_exactly(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         self.flush()?;
-        let both = self.both();
-        let operands = both.filter.as_ref().map(|filter| filter.kept(fields).collect());
-        let kept = Kept { fields: both.list.kept(fields).collect(), operands: operands.unwrap_or_default() };
+        if self.operation.filter.is_some() {
+            return self.message_now(fields, block, exact);
+        }
+        let kept: Vec<_> = self.both().list.kept(fields).collect();
         self.message_now(&kept, block, exact)
     }
 
-    fn message_now(&mut self, kept: &Kept<'a>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    /// `fields` are those that are kept, or all if there is a filter.
+    fn message_now(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
-        if exact.errors.is_empty() && both.excludes(kept) {
+        if exact.errors.is_empty() && both.excludes(fields) {
             return Ok(());
         }
         let mut is_null = false;
         both.begin_row();
         let (mut errors, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
-        if !exact.errors.is_empty() || parse_headers::<B, _>(kept, block, options, &mut fast, both).is_err() {
+        if !exact.errors.is_empty() || parse_headers::<B, _>(fields, block, options, &mut fast, both).is_err() {
             both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
-            let ended = parse_headers::<B, _>(kept, block, options, exact, both);
+            let ended = parse_headers::<B, _>(fields, block, options, exact, both);
             // Headers that break leave the frame, and so the messages after this one, readable.
             let broken = std::mem::replace(&mut exact.broken, framed);
             errors = std::mem::take(&mut exact.errors);
@@ -452,12 +441,6 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
-/// The fields of a message that are kept, and those that the filter reads.
-struct Kept<'a> {
-    fields: Vec<FieldValue<'a>>,
-    operands: Vec<FieldValue<'a>>,
-}
-
 struct BothSinks<'a, E: MessageFormat> {
     list: ListSink<E>,
     select: SelectSink<'a>,
@@ -492,9 +475,9 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     }
 
     /// Whether the filter rejects a message for its fields alone.
-    fn excludes(&mut self, kept: &Kept<'a>) -> bool {
+    fn excludes(&mut self, fields: &[FieldValue<'a>]) -> bool {
         let Some(filter) = &mut self.filter else { return false };
-        filter.push_kept(&kept.operands);
+        filter.push_fields(fields, fields.len());
         let truth = filter.truth(0..1, Known::Fields);
         filter.clear();
         truth.no != 0
@@ -511,12 +494,12 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         }
     }
 
-    /// Lets the kernels append messages, with their kept fields, up to the first that needs the exact routine; returns
+    /// Lets the kernels append messages, with their fields, of which each has this many, up to the first that needs the exact routine; returns
     /// how many.
     fn append<F: kernel::frame::Frame>(
         &mut self,
         rows: &mut RowBlock<'a>,
-        fields: &[FieldValue<'_>],
+        (fields, width): (&[FieldValue<'_>], usize),
         limit: usize,
         max_offset: usize,
     ) -> usize {
@@ -547,7 +530,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         } else {
             self.list.push_without_headers(done);
         }
-        self.list.push_kept(&fields[..done * self.list.field_count()]);
+        self.list.push_kept(&fields[..done * width], width);
         done
     }
 
@@ -622,8 +605,7 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
         let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
-        let (pending, selected) = Default::default();
-        let mut inner = Rows { operation: self.operation, done, both, pending, selected };
+        let mut inner = Rows { operation: self.operation, done, both, pending: None, selected: None };
         let handed = read(&mut inner);
         let _ = inner.flush();
         (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
@@ -633,15 +615,15 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
 
 /// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
 fn parse_headers<'a, B: BatchFormat, R: Log>(
-    kept: &Kept<'a>,
+    fields: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     log: &mut R,
     sink: &mut BothSinks<'a, B::Message>,
 ) -> Result {
-    sink.list.push_kept(&kept.fields);
+    sink.list.push_kept(fields, fields.len());
     if let Some(filter) = &mut sink.filter {
-        filter.push_kept(&kept.operands);
+        filter.push_fields(fields, fields.len());
     }
     let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));
     let presence = match (parsed, log.either()) {

@@ -14,7 +14,7 @@ use super::capsule::{self, FormatOperation, Schema, Work};
 use super::filter::filter;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::filter::Filter;
-use crate::arrow::filtered::Filtered;
+use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::messages::Messages;
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
@@ -129,6 +129,10 @@ impl Options {
             "select" => {
                 let select = Select { selections, dialect, options: read, on_error, views };
                 filtered(select, format, filter, read, on_error)
+            }
+            "where" => {
+                let filter = filter.ok_or_else(|| PyTypeError::new_err("where needs a condition"))?;
+                Box::new(FormatOperation(Matches { filter, options: read, on_error }, format))
             }
             "validate" => Box::new(FormatOperation(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),

@@ -14,7 +14,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.options import Errors, Json, OnErrors, flag, grouped, limits, option
+from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
 from letterhead.cli.render import moment, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.spelling import read_time
@@ -47,6 +47,7 @@ def dump_command(
     committed: Annotated[
         bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
     ] = False,
+    where: Where = None,
     errors: OnErrors = Errors.raise_,
     limit: Annotated[int | None, option("--limit -n", "The first records only (on screen: 20).", "N", min=0)] = None,
     everything: Annotated[bool, flag("--all", "Show every record, and do not shorten long values.")] = False,
@@ -62,6 +63,7 @@ def dump_command(
     Examples:
       letterhead dump /var/lib/kafka/data/orders-0
       letterhead dump orders-0 --start 5000 --limit 5 --all
+      letterhead dump orders-0 --where "tenant = 'acme' and offset >= 5000"
       letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
       letterhead dump /var/lib/kafka/data --committed -o everything.parquet
     """
@@ -76,9 +78,9 @@ def dump_command(
     try:
         found = partitions(paths[0] if len(paths) == 1 else paths)
         names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if rows.on_screen else COLUMNS
-        wanted = SegmentRows(names, None, bounds, rows.options["errors"], limits=limits)
+        wanted = SegmentRows(names, None, bounds, rows.options["errors"], limits=limits, where=where)
         reader = SegmentsReader(found, wanted, bounds, committed=committed)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, ImportError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
     tally = Tally("record", "partition")
     document = functools.partial(to_json, format="record-batch")

@@ -27,7 +27,14 @@ from letterhead.spark.show import show_headers
 from letterhead.spark.sources import register
 from letterhead.spark.sources.options import options
 from letterhead.spark.topology import run_topology
-from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, explode_batches, select_headers
+from letterhead.spark.transforms import (
+    convert_headers,
+    decode_headers,
+    encode_headers,
+    explode_batches,
+    select_headers,
+    where_headers,
+)
 
 __all__ = [
     "amqp",
@@ -50,4 +57,5 @@ __all__ = [
     "select_headers",
     "traceparent",
     "show_headers",
+    "where_headers",
 ]

@@ -15,8 +15,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from letterhead import arrow as lha
 from letterhead.errors import HeaderError, replaced
+from letterhead.spark.schemas import operation_of
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -27,8 +27,8 @@ class Runner:
 
     Attributes
     ----------
-    operation : {"decode", "select", "encode", "convert", "messages"}
-        Name of the function of :mod:`letterhead.arrow`.
+    operation : {"decode", "select", "encode", "convert", "messages", "where"}
+        Name of the function of :mod:`letterhead.arrow`; ``"where"`` keeps the rows that a condition selects.
     format : str
         Name of the format.
     options : mapping
@@ -42,7 +42,8 @@ class Runner:
     made : pyarrow.DataType
         The type that the operation has to return, as declared on the driver: a struct of columns, or a single column.
     names : tuple of str
-        Names of the new columns. ``messages`` returns the row number first, which has none.
+        Names of the new columns. ``messages`` returns the row number first, ``where`` whether a row is selected; these have
+        none.
     """
 
     operation: str
@@ -58,6 +59,11 @@ class Runner:
         """Whether a row becomes any number of rows; the first new column is then the number of its row."""
         return self.operation == "messages"
 
+    @property
+    def selects(self) -> bool:
+        """Whether the first column that the operation returns only selects rows."""
+        return self.operation in ("messages", "where")
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the operation on the batches of a partition."""
         for batch in batches:
@@ -67,10 +73,13 @@ class Runner:
         """Run the operation on a batch; returns several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
-            for chunk in getattr(lha, self.operation)(self._input(batch), self.format, **self.options):
+            for chunk in operation_of(self.operation)(self._input(batch), self.format, **self.options):
                 made = self._columns(pa.array(chunk))
                 if self.multiplies:
                     parts = _repeated(kept, made[0], made[1:])
+                elif self.selects:
+                    rows = [*(column.slice(row, len(chunk)) for column in kept), *made[1:]]
+                    parts = iter([[column.filter(made[0]) for column in rows]])
                 else:
                     parts = iter([[*(column.slice(row, len(chunk)) for column in kept), *made]])
                 for columns in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -11,9 +12,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from letterhead import arrow as lha
 
-Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
+Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages", "where"]
 
-__all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", "spark_schema", "spark_type", "spelled"]
+__all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", "operation_of", "spark_schema", "spark_type", "spelled"]
 
 
 class Declared(NamedTuple):
@@ -26,9 +27,15 @@ class Declared(NamedTuple):
 def declared(operation: Operation, format: str, **options: Any) -> Declared:
     """Run an operation on no rows: return the columns that workers will make, or raise what they would raise."""
     given = declared("decode", format).arrow if operation == "encode" else pa.binary()
-    made = getattr(lha, operation)(pa.array([], given), format, **options).type
+    made = operation_of(operation)(pa.array([], given), format, **options).type
     columns = list(made) if pa.types.is_struct(made) else [pa.field(operation, made)]
     return Declared(made, [StructField(column.name, spark_type(column.type)) for column in columns])
+
+
+def operation_of(name: str) -> Callable[..., Any]:
+    """Return the function of :mod:`letterhead.arrow` with a name, or that of a condition, which returns a column of bool."""
+    function: Callable[..., Any] = getattr(lha, "_matches" if name == "where" else name)
+    return function
 
 
 def header_lists(format: str) -> tuple[str, ...]:

@@ -30,8 +30,18 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
 from letterhead.spark.schemas import Declared, Operation, declared, header_lists, spark_type, spelled
+from letterhead.where.conditions import Where
+from letterhead.where.program import fields_of_format, resolve
 
-__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
+__all__ = [
+    "Transform",
+    "convert_headers",
+    "decode_headers",
+    "encode_headers",
+    "explode_batches",
+    "select_headers",
+    "where_headers",
+]
 
 
 def decode_headers(
@@ -300,6 +310,49 @@ def explode_batches(
     return _transform("messages", format, options, (read,), keep, ())
 
 
+def where_headers(
+    column: str | Column,
+    format: str,
+    where: Where,
+    *,
+    keep: Sequence[str] | None = None,
+    errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
+    lenient: bool = False,
+    strict_types: bool = False,
+    limits: Limits | None = None,
+) -> Transform:
+    """Keep the rows whose headers a condition selects; the others do not return from Python.
+
+    Parameters
+    ----------
+    column : str or Column
+        A binary column, or a column of headers, as in :func:`select_headers`.
+    format : str
+        Name of the format.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr
+        The condition on headers, and for a message format on its fields, as in :mod:`letterhead.arrow`.
+    keep : sequence of str, optional
+        Columns of the frame to keep; by default all.
+    errors, error_column, lenient, strict_types, limits
+        As in :func:`decode_headers`. With ``errors="column"``, rows with an error are kept too.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> from letterhead import spark as lhs
+    >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
+    2
+    """
+    read = _bytes_input(column, format)
+    program = resolve(where, fields_of_format(format))
+    if program is None:
+        raise TypeError("where must be a condition, not None")
+    options = _reading(errors, error_column, lenient, strict_types, limits) | {"where": program}
+    transform = _transform("where", format, options, (read,), keep, None)
+    return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
+
+
 @dataclass(frozen=True)
 class Transform:
     """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
@@ -343,7 +396,9 @@ class Transform:
             raise ValueError("Sail does not run Python on streams: pass a batch frame")
         df, inputs = computed(df, self.inputs)
         check_types(fields_of(df), inputs)
-        kept = kept_names(columns, self.keep, self.inputs)
+        # A condition keeps the column that it reads.
+        all_columns = list(columns) if self.operation == "where" and self.keep is None else None
+        kept = all_columns or kept_names(columns, self.keep, self.inputs)
         check_no_collision(df, kept, self.names)
         if not kept and not self.names:
             raise ValueError("no columns would be left: name columns in keep= or columns=")
@@ -354,7 +409,7 @@ class Transform:
         runner = Runner(self.operation, self.format, self.options, tuple(kept), places, self.made.arrow, self.names)
         new = [
             StructField(name, field.dataType)
-            for name, field in zip(self.names, self.made.spark[runner.multiplies :], strict=True)
+            for name, field in zip(self.names, self.made.spark[runner.selects :], strict=True)
         ]
         schema = StructType([columns[name] for name in kept] + new)
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
@@ -382,7 +437,8 @@ def _transform(
     made = declared(operation, format, **options)
     # A mapping belongs to the caller, who may change it.
     options = {name: dict(given) if isinstance(given, Mapping) else given for name, given in options.items()}
-    names = tuple(field.name for field in made.spark)
+    # The first column of a condition only selects rows.
+    names = tuple(field.name for field in made.spark[operation == "where" :])
     names = names if first is None else (*first, *names[1:])
     return Transform(operation, format, options, inputs, check_names("keep", keep), made, names, nulls)
 

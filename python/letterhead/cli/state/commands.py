@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, flag, grouped, option
+from letterhead.cli.options import EXIT_CODES, Json, Where, flag, grouped, option
 from letterhead.cli.state.options import Changelog, Selection, changelog, limited_stores, stores
 
 state = typer.Typer(
@@ -98,6 +98,7 @@ def scan_command(
     first: Annotated[str | None, option("--from", "Keys from this one on, written as for `get`.", "KEY")] = None,
     last: Annotated[str | None, option("--to", "Keys up to and including this one.", "KEY")] = None,
     prefix: Annotated[str | None, option("--prefix", "Keys that begin with these bytes.", "KEY")] = None,
+    where: Where = None,
     limit: Annotated[int | None, option("--limit -n", "The first rows only.", "N", min=0)] = None,
     reverse: Annotated[bool, flag("--reverse", "From the last row to the first.")] = False,
     keys_only: Annotated[bool, flag("--keys-only", "Leave out values, timestamps and headers.")] = False,
@@ -117,6 +118,7 @@ def scan_command(
       letterhead state scan 0_0/rocksdb/latest --limit 20
       letterhead state scan 0_0 --store hourly --prefix customer --json
       letterhead state scan 0_0/rocksdb/latest --from a --to b --reverse
+      letterhead state scan 0_0 -s latest --where "tenant = 'acme'"
     """
     from letterhead.cli.state.scan import run_scan
 
@@ -129,6 +131,7 @@ def scan_command(
         raises=damaged is Damaged.raise_,
         json=json,
         everything=everything,
+        where=where,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, json_text, warn
 from letterhead.cli.state.options import Selection
@@ -12,6 +13,7 @@ from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.read.state_rows import Row, Store
+from letterhead.read.state_where import RowFilter
 
 # Rows in one table: all rows of a store may not fit in memory.
 ROWS_IN_TABLE = 1000
@@ -42,6 +44,7 @@ def run_scan(
     raises: bool,
     json: bool,
     everything: bool,
+    where: str | None = None,
 ) -> int:
     """Print rows in the order of the store; `bounds` are the first key, the last key, and a prefix."""
     first, last, prefix = (None if text is None else read_key(text) for text in bounds)
@@ -51,10 +54,13 @@ def run_scan(
     damage = Damage(raises)
     with failures():
         stores = [opened(found, selection) for found in stores_of(selection)]
+        filters = {store.type.name: _filter(where, store) for store in stores}
         rows = (
             (store, row)
             for store in (stores[::-1] if backward else stores)
-            for row in _scanned(store, keys, damage, backward=backward, keys_only=keys_only)
+            for row in _scanned(
+                store, keys, damage, backward=backward, keys_only=keys_only, where=filters[store.type.name]
+            )
         )
         chosen = itertools.islice(rows, limit)
         if json:
@@ -67,7 +73,39 @@ def run_scan(
     return BAD_DATA if damage.count else OK
 
 
-def _scanned(store: Store, keys: Range, damage: Damage, *, backward: bool, keys_only: bool) -> Iterator[Row]:
+def _filter(where: str | None, store: Store) -> RowFilter | None:
+    if where is None:
+        return None
+    fields = ["task", "store", "key", "value", *_times(store)]
+    if store.type.values != "plain" and store.type.keys in ("key-value", "window"):
+        fields.append("timestamp")
+    try:
+        made = RowFilter(where, fields, None, "kafka")
+    except (ValueError, TypeError, ImportError) as error:
+        raise Failure(str(error)) from error
+    if made.has_headers and store.type.values != "headers":
+        raise Failure(f"store {store.found.name} is {store.type}: it has no headers for --where")
+    return made
+
+
+def _times(store: Store) -> dict[str, str]:
+    """Return the columns of the times of a row, and their names in a row."""
+    return {
+        "window": {"window_start": "start"},
+        "session": {"session_start": "start", "session_end": "end"},
+        "versioned": {"valid_from": "valid_from", "valid_to": "valid_to"},
+    }.get(store.type.keys, {})
+
+
+def _is_selected(where: RowFilter, store: Store, row: Row) -> bool:
+    fields = {"task": store.found.task or None, "store": store.found.name, **row._asdict()}
+    fields |= {name: row.times.get(time) for name, time in _times(store).items()}
+    return where.selects(fields, None if row.headers is None else lh.encode(row.headers, "kafka"))
+
+
+def _scanned(
+    store: Store, keys: Range, damage: Damage, *, backward: bool, keys_only: bool, where: RowFilter | None
+) -> Iterator[Row]:
     first, last = keys.stored(store.type)
     for segment, families in store.databases(backward=backward):
         try:
@@ -76,10 +114,12 @@ def _scanned(store: Store, keys: Range, damage: Damage, *, backward: bool, keys_
                     key, times = store.key_parts(stored.key)
                     if key not in keys or store.is_index(stored.key):
                         continue
-                    if keys_only and store.type.keys != "versioned":
+                    if keys_only and where is None and store.type.keys != "versioned":
                         yield Row(key, times, None, None, None)
                         continue
                     rows = store.take_apart(segment, stored)
+                    if where is not None:
+                        rows = [row for row in rows if _is_selected(where, store, row)]
                 except DecodeError as error:
                     damage.add(DamagedRowError(segment.directory.name, stored.key, error))
                 except DamagedRowError as error:

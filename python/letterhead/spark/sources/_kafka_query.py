@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from letterhead.errors import OffsetsGone, check_name
-from letterhead.read.fetched import Span, rows_of
+from letterhead.read.fetched import Span, rows_of, selected_spans
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Place
-from letterhead.read.record_sets import Rows
+from letterhead.read.record_sets import WHERE_FIELDS, Rows
 from letterhead.spark.sources._spans import divided, limited
 from letterhead.spark.sources.options import read_arguments
+from letterhead.spark.sources.pushdown import push
+from letterhead.where.program import resolve
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -36,6 +38,13 @@ DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", 
 
 COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
 """Columns by Spark's names; those of :data:`letterhead.read.record_sets.FIELDS` are the same in snake case."""
+
+# The column timestampType has another value than the field where that is null, and is left to Spark.
+_WHERE_FIELDS = {
+    re.sub("_([a-z])", lambda found: found[1].upper(), name): of
+    for name, of in WHERE_FIELDS.items()
+    if name != "timestamp_type"
+}
 
 _POINTS = {
     "start": ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets"),
@@ -102,7 +111,19 @@ class Query:
         for place in places:
             if ends[place] > last[place] and not self.loss:
                 raise ValueError(f"{place}: endingOffsets is {ends[place]}, and the partition ends at {last[place]}")
-        return [Span(place, starts[place], min(ends[place], last[place])) for place in places]
+        spans = [Span(place, starts[place], min(ends[place], last[place])) for place in places]
+        return selected_spans(client, spans, self._rows().where)
+
+    def push(self, filters: Iterable[Any]) -> list[Any]:
+        """Add filters of Spark to the condition; return those that Spark has to evaluate."""
+        headers = self._values.get("headerColumns")
+        where, left = push(
+            filters, self._values.get("where"), headers, lambda pushed: resolve(pushed, _WHERE_FIELDS, headers),
+            keeps_errors=self._values.get("errors") == "column",
+        )  # fmt: skip
+        if where is not None:
+            self._values = {**self._values, "where": where}
+        return left
 
     def latest(self, client: Client, places: Iterable[Place]) -> dict[Place, int]:
         """Find the offsets at which partitions end."""
@@ -158,7 +179,10 @@ class Query:
 
     def _rows(self) -> Any:
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
-        return Rows(names, self._values.get("headerColumns"), **read_arguments(self._values))
+        headers, arguments = self._values.get("headerColumns"), read_arguments(self._values)
+        # Names are those of the columns here.
+        where = resolve(arguments.pop("where", None), _WHERE_FIELDS, headers)
+        return Rows(names, headers, where=where, **arguments)
 
 
 @dataclass
@@ -176,6 +200,9 @@ class BatchReader(DataSourceReader):  # type: ignore[misc]
 
     def __init__(self, query: Query) -> None:
         self._query = query
+
+    def push(self, filters: list[Any]) -> list[Any]:
+        return self._query.push(filters)
 
     def partitions(self) -> list[_Part]:
         with Client(self._query.settings) as client:

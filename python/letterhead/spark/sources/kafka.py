@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from letterhead.read.kafka_options import java_settings
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
+from letterhead.spark.sources.pushdown import reader_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,7 +112,7 @@ class KafkaSource(DataSource):  # type: ignore[misc]
         """Return the reader of a batch query."""
         from letterhead.spark.sources._kafka_query import BatchReader
 
-        return BatchReader(self._query(schema))
+        return reader_class(BatchReader)(self._query(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""

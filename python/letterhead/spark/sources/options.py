@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, field, normalise
 from letterhead.limits import Limits
+from letterhead.where.conditions import Condition
+from letterhead.where.conditions import parse as parse_condition
 
 __all__ = [
     "COMMON",
@@ -124,7 +126,7 @@ def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     {'dialect': 'spark', 'limits': None, 'errors': 'column', 'error_column': 'problem'}
     """
     limits = {name: values[option] for option, name in LIMITS.items() if option in values}
-    arguments = {"errors": "errors", "errorColumn": "error_column"}
+    arguments = {"errors": "errors", "errorColumn": "error_column", "where": "where"}
     given = {argument: values[option] for option, argument in arguments.items() if option in values}
     return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **given}
 
@@ -190,6 +192,13 @@ def json_of(what: str, container: type, elements: type | tuple[type, ...]) -> Pa
     return parse
 
 
+def _where(name: str, given: str) -> Condition:
+    try:
+        return parse_condition(given)
+    except ValueError as error:
+        raise ValueError(f"option {error}") from None
+
+
 _columns = json_of(
     'a JSON object of columns such as {"tenant": "string", "event": {"type": "string", "key": "ce_type"}}',
     dict,
@@ -226,6 +235,11 @@ COMMON = {
         _header_columns,
         "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
         "`key`, `repeat` and `required`.",
+    ),
+    "where": Option(
+        _where,
+        "Only rows for which this SQL is true, as in `tenant = 'acme' and retry::int > 2`. It needs `letterhead[sql]` on the "
+        "driver.",
     ),
     "errors": Option(one_of("raise", "null", "column"), "What to do with an error in a row, as in `decode_headers`."),
     "errorColumn": Option(text, "Name of the column of `errors=column`; `error` by default."),

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
+from letterhead.spark.sources.pushdown import push, reader_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,14 +80,7 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
         return reader
 
     def _reader(self) -> SegmentsSourceReader:
-        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows
-
-        values = parse_options(self.options, OPTIONS)
-        bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
-        columns = values.get("columns", COLUMNS)
-        wanted = SegmentRows(columns, values.get("headerColumns"), bounds, **read_arguments(values))
-        committed = values.get("isolationLevel") == "read_committed"
-        return SegmentsSourceReader(values.get("path", ""), wanted, bounds, committed=committed)
+        return reader_class(SegmentsSourceReader)(parse_options(self.options, OPTIONS))
 
 
 @dataclass
@@ -99,13 +93,30 @@ class Part(InputPartition):  # type: ignore[misc]
 
 
 class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
-    """Read the segments of a path within bounds; ``committed`` skips aborted transactions and stops at an open one."""
+    """Read the segments of a path, with the values of its options."""
 
-    def __init__(self, path: str, wanted: SegmentRows, bounds: Bounds, *, committed: bool) -> None:
-        self.wanted = wanted
-        self._path = path
-        self._bounds = bounds
-        self._committed = committed
+    def __init__(self, values: dict[str, Any]) -> None:
+        from letterhead.read.segments_reader import Bounds
+
+        self._path = values.get("path", "")
+        self._bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
+        self._committed = values.get("isolationLevel") == "read_committed"
+        self._values = values
+        self.wanted = self._rows(values.get("where"))
+
+    def _rows(self, where: Any) -> SegmentRows:
+        from letterhead.read.segments_reader import COLUMNS, SegmentRows
+
+        columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
+        return SegmentRows(columns, self._values.get("headerColumns"), self._bounds, **arguments)
+
+    def push(self, filters: list[Any]) -> list[Any]:
+        """Apply the filters that can be evaluated on segments."""
+        headers, where = self._values.get("headerColumns"), self._values.get("where")
+        keeps_errors = self._values.get("errors") == "column"
+        where, left = push(filters, where, headers, self._rows, keeps_errors=keeps_errors)
+        self.wanted = self._rows(where)
+        return left
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
@@ -114,14 +125,14 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
 
         parts = []
         for segments in partitions(self._path):
-            known = Transactions([], [])
+            known, bounds = Transactions([], []), self.wanted.narrowed(segments[0], self._bounds)
             if self._committed:
-                known = transactions(segments, self._bounds.start, strict=self.wanted.errors == "raise")
+                known = transactions(segments, bounds.start, strict=self.wanted.errors == "raise")
             for one in known.open:
                 warnings.warn(
                     f"a transaction is open, and {segments[0].path.parent} is read up to it: {one}", stacklevel=2
                 )
-            parts += [part for segment in segments for part in _parts(segment, self._bounds, known)]
+            parts += [part for segment in segments for part in _parts(segment, bounds, known)]
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
+from letterhead.spark.sources.pushdown import push, reader_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,26 +66,30 @@ class StateSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> StateReader:
         """Return the reader of a batch query."""
-        stores, columns = self._opened()
-        check_schema(self.name(), columns.schema, schema)
-        return StateReader(stores, columns)
+        reader = reader_class(StateReader)(*self._opened())
+        check_schema(self.name(), reader.columns.schema, schema)
+        return reader
 
-    def _opened(self) -> tuple[list[Store], StoreColumns]:
-        from letterhead.read.state_columns import StoreColumns
+    def _opened(self) -> tuple[list[Store], StoreColumns, dict[str, Any]]:
         from letterhead.read.state_stores import open_stores
 
         values = parse_options(self.options, OPTIONS)
         if "path" not in values:
             raise ValueError('pass the state directory: .option("path", directory), or .load(directory)')
         stores = open_stores(Path(values["path"]), values.get("store"), values.get("storeType"), values.get("values"))
-        columns = StoreColumns(
-            stores,
-            values.get("columns"),
-            values.get("headerColumns"),
-            window_size=values.get("windowSize"),
-            **read_arguments(values),
-        )
-        return stores, columns
+        return stores, _columns(stores, values, values.get("where")), values
+
+
+def _columns(stores: list[Store], values: dict[str, Any], where: Any) -> StoreColumns:
+    from letterhead.read.state_columns import StoreColumns
+
+    return StoreColumns(
+        stores,
+        values.get("columns"),
+        values.get("headerColumns"),
+        window_size=values.get("windowSize"),
+        **read_arguments(values) | {"where": where},
+    )
 
 
 @dataclass
@@ -96,11 +101,23 @@ class Database(InputPartition):  # type: ignore[misc]
 
 
 class StateReader(DataSourceReader):  # type: ignore[misc]
-    """Read the databases of some stores, each on some worker."""
+    """Read the databases of some stores, each on some worker; ``values`` are those of the options."""
 
-    def __init__(self, stores: list[Store], columns: StoreColumns) -> None:
+    def __init__(self, stores: list[Store], columns: StoreColumns, values: dict[str, Any]) -> None:
         self._stores = stores
-        self._columns = columns
+        self.columns = columns
+        self._values = values
+
+    def push(self, filters: list[Any]) -> list[Any]:
+        """Apply the filters that can be evaluated on rows of stores."""
+
+        def made(where: Any) -> StoreColumns:
+            return _columns(self._stores, self._values, where)
+
+        headers, where = self._values.get("headerColumns"), self._values.get("where")
+        where, left = push(filters, where, headers, made, keeps_errors=self._values.get("errors") == "column")
+        self.columns = made(where)
+        return left
 
     def partitions(self) -> list[InputPartition]:
         """Return a partition for each database."""
@@ -112,4 +129,4 @@ class StateReader(DataSourceReader):  # type: ignore[misc]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a database."""
-        return self._columns.batches(partition.store, partition.segment)
+        return self.columns.batches(partition.store, partition.segment)

@@ -1,0 +1,303 @@
+"""Conditions: `where=` returns what reading everything and filtering with pyarrow returns."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.where.program import fields_of_format, resolve
+from strategies import few
+
+COLUMNS = {"tenant": "string", "retry": "int32", "ratio": "float64", "flag": "bool", "blob": "binary"}
+FIELDS = ["offset", "timestamp", "key", "value"]
+
+_VALUES = {
+    "tenant": st.sampled_from(["acme", "acme-eu", "", "ß", "zoo"]),
+    "retry": st.integers(-3, 3),
+    "ratio": st.sampled_from([-0.5, 0.0, 1.5]),
+    "flag": st.booleans(),
+    "blob": st.sampled_from([b"", b"a", b"a\xff", b"b" * 70]),
+    "offset": st.integers(-1, 140),
+    "timestamp": st.integers(995, 1140),
+    "key": st.sampled_from([b"k1", b"k", b"zz"]),
+    "value": st.sampled_from([b"", b"v"]),
+}
+_TEXTS = ("tenant", "blob", "key", "value")
+_COMPARISONS = {
+    "==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
+}  # fmt: skip
+
+
+
+_BYTES: dict[str, Any] = {
+    "tenant": str.encode,
+    "retry": lambda value: value.to_bytes(4, "big", signed=True),
+    "ratio": lambda value: lh.Float64(value).bits,
+    "flag": lambda value: bytes([value]),
+    "blob": bytes,
+}
+
+
+def headers_of(valid: bool) -> st.SearchStrategy[list[tuple[str, bytes | None]]]:
+    def value(key: str) -> Any:
+        values = _VALUES[key].map(_BYTES[key]) | st.none()
+        return values if valid else values | st.sampled_from([b"\xff", b"\0\0\0\0\0"])
+
+    one = st.sampled_from(list(COLUMNS)).flatmap(lambda key: st.tuples(st.just(key), value(key)))
+    return st.lists(one | st.just(("other", b"o" * 9)), max_size=6)
+
+
+def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
+    """Draw a condition, and a function of the columns that computes its truth with pyarrow."""
+
+    def operand(name: str) -> lh.where.Operand:
+        return lh.col(name) if name in FIELDS else lh.col(name, COLUMNS[name])
+
+    def comparison(name: str, symbol: str, value: Any) -> tuple[Any, Any]:
+        where = {
+            "==": operand(name) == value, "!=": operand(name) != value, "<": operand(name) < value,
+            "<=": operand(name) <= value, ">": operand(name) > value, ">=": operand(name) >= value,
+        }[symbol]  # fmt: skip
+        return where, lambda table: _COMPARISONS[symbol](table[name], pa.scalar(value, table[name].type))
+
+    def member(name: str, values: list[Any]) -> tuple[Any, Any]:
+        def mask(table: pa.Table) -> Any:
+            found = pc.is_in(table[name], value_set=pa.array(values, table[name].type))
+            return pc.if_else(pc.is_valid(table[name]), found, pa.scalar(None, pa.bool_()))
+
+        return operand(name).is_in(values), mask
+
+    def prefix(name: str, value: Any) -> tuple[Any, Any]:
+        return operand(name).starts_with(value), lambda table: pc.starts_with(table[name], value)
+
+    def of(name: str) -> Any:
+        tests = [
+            st.builds(comparison, st.just(name), st.sampled_from(list(_COMPARISONS)), _VALUES[name]),
+            st.builds(member, st.just(name), st.lists(_VALUES[name], max_size=3)),
+            st.just((operand(name).is_null(), lambda table: pc.is_null(table[name]))),
+        ]
+        if name in _TEXTS:
+            tests.append(st.builds(prefix, st.just(name), _VALUES[name]))
+        return st.one_of(tests)
+
+    def combined(parts: Any) -> Any:
+        both = st.tuples(parts, parts)
+        return st.one_of(
+            both.map(lambda two: (two[0][0] & two[1][0], lambda t: pc.and_kleene(two[0][1](t), two[1][1](t)))),
+            both.map(lambda two: (two[0][0] | two[1][0], lambda t: pc.or_kleene(two[0][1](t), two[1][1](t)))),
+            parts.map(lambda one: (~one[0], lambda t: pc.invert(one[1](t)))),
+        )
+
+    return st.recursive(st.sampled_from(names).flatmap(of), combined, max_leaves=5)
+
+
+@st.composite
+def batches(draw: Any, valid: bool) -> pa.Array:
+    drawn = draw(st.lists(headers_of(valid), min_size=1, max_size=12))
+    count = draw(st.sampled_from([len(drawn), 70, 140]))
+    messages = [
+        lh.Message(
+            offset=at, timestamp=1000 + (at * 7) % 130, headers=drawn[at * at % len(drawn)],
+            key=draw(st.sampled_from([b"k1", None])) if at == 0 else [b"k1", b"zz", None][at % 3], value=b"v" * (at % 2),
+        )
+        for at in range(count)
+    ]  # fmt: skip
+    cut = draw(st.integers(1, count))
+    codec = draw(st.sampled_from(["none", "lz4"]))
+    sets = [lh.batch(part, "record-batch", codec=codec) for part in (messages[:cut], messages[cut:]) if part]
+    return pa.array([*sets, None])
+
+
+def table_of(column: pa.StructArray) -> pa.Table:
+    return pa.Table.from_batches([pa.RecordBatch.from_struct_array(column)])
+
+
+@few
+@given(column=batches(valid=True), drawn=conditions([*COLUMNS, "offset", "timestamp", "key", "value"]))
+def test_where_equals_filtering_all_messages(column: pa.Array, drawn: Any) -> None:
+    where, mask = drawn
+    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS))
+    got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, where=where))
+    assert got.equals(full.filter(mask(full)))
+    # Neither the operands nor the headers have to be columns of the result.
+    assert table_of(lha.messages(column, "record-batch", columns=["offset"], where=where)).equals(got.select(["offset"]))
+
+
+@few
+@given(column=batches(valid=False), drawn=conditions(list(COLUMNS)))
+def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, drawn: Any) -> None:
+    where, mask = drawn
+    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS, errors="null"))
+    got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, errors="null", where=where))
+    assert got.equals(full.filter(mask(full)))
+    tested = {test.operand[1] for test in resolve(where, fields_of_format("record-batch")).tests()}  # type: ignore[union-attr]
+    operands = {name: type for name, type in COLUMNS.items() if name in tested}
+    full = table_of(lha.messages(column, "record-batch", headers=operands, errors="column"))
+    kept = table_of(lha.messages(column, "record-batch", headers=operands, errors="column", where=where))
+    expected = full.filter(pc.or_kleene(mask(full), pc.is_valid(full["error"])))
+    assert kept.drop(["error"]).equals(expected.drop(["error"]))
+    assert pc.is_valid(kept["error"]).equals(pc.is_valid(expected["error"]))
+    if pc.any(pc.is_valid(full["error"])).as_py():
+        with pytest.raises(lh.DecodeError):
+            lha.messages(column, "record-batch", columns=["offset"], where=where)
+
+
+@few
+@given(rows=st.lists(headers_of(False) | st.binary(max_size=12) | st.none(), max_size=80), drawn=conditions(list(COLUMNS)))
+def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any) -> None:
+    where, mask = drawn
+    column = pa.array([row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary())
+    full = table_of(lha.select(column, "kafka", COLUMNS, errors="null"))
+    got = table_of(lha.select(column, "kafka", COLUMNS, errors="null", where=where))
+    selected = mask(full)
+    assert got.equals(full.filter(selected))
+    assert lha.decode(column, "kafka", errors="null", where=where) == lha.decode(column, "kafka", errors="null").filter(
+        selected.combine_chunks() if isinstance(selected, pa.ChunkedArray) else selected
+    )
+    broken = lha.validate(column, "kafka")
+    kept = lha.decode(column, "kafka", errors="column", where=where)
+    with_error = pc.sum(pc.is_valid(kept.field("error"))).as_py() or 0
+    assert with_error >= (pc.sum(pc.is_valid(broken)).as_py() or 0)
+
+
+def _column(*headers: list[tuple[str, Any]]) -> pa.Array:
+    return pa.array([lh.encode(each, "kafka") for each in headers])
+
+
+def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
+    column = _column([("r", "a"), ("r", "b")], [("r", "b"), ("r", "a")], [("r", "a"), ("r", "a")], [])
+    rows = lha.select(column, "kafka", {"r": "array<string>"}).field("r").to_pylist()
+
+    def selected(where: Any) -> list[Any]:
+        return lha.select(column, "kafka", {"r": "array<string>"}, where=where).field("r").to_pylist()
+
+    assert selected(lh.col("r", "string") == "a") == rows[1:3]
+    assert selected(lh.col("r", "string", repeat="first") == "a") == [rows[0], rows[2]]
+    assert selected(lh.col("r").any() == "b") == rows[:2]
+    assert selected(lh.col("r").all() == "a") == rows[2:3]
+    # A header that is missing is null, which nothing is equal or unequal to.
+    assert selected(~(lh.col("r").any() == "b")) == rows[2:3]
+    assert selected(lh.col("r", "string").is_null()) == [[]]
+    with pytest.raises(lh.DecodeError, match="second time"):
+        selected(lh.col("r", "string", repeat="error") == "a")
+
+
+def test_errors_count_only_in_messages_that_fields_do_not_exclude() -> None:
+    messages = [lh.Message(offset=at, timestamp=1, headers=[("retry", b"xx" if at == 1 else b"\0\0\0\1")]) for at in range(3)]
+    column = pa.array([lh.batch(messages, "record-batch")])
+    retry = lh.col("retry", "int32") == 1
+    with pytest.raises(lh.DecodeError, match="column where.*2 bytes where int32 takes 4"):
+        lha.messages(column, "record-batch", where=retry & (lh.col("offset") < 2))
+    got = lha.messages(column, "record-batch", columns=["offset"], where=retry & (lh.col("offset") > 1))
+    assert got.field("offset").to_pylist() == [2]
+
+
+def test_rows_of_errors_and_of_messages_count_all_rows() -> None:
+    column = _column([("t", "b")], [("t", "a")], [("t", "a"), ("n", b"x")])
+    with pytest.raises(lh.DecodeError) as error:
+        lha.select(column, "kafka", {"n": "int32"}, where=lh.col("t") == "a")
+    assert error.value.row == 2
+    sets = [lh.batch([lh.Message(timestamp=1, headers=[("t", name)])], "record-batch") for name in "bab"]
+    assert lha.messages(pa.array(sets), "record-batch", where=lh.col("t") == "a").field("row").to_pylist() == [1]
+
+
+def test_a_stream_returns_a_chunk_for_each_chunk() -> None:
+    column = _column([("t", "a")], [("t", "b")])
+    chunks = pa.chunked_array([column, column.slice(1), column])
+    got = lha.decode(chunks, "kafka", where=lh.col("t") == "a", threads=2)
+    assert [len(chunk) for chunk in got.chunks] == [1, 0, 1]
+
+
+def test_columns_of_the_result_name_headers_of_the_condition() -> None:
+    column = _column([("x-retry", b"\0\0\0\5")], [("x-retry", b"\0\0\0\1")])
+    wanted = {"retry": lh.field("int32", key="x-retry")}
+    assert lha.select(column, "kafka", wanted, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
+
+
+def test_typed_formats_compare_values_of_the_type() -> None:
+    column = pa.array([lh.encode({"n": lh.Int32(value)}, "iggy") for value in (1, 5)])
+    assert len(lha.decode(column, "iggy", where=lh.col("n", "int32") > 2)) == 1
+    assert len(lha.decode(column, "iggy", where=lh.col("n") == lh.Int32(5))) == 1
+    with pytest.raises(lh.DecodeError, match="int64 was requested"):
+        lha.decode(column, "iggy", where=lh.col("n", "int64") > 2)
+
+
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        (lh.col("retry") > 2, "the header needs a type"),
+        (lh.col("retry", "int32") > 2.5, "2.5 is not a whole number"),
+        (lh.col("retry", "int32") == "2", "int32 is not compared with str"),
+        (lh.col("retry", "array<int32>") == 2, r"use any\(\) or all\(\)"),
+        (lh.col("at", "timestamp_ms") > datetime(2026, 1, 1), "no time zone"),
+        (lh.col("retry", "int32").starts_with("a"), "starts_with is for text and bytes"),
+        (lh.col("offset").any() == 5, "a record field has one value"),
+    ],
+)
+def test_ambiguous_conditions_are_rejected_with_a_remedy(where: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        lha.messages(pa.array([], pa.binary()), "record-batch", where=where)
+
+
+def test_conditions_are_no_bools() -> None:
+    with pytest.raises(TypeError, match="combine conditions with &"):
+        bool(lh.col("a") == "x")
+    with pytest.raises(TypeError, match="compare it with a literal"):
+        bool(lh.col("a"))
+    with pytest.raises(TypeError, match="use is_null"):
+        lh.col("a") == None  # noqa: B015, E711
+    with pytest.raises(TypeError, match="put comparisons in parentheses"):
+        (lh.col("a", "int32") > 1) & 5  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("where", "offsets"),
+    [
+        (lh.col("offset") >= 5, (5, None)),
+        ((lh.col("offset") > 5) & (lh.col("t") == "a") & (lh.col("offset") <= 9), (6, 9)),
+        ((lh.col("offset") == 5) | (lh.col("offset").is_in([7, 9])), (5, 9)),
+        ((lh.col("offset") == 5) | (lh.col("t") == "a"), (None, None)),
+        (~(lh.col("offset") < 0), (0, None)),
+        (~((lh.col("offset") < 3) | (lh.col("offset") > 8)), (3, 8)),
+        (lh.col("offset").is_in([]), (None, None)),
+    ],
+)
+def test_bounds_of_offsets_follow_from_the_condition(where: Any, offsets: tuple[int | None, int | None]) -> None:
+    resolved = resolve(where, fields_of_format("record-batch"))
+    assert resolved is not None
+    assert resolved.between("offset") == offsets
+
+
+def test_times_are_compared_with_datetimes_and_text() -> None:
+    messages = [lh.Message(offset=at, timestamp=1000 * at, headers=[]) for at in range(3)]
+    column = pa.array([lh.batch(messages, "record-batch")])
+    for time in (datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), "1970-01-01T00:00:01Z", 1000):
+        got = lha.messages(column, "record-batch", columns=["offset"], where=lh.col("timestamp") >= time)
+        assert got.field("offset").to_pylist() == [1, 2]
+
+
+def test_expressions_of_pyarrow_are_translated_or_rejected() -> None:
+    column = _column([("t", "a")], [("t", "b")], [])
+    field = pc.field("t")
+    for where, count in ((field == "a", 1), (field.isin(["a", "b"]), 2), (~field.isin(["a"]), 2), (field.is_null(), 1)):
+        typed = lha.select(column, "kafka", {"t": "string"}, where=where)
+        assert len(typed) == count
+        assert len(table_of(lha.select(column, "kafka", {"t": "string"})).filter(where)) == count
+    with pytest.raises(ValueError, match="'add_checked' of the pyarrow expression cannot be translated"):
+        lha.decode(column, "kafka", where=(field + 1) > 2)
+
+
+def test_expressions_of_polars_are_translated_or_rejected() -> None:
+    pl = pytest.importorskip("polars")
+    column = _column([("t", "a")], [("t", "b")], [])
+    assert len(lha.decode(column, "kafka", where=(pl.col("t") == "a") | pl.col("t").is_in(["b"]))) == 2
+    with pytest.raises(ValueError, match="Contains.* of the polars expression cannot be translated"):
+        lha.decode(column, "kafka", where=pl.col("t").str.contains("x"))
