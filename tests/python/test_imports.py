@@ -33,7 +33,11 @@ LAYERS = (
 CORE = {group for layer in LAYERS for group in layer}
 
 # The transforms of Spark that exist to run what these packages define.
-EXCEPTIONS = {"letterhead.spark.compaction": "kip82", "letterhead.spark.topology": "state"}
+EXCEPTIONS = {
+    "letterhead.spark.compaction": "kip82",
+    "letterhead.spark.restore": "state",
+    "letterhead.spark.topology": "state",
+}
 
 
 def modules() -> dict[str, Path]:

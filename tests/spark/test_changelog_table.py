@@ -7,12 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
 import topology_app as app
 from letterhead import spark as lhs
 from letterhead.spark import changelog
+from letterhead.spark import restore as restoring
 from letterhead.state import TopologyTestDriver
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.storage.keys import session_parts, window_parts
@@ -144,3 +146,33 @@ def test_bad_arguments_say_what_is_wrong(spark, samples):
     stream = spark.readStream.schema(orders.schema).parquet(str(samples))
     with pytest.raises(ValueError, match=r"the frame is a stream.*use foreachBatch"):
         stream.transform(lhs.changelog_table())
+
+
+def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged):
+    sent = [
+        app.Input("app-windows-changelog", partition, offset, record.timestamp, record.key, record.value,
+                  [tuple(header) for header in record.headers] or None)
+        for partition, (logs, _, _) in logged.items()
+        for offset, record in enumerate(logs["windows"])
+    ]  # fmt: skip
+    app.write_files(sent, tmp_path / "changelog", 3)
+    frame = spark.read.parquet(str(tmp_path / "changelog"))
+    options: dict[str, Any] = {"store_type": "window", "retention": 4 * app.MINUTE}
+    with pytest.raises(ValueError, match=r"is one directory: put \{partition\} into it"):
+        lhs.restore_stores(frame, tmp_path / "one", "windows", **options)
+    done = lhs.restore_stores(frame, tmp_path / "0_{partition}", "windows", **options)
+    assert done.records == len(sent)
+    for partition, (logs, _, restored) in logged.items():
+        assert done.offsets[partition] == len(logs["windows"]) - 1
+        records = pq.read_table(tmp_path / "changelog", filters=[("partition", "=", partition)]).sort_by("offset")
+        ours = tmp_path / "ours" / f"0_{partition}"
+        lh.state.restore(records, ours, "windows", **options)
+        assert list(lh.state.diff(done.directories[partition], ours)) == []
+        wanted = sum(len(rows) for (store, _), rows in restored.items() if store == "windows")
+        assert lh.read.state(done.directories[partition]).read_all().num_rows == wanted
+
+
+def test_the_example_of_restore_runs(spark, samples):
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    result = doctest.testmod(restoring, extraglobs={"orders": orders})
+    assert (result.attempted > 0, result.failed) == (True, 0)

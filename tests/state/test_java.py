@@ -23,11 +23,13 @@ import deviations
 import traces
 from java import JavaError, JavaServer, JavaStore
 from letterhead.state import (
+    ChangelogRecord,
     InvalidTimestampError,
     Processor,
     ProcessorStateError,
     Topology,
     TopologyTestDriver,
+    diff,
     restore,
 )
 from letterhead.state.layers.base import chain
@@ -622,6 +624,32 @@ def test_java_goes_on_from_a_directory_restored_from_its_changelog(
     for store in stores:
         store.close()
     assert families_of(restored) == families_of(written)
+
+
+@pytest.mark.parametrize(("family", "older"), [("kv", "timestamped"), ("window", "timestamped"), ("session", "plain")])
+def test_java_opens_a_store_that_was_downgraded_and_one_that_came_back(
+    tmp_path: Path, server: JavaServer, family: str, older: str
+) -> None:
+    config, options = config_of(family), {} if family == "kv" else {"store_type": family, "retention": 2 * SEGMENT}
+    operations = Operations(f"downgraded {family}")
+    written, without, back = (tmp_path / name / "app" / "0_0" for name in ("written", "without", "back"))
+    changelog: list[ChangelogRecord] = []
+
+    def work(task: Path, config: dict[str, Any]) -> None:
+        store = JavaStore(server, task, config)
+        for record, ops in operations.writes(config, 6, 8):
+            changelog.extend(map(traces.record_of, store.step(record, ops)[1]))
+        store.close()
+
+    work(written, config)
+    restore(changelogs.table(changelog), without, "store", layout=older, **options)  # type: ignore[arg-type]
+    assert list(diff(written, without)) == []
+    headers = sum(bool(record.headers) for record in changelog)
+    work(without, config_of(family, older))
+    restore(changelogs.table(changelog), back, "store", **options)  # type: ignore[arg-type]
+    assert list(diff(without, back)) == []
+    assert sum(bool(record.headers) for record in changelog) == headers  # those of later writes are lost
+    work(back, config)
 
 
 @pytest.mark.parametrize("family", ["kv", "window", "session"])

@@ -22,6 +22,7 @@ from letterhead.spark.compaction import compact
 from letterhead.spark.conventions import amqp, rfc3339, schema_id, traceparent
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
+from letterhead.spark.restore import restore_stores
 from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
 from letterhead.spark.sources import register
@@ -50,6 +51,7 @@ __all__ = [
     "options",
     "profile",
     "register",
+    "restore_stores",
     "rfc3339",
     "run_topology",
     "scan_headers",

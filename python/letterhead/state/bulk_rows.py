@@ -73,7 +73,7 @@ def stored_values(records: Records, plan: Plan) -> pa.BinaryArray:
         if with_time:
             fields["timestamp"] = pa.array(records.timestamps)
         messages = pa.StructArray.from_arrays(list(fields.values()), list(fields), mask=records.values.is_null())
-        return arrow.encode(messages, "streams-timestamped" if with_time else "streams", threads=2)
+        return arrow.encode(messages, "streams-timestamped" if with_time else "streams")
     if plan.values == "timestamped":
         big_endian = pa.py_buffer(records.timestamps.astype(">i8"))
         times = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(records.timestamps), [None, big_endian])
@@ -171,7 +171,10 @@ class KeyValueTarget(Target):
         return [self._database] if self._database.is_open else []
 
     def _rows(self, records: Records, values: pa.BinaryArray) -> dict[Database, Changes]:
-        return {self._database: list(zip(records.keys.to_pylist(), values.to_pylist(), strict=True))}
+        # RocksDB inserts sorted rows in half the time. The sort is stable: of equal keys the last one stays the last.
+        order = pc.sort_indices(records.keys)
+        keys, stored = records.keys.take(order), values.take(order)
+        return {self._database: list(zip(keys.to_pylist(), stored.to_pylist(), strict=True))}
 
 
 class VersionedTarget(KeyValueTarget):

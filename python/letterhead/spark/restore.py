@@ -1,0 +1,124 @@
+"""Write the directories of a store from its changelog, a partition in each task: :func:`restore_stores`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.state.restoring import Milliseconds, Restored, StoreLayout, StoreType, plan_of, restore
+
+__all__ = ["restore_stores"]
+
+
+def restore_stores(
+    df: DataFrame,
+    directory: str | Path,
+    store: str,
+    *,
+    store_type: StoreType = "key-value",
+    layout: StoreLayout = "headers",
+    retention: Milliseconds | None = None,
+    segment_interval: Milliseconds | None = None,
+    topic: str | None = None,
+    end: int | None = None,
+    until: int | datetime | None = None,
+) -> Restored:
+    """Rebuild the directories of a store from its changelog, with the partitions in parallel.
+
+    Use it for a changelog of many partitions, or one that is not on a broker any more. It runs a job: each task sorts the
+    records of its partitions by their offsets and writes them as :func:`letterhead.state.restore` does. A task that fails
+    continues where it was when Spark repeats it on the same machine.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The columns of Spark's Kafka source: ``partition``, ``offset``, ``timestamp``, ``key``, ``value`` and ``headers``.
+    directory : path
+        The directory of each task, with ``{partition}`` in it, as ``/mnt/state/orders-app/0_{partition}``. Executors
+        write there: on a cluster it is on a volume that they share.
+    store : str
+        Name of the store.
+    store_type, layout, retention, segment_interval, end, until
+        As of :func:`letterhead.state.restore`.
+    topic : str, optional
+        Name of the changelog; required if the frame has no column ``topic``.
+
+    Returns
+    -------
+    Restored
+        Directories and offsets by partition, and the number of records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option is invalid, or the frame lacks a column or is a stream.
+    PythonException
+        If a task fails, for example because a directory has the store already.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from letterhead import spark as lhs
+    >>> changelog = orders.where("key is not null")
+    >>> done = lhs.restore_stores(changelog, tempfile.mkdtemp() + "/0_{partition}", "latest")
+    >>> done.records == changelog.count(), done.directories[0].name
+    (True, 'latest')
+    """
+    if df.isStreaming:
+        raise ValueError("the frame is a stream: read the changelog as a batch")
+    if "{partition}" not in str(directory):
+        raise ValueError(f"{directory} is one directory: put {{partition}} into it, as in state/app/0_{{partition}}")
+    plan_of(store, store_type, layout, retention, segment_interval)
+    wanted = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
+    if layout != "headers":
+        del wanted["headers"]
+    check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in wanted.items()])
+    if topic is None and "topic" not in df.columns:
+        raise ValueError("the frame has no column 'topic': pass topic=")
+    options = {
+        "store_type": store_type,
+        "layout": layout,
+        "retention": retention,
+        "segment_interval": segment_interval,
+        "topic": topic,
+        "end": end,
+        "until": until,
+    }
+    columns = [*wanted, *(["topic"] if "topic" in df.columns else [])]
+    records = df.select(*columns).repartition("partition").sortWithinPartitions("partition", "offset")
+    schema = "partition int, directory string, offset bigint, records bigint"
+    done = Restored()
+    for row in records.mapInArrow(partial(_restore, str(directory), store, options), schema).collect():
+        done.directories[row.partition] = Path(row.directory)
+        done.offsets[row.partition] = row.offset
+        done.records += row.records
+    return done
+
+
+def _restore(
+    directory: str, store: str, options: dict[str, Any], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Restore the partitions of a task."""
+    filled = (batch for batch in batches if batch.num_rows)
+    first = next(filled, None)
+    if first is None:
+        return
+    source = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], filled))
+    done = restore(source, directory, store, **options)
+    numbers = list(done.directories)
+    yield pa.record_batch(
+        {
+            "partition": pa.array(numbers, pa.int32()),
+            "directory": pa.array([str(done.directories[number]) for number in numbers]),
+            "offset": pa.array([done.offsets[number] for number in numbers], pa.int64()),
+            "records": pa.array([done.records, *[0] * (len(numbers) - 1)], pa.int64()),
+        }
+    )
