@@ -98,7 +98,7 @@ def test_the_mapping_of_the_gateway_has_its_names() -> None:
         ([(b"kafka.v", b"\1"), (b"kafka.new", b"1")], b"v", "unknown header that begins with kafka"),
         ([(b"kafka.v", b"\1"), (b"kafka.value", b"x")], b"v", "neither null nor empty"),
         ([(b"kafka.v", b"\1"), (b"kafka.ts", b"x")], b"v", "not an int64"),
-        ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\2")], b"v", "version of the envelope"),
+        ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\2")], b"v", "version of `kafka.envelope`"),
         ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\1")], b"\3\xff\xff\xff\xff", "truncated"),
         ([(b"kafka.v", b"\1"), (b"kafka.envelope", b"\1")], bytes(14), "bytes follow the last header"),
         ([(b"\xff", b"1")], b"v", "not UTF-8"),

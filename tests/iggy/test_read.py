@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -172,7 +177,7 @@ def test_purged_messages_are_gone(server: Server, create: Callable[..., str]) ->
 
 def test_reading_continues_on_a_new_connection(server: Server, create: Callable[..., str]) -> None:
     topic = create()
-    fill(server, topic, 0, numbered(3000))
+    fill(server, topic, 0, numbered(1200))
     from letterhead.read import iggy_client
 
     opened = []
@@ -190,7 +195,7 @@ def test_reading_continues_on_a_new_connection(server: Server, create: Callable[
                 offsets += batch.column(0).to_pylist()
                 with contextlib.suppress(OSError):  # closed already
                     opened[-1]._socket.shutdown(2)
-    assert offsets == list(range(3000))
+    assert offsets == list(range(1200))
     assert len(opened) > 3
 
 
@@ -207,3 +212,93 @@ def test_threads_read_at_the_same_time(server: Server, create: Callable[..., str
     for thread in threads:
         thread.join()
     assert found == [2000] * 4
+
+
+def test_tls_checks_the_certificate(server: Server, tmp_path: Path) -> None:
+    certificate, key = write_certificate(tmp_path, "iggy.test")
+    other = Server(
+        tmp_path / "server",
+        {
+            "IGGY_TCP_TLS_ENABLED": "true", "IGGY_TCP_TLS_SELF_SIGNED": "false",
+            "IGGY_TCP_TLS_CERT_FILE": str(certificate), "IGGY_TCP_TLS_KEY_FILE": str(key),
+        },
+    )  # fmt: skip
+    other.start()
+    try:
+        other.create("tests", "secret")
+        options = {"stream": "tests", "topic": "secret", "timeout_ms": 5000}
+        trusted = f"{other.address}?tls=true&tls_ca_file={certificate}"
+        address = f"{trusted}&tls_domain=iggy.test"
+        assert lh.write.iggy(pa.table({"payload": ["x"]}), address, **options).rows == 1
+        assert lh.read.iggy(address, **options).read_all()["payload"].to_pylist() == [b"x"]
+        for untrusted in (f"{other.address}?tls=true", trusted):
+            with pytest.raises(ConnectionError, match=r"is not trusted: .*; set tls_ca_file or tls_domain"):
+                lh.read.iggy(untrusted, **options).read_all()
+    finally:
+        other.stop()
+
+
+def write_certificate(directory: Path, name: str) -> tuple[Path, Path]:
+    """Write a certificate that signs itself, and its key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    paths = directory / "certificate.pem", directory / "key.pem"
+    paths[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    paths[1].write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return paths
+
+
+def test_a_reader_that_is_killed_twenty_times_skips_and_repeats_nothing(
+    server: Server, create: Callable[..., str], tmp_path: Path
+) -> None:
+    """A process that stores rows and the next offset together, as a consumer does."""
+    topic = create()
+    fill(server, topic, 0, numbered(8000))
+    program = """
+import os, pickle, sys, time
+import letterhead as lh
+address, topic, file = sys.argv[1:]
+done, rows = pickle.load(open(file, "rb")) if os.path.exists(file) else (0, [])
+with lh.read.iggy(
+    address, stream="tests", topic=topic, columns=["offset"], headers={"retry": "int32"}, start={0: done}, fetch_bytes=2000
+) as reader:
+    for batch in reader:
+        rows += batch.column("retry").to_pylist()
+        with open(file + ".new", "wb") as new:
+            pickle.dump((batch.column("offset")[-1].as_py() + 1, rows), new)
+        os.replace(file + ".new", file)
+        time.sleep(0.005)
+"""
+    file = tmp_path / "state"
+    arguments = [sys.executable, "-c", program, server.address, topic, str(file)]
+    kills = 0
+    while True:
+        process = subprocess.Popen(arguments)
+        size = file.stat().st_size if file.exists() else 0
+        while process.poll() is None and (kills == 20 or not file.exists() or file.stat().st_size == size):
+            time.sleep(0.001)
+        if process.poll() is not None:
+            break
+        process.kill()
+        process.wait()
+        kills += 1
+    assert (process.returncode, kills) == (0, 20)
+    assert pickle.loads(file.read_bytes()) == (8000, list(range(8000)))

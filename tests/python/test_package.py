@@ -63,6 +63,13 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
         ("pyarrow", "lh.read.segments", "reading segments needs pyarrow: pip install 'letterhead[arrow]'"),
         ("numpy", "lh.read.segments", "reading segments needs numpy: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
+        ("pyarrow", "lh.read.iggy", "reading a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),
+        ("pyarrow", "lh.write.iggy", "writing to a topic of Iggy needs pyarrow: pip install 'letterhead[arrow]'"),
+        (
+            "confluent_kafka",
+            "lh.write.topic",
+            "writing to a topic needs confluent_kafka: pip install 'letterhead[arrow,produce]'",
+        ),
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
     ],
 )

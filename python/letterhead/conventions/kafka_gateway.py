@@ -10,8 +10,8 @@ timestamp, milliseconds   origin timestamp in microseconds; 0: ``kafka.ts``, an 
                           header ``kafka.v``, one byte, 1
 ========================  =====================================================================
 
-Iggy has no headers without a value or of more than 255 bytes. A record that needs them has a header ``kafka.envelope``,
-one byte, 1, and a payload with the whole record::
+Iggy has no headers without a value or of more than 255 bytes. A record that needs them is
+stored whole in the payload, with a header `kafka.envelope`, one byte, 1::
 
     ┌──────────┬─────────────┬─────┬───────────────┬───────┬───────────┬─────────────────────────────────────────────┐
     │ u8 flags │ u32 key_len │ key │ u32 value_len │ value │ u32 count │ u32 name_len, name, u8 1, u32 value_len, …  │
@@ -20,8 +20,8 @@ one byte, 1, and a payload with the whole record::
 Little-endian; bit 0 of the flags is a key, bit 1 a value; the byte of a header is 0 for a null value.
 
 ``kafka-gateway`` is the proposal. Readers of Iggy keep one header of each name, in the order of the names, so it rejects
-repeated names and loses the order of the others. ``kafka-gateway-lossless`` writes records whose names do not rise as
-envelopes, and a timestamp that is null as ``kafka.ts`` -1. The gateway reads such messages, too.
+repeated names and loses the order of the others. ``kafka-gateway-lossless`` writes records whose names do not rise
+whole, and a timestamp that is null as ``kafka.ts`` -1. The gateway reads such messages, too.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def to_message(record: Record, *, lossless: bool) -> IggyMessage:
         payload = b"\0"
     block = _block(fields)
     if not fits or len(block) > _MOST_HEADERS or (lossless and not rises):
-        payload = _envelope(record, names)
+        payload = _whole(record, names)
         block = _block([*fields[:before], ("kafka.envelope", _RAW, b"\1")])
     return IggyMessage(payload, block, origin)
 
@@ -129,7 +129,7 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
     timestamp = _timestamp(fields.get("kafka.ts"), time)
     if "kafka.envelope" in fields:
         if fields["kafka.envelope"] != b"\1":
-            _refuse("the version of the envelope is unknown")
+            _refuse("the version of `kafka.envelope` is unknown")
         return _opened(payload, timestamp)
     value: bytes | None = payload
     if "kafka.value" in fields:
@@ -160,7 +160,7 @@ def _block(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
     return b"".join(parts)
 
 
-def _envelope(record: Record, names: Sequence[bytes]) -> bytes:
+def _whole(record: Record, names: Sequence[bytes]) -> bytes:
     flags = (record.key is not None) | (record.value is not None) << 1
     parts = [bytes((flags,)), *_sized(record.key), *_sized(record.value), struct.pack("<I", len(names))]
     for name, (_, value) in zip(names, record.headers, strict=True):
@@ -178,7 +178,7 @@ def _opened(payload: bytes, timestamp: int | None) -> Record:
     def take(size: int) -> bytes:
         nonlocal at
         if size > len(payload) - at:
-            _refuse("the envelope is truncated")
+            _refuse("the stored record is truncated")
         at += size
         return payload[at - size : at]
 
@@ -194,9 +194,9 @@ def _opened(payload: bytes, timestamp: int | None) -> Record:
         try:
             headers.append((name.decode(), data if present else None))
         except UnicodeDecodeError:
-            _refuse("the name of a header in the envelope is not UTF-8")
+            _refuse("the name of a header in the stored record is not UTF-8")
     if at < len(payload):
-        _refuse("bytes follow the last header of the envelope")
+        _refuse("bytes follow the last header of the stored record")
     return Record(key if flags & 1 else None, value if flags & 2 else None, headers, timestamp)
 
 

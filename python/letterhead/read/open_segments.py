@@ -28,6 +28,7 @@ __all__ = ["segments"]
 def segments(
     path: Paths,
     *,
+    format: Literal["record-batch", "iggy-batch"] = "record-batch",
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     start: int | None = None,
@@ -40,7 +41,7 @@ def segments(
     where: Where | None = None,
     limits: Limits | None = None,
 ) -> SegmentsReader:
-    """Read Kafka log segments from their files.
+    """Read log segments of Kafka or Iggy from their files.
 
     Use it for backups, tiered storage or a broker that does not start: no broker is needed. Files are mapped and read in
     place, a few MiB at a time, and checksums are verified.
@@ -50,6 +51,11 @@ def segments(
     path : path or sequence of paths
         The directory of a partition (``orders-0``), a broker's directory of such directories, a ``.log`` file, or files,
         such as those of tiered storage. Partitions are read one after the other.
+    format : {"record-batch", "iggy-batch"}, default "record-batch"
+        The format of the files: Kafka's, or that of a server of Iggy 0.9 or later. The directory is then that of one of
+        its partitions, or one that contains such directories, the columns are those of :func:`letterhead.read.iggy`, and
+        the times are those at which messages were stored. Stream and topic are the numbers in the path. A server writes
+        the last messages to its files when it stops.
     columns : sequence of str, optional
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
@@ -101,7 +107,12 @@ def segments(
     (10000, ['offset', 'tenant'], [])
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
+    check_name("format", format, ("record-batch", "iggy-batch"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
+    if format == "iggy-batch":
+        from letterhead.read.iggy_segments import iggy_segments
+
+        return iggy_segments(path, columns, headers, bounds, errors=errors, error_column=error_column, limits=limits)
     rows = SegmentRows(
         COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
         where=where,

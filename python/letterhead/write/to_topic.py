@@ -25,7 +25,8 @@ __all__ = ["topic"]
 COLUMNS = ("key", "value", "headers", "timestamp")
 
 _OF_BROKER = (
-    "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence", "transactional",
+    "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
+    "transactional",
 )  # fmt: skip
 """Columns that a reader returns and a broker sets: they are not written."""
 

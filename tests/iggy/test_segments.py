@@ -1,0 +1,98 @@
+"""``lh.read.segments`` on the files of a server that has stopped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.errors import DecodeError, TornTailWarning
+from server import Server
+from test_write import table
+
+COUNT = 12_000
+
+
+@pytest.fixture(scope="module")
+def stopped(server: Server, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table]:
+    """The files of another server that has stopped, and what it returned to a reader."""
+    other = Server(tmp_path_factory.mktemp("stopped"))
+    other.start()
+    try:
+        other.create("tests", "logs", 2, {"segment_size": "1 MiB"})
+        data = table(COUNT).drop_columns("key")
+        data = data.append_column("payload", pa.array([b"x" * 200] * COUNT)).select([1, 2])
+        data = data.rename_columns(["headers", "payload"])
+        for first in range(0, COUNT, 500):
+            lh.write.iggy(
+                data.slice(first, 500), other.address, stream="tests", topic="logs", partition=first // 500 % 2
+            )
+        with lh.read.iggy(other.address, stream="tests", topic="logs") as reader:
+            found = reader.read_all()
+    finally:
+        other.stop()
+    return other.partitions, found
+
+
+def read(path: Path, **options: Any) -> pa.Table:
+    with lh.read.segments(path, format="iggy-batch", **options) as reader:
+        return reader.read_all()
+
+
+KEPT = ["partition", "offset", "timestamp", "origin_timestamp", "id", "headers", "payload"]
+
+
+def test_files_have_what_the_server_returned(stopped: tuple[Path, pa.Table]) -> None:
+    path, expected = stopped
+    assert len(list(path.rglob("*.log"))) > 2
+    found = read(path)
+    assert found.select(KEPT).equals(expected.select(KEPT))
+    assert found["stream"].unique().to_pylist() == found["topic"].unique().to_pylist() == ["0"]
+
+
+def test_offsets_and_times_are_bounded_with_and_without_an_index(
+    stopped: tuple[Path, pa.Table], tmp_path: Path
+) -> None:
+    path, expected = stopped
+    for index in (True, False):
+        copy = tmp_path / str(index) / "streams"
+        shutil.copytree(path, copy)
+        if not index:
+            for file in copy.rglob("*.index"):
+                file.unlink()
+        found = read(copy, columns=["partition", "offset"], start=3777, end=3780)
+        assert found.to_pylist() == [{"partition": p, "offset": o} for p in (0, 1) for o in (3777, 3778, 3779)]
+        times = expected["timestamp"].cast(pa.int64()).to_pylist()
+        since = times[4000] // 1000 + 1
+        later = [row for row, time in enumerate(times) if time >= 1000 * since]
+        found = read(copy, columns=["id"], since=since)
+        assert found["id"].to_pylist() == expected["id"].take(later).to_pylist()
+
+
+def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
+    stopped: tuple[Path, pa.Table], tmp_path: Path
+) -> None:
+    path, expected = stopped
+    shutil.copytree(path, tmp_path / "copy")
+    last = max((tmp_path / "copy").rglob("1/*.log"))
+    data = last.read_bytes()
+    last.write_bytes(data[:-10])
+    with pytest.warns(TornTailWarning, match="no whole batch begins here"):
+        found = read(tmp_path / "copy", columns=["offset"])
+    assert 0 < len(expected) - len(found) <= 1000
+    first = min((tmp_path / "copy").rglob("1/*.log"))
+    damaged = bytearray(first.read_bytes())
+    damaged[400] ^= 1
+    first.write_bytes(damaged)
+    with pytest.raises(DecodeError, match=r"the batch at offset 0: .*checksum") as raised:
+        read(tmp_path / "copy")
+    assert raised.value.code == "bad_crc"
+
+
+def test_a_directory_without_segments_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no segments are there"):
+        read(tmp_path)
