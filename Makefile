@@ -10,8 +10,7 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-VENV35 := .venv-spark35
-BIN35 := $(VENV35)/bin
+SAIL := .venv-sail
 CORE := python/letterhead/_native.abi3.so
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Containers often set it. Then every process compiles the package, and every worker rewrites all tests, anew.
@@ -43,8 +42,8 @@ setup: $(VENV)/.wheel ## Create .venv, build the wheel and install it with every
 	@echo "ready: $(BIN)/letterhead"
 
 .PHONY: demo
-demo: setup ## Run the demonstration on a real topic and a real state store (tests/samples); ENGINE=sail: without Java
-	$(BIN)/python examples/demo --engine $(ENGINE)
+demo: setup $(if $(filter sail,$(ENGINE)),$(SAIL)/.wheel) ## Run the demonstration on a real topic and a real state store (tests/samples); ENGINE=sail: without Java
+	$(if $(filter sail,$(ENGINE)),$(SAIL),$(VENV))/bin/python examples/demo --engine $(ENGINE)
 
 .PHONY: kafka
 kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next
@@ -97,7 +96,7 @@ fuzz: ## Fuzz the core for FUZZ_TIME seconds a target (needs nightly Rust and ca
 
 .PHONY: clean
 clean: ## Remove everything that was built, .venv too
-	rm -rf $(VENV) $(VENV35) target benches/iggy/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) $(SAIL) .venv-spark* target benches/iggy/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	rm -f $(CORE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -169,15 +168,27 @@ $(VENV)/.wheel: $(WHEEL_SOURCES) $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
 	touch $@
 
-# setuptools stands in for distutils, which pyspark 3.5 imports and Python 3.12 dropped.
-$(VENV35)/.deps: tests/spark/requirements-3.5.txt
-	$(PYTHON) -m venv $(VENV35)
-	$(BIN35)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN35)/python -m pip install --quiet -r tests/spark/requirements-3.5.txt 'setuptools<81'
+# What Sail runs with: Spark's client alone.
+$(SAIL)/.deps: tests/spark/requirements-sail.txt tests/spark/requirements-smoke.txt
+	$(PYTHON) -m venv $(SAIL)
+	$(SAIL)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(SAIL)/bin/python -m pip install --quiet -r $<
 	touch $@
 
-$(VENV35)/.wheel: $(VENV)/.wheel $(VENV35)/.deps
-	$(BIN35)/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
+$(SAIL)/.wheel: $(VENV)/.wheel $(SAIL)/.deps
+	$(SAIL)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
+	touch $@
+
+# Another version of Spark, such as .venv-spark3.5.9.
+.venv-spark%/.deps: tests/spark/requirements-smoke.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(@D)/bin/python -m pip install --quiet -r $< pyspark==$*
+	touch $@
+
+.PRECIOUS: .venv-spark%/.deps
+.venv-spark%/.wheel: $(VENV)/.wheel .venv-spark%/.deps
+	$(@D)/bin/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
 	touch $@
 
 # Java programs: benchmarks; Kafka Streams, for tests to read what it writes and the other way round; a broker, and the jars

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyspark
 import pytest
 
 from sail import sail_session
 from sample_values import EXAMPLES
 from spark_session import local_session
 from time_limits import limit_all
-
-# Spark 3.5 has nothing of what these import.
-collect_ignore = ["test_topology_groups.py"] if pyspark.__version__ < "4" else []
 
 LIMIT = 180 + 10 * EXAMPLES
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 def sail_session() -> Iterator[Any]:
     """Start a server, and connect a session to it."""
     os.environ.setdefault("RUST_LOG", "error")
+    # The main module of a process of xdist has no file, which pyspark takes for doctests that need Java.
+    vars(sys.modules["__main__"]).setdefault("__file__", __file__)
     from pysail.spark import SparkConnectServer
     from pyspark.sql import SparkSession
 

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 
 import letterhead as lh
 from letterhead import spark as lhs
 from letterhead.spark.sources import register
-
-pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
 
 SEGMENTS = "letterhead-segments"
 

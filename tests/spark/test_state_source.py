@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.errors import PySparkException
 
@@ -17,8 +16,6 @@ from frames import collected, failure, plain
 from letterhead import spark as lhs
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBWindowStore
 
-if pyspark.__version__ < "4":
-    pytest.skip("Spark 3.5 has no data sources in Python", allow_module_level=True)
 pytest.importorskip("rocksdict")
 
 NEW_YEAR = 1767225600000

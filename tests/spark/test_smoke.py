@@ -1,4 +1,4 @@
-"""The transforms and ``header`` on whatever Spark runs this, 3.5 included: `tools/test --long spark35`."""
+"""One test of each function and source, on whatever Spark runs this: `tools/test --long sparks`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,25 @@ import struct
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.state import Processor, Topology
 from sample_values import TYPES, WIDTHS
 
-pytestmark = pytest.mark.spark35
+VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 
 UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+def needs(*version):
+    """Skip a test before a version of Spark; the report of the tests lists what a version lacks."""
+    return pytest.mark.skipif(version > VERSION, reason="needs Spark {}.{}".format(*version))
 
 
 @pytest.fixture(scope="module")
@@ -186,10 +193,65 @@ def test_headers_are_scanned(orders):
     assert found.to_dict() == lha.scan(whole, "kafka").to_dict()
 
 
-def test_features_of_a_later_spark_name_the_version(spark):
-    import pyspark
-
-    if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1):
-        pytest.skip("this Spark has Arrow UDFs")
-    with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is 3\.5\.\d+: use select_headers"):
+@pytest.mark.skipif(VERSION >= (4, 1), reason="has Arrow UDFs")
+def test_header_of_bytes_names_the_version_it_needs(spark):
+    with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is .*: use select_headers"):
         lhs.header("value", "k", "string", format="kafka")
+
+
+@needs(4, 1)
+def test_header_reads_bytes_by_an_arrow_udf(spark):
+    value = bytearray(lh.encode([("k", "first"), ("k", "last")], "kafka"))
+    df = spark.createDataFrame([(value,), (None,)], "value binary").coalesce(1)
+    found = df.select(lhs.header("value", "k", "string", format="kafka"))
+    assert [row.k for row in found.collect()] == ["last", None]
+
+
+@needs(4, 0)
+@pytest.mark.parametrize("name", ["orders-0", "orders-app-latest-changelog-0"])
+def test_segments_are_read(spark, name):
+    lhs.register(spark)
+    rows = spark.read.format("letterhead-segments").load(str(SAMPLES / name)).select("offset", "key", "headers")
+    expected = spark.read.parquet(str(SAMPLES / f"{name}.parquet")).selectExpr(
+        "offset", "key", "coalesce(headers, array()) as headers"
+    )
+    assert rows.count() == expected.count() == 10_000
+    assert rows.exceptAll(expected).count() == 0
+
+
+@needs(4, 0)
+def test_a_state_directory_is_read(spark):
+    lhs.register(spark)
+    states = spark.read.format("letterhead-state").option("store", "latest").load(str(SAMPLES / "streams-state-0_0"))
+    latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet"))
+    assert states.select("key").exceptAll(latest.select("key")).count() == 0
+    assert states.count() == latest.count()
+
+
+@pytest.fixture
+def copies():
+    """Return a topology that copies a topic."""
+
+    class Copy(Processor):
+        def process(self, record):
+            self.context.forward(record)
+
+    topology = Topology().add_source("in", "orders").add_processor("copy", Copy, "in").add_sink("out", "b", "copy")
+    return lhs.run_topology(topology, application_id="app")
+
+
+@needs(4, 1)
+def test_a_topology_runs(spark, orders, copies):
+    provider = "spark.sql.streaming.stateStore.providerClass"
+    spark.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider")
+    try:
+        written = orders.transform(copies).select("key", "value").collect()
+    finally:
+        spark.conf.unset(provider)
+    assert sorted(map(str, written)) == sorted(map(str, orders.select("key", "value").collect()))
+
+
+@pytest.mark.skipif(VERSION >= (4, 1), reason="has transformWithState")
+def test_a_topology_names_the_version_it_needs(orders, copies):
+    with pytest.raises(ValueError, match=r"transformWithState, which came with Spark 4\.1, and this is "):
+        orders.transform(copies)
