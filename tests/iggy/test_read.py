@@ -302,3 +302,56 @@ with lh.read.iggy(
         kills += 1
     assert (process.returncode, kills) == (0, 20)
     assert pickle.loads(file.read_bytes()) == (8000, list(range(8000)))
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "tenant = 'tenant 1' and retry > 400",
+        "offset >= 690 or tenant = 'tenant 2'",
+        "partition = 1 and retry::int32 < 5",
+        "payload = 'payload 7' or not partition < 9",
+        "stream = 'other'",
+    ],
+)
+def test_a_condition_selects_what_a_filter_of_the_whole_topic_does(
+    server: Server, create: Callable[..., str], where: str
+) -> None:
+    topic = create(2)
+    fill(server, topic, 0, numbered(700), 90)
+    fill(server, topic, 1, numbered(50))
+    headers = {"tenant": "string", "retry": "int32"}
+    rows = read(server, topic, headers=headers).to_pylist()
+    wanted = {
+        "tenant = 'tenant 1' and retry > 400": lambda row: row["tenant"] == "tenant 1" and row["retry"] > 400,
+        "offset >= 690 or tenant = 'tenant 2'": lambda row: row["offset"] >= 690 or row["tenant"] == "tenant 2",
+        "partition = 1 and retry::int32 < 5": lambda row: row["partition"] == 1 and row["retry"] < 5,
+        "payload = 'payload 7' or not partition < 9": lambda row: row["payload"] == b"payload 7",
+        "stream = 'other'": lambda row: False,
+    }[where]
+    assert read(server, topic, headers=headers, where=where).to_pylist() == [row for row in rows if wanted(row)]
+
+
+def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    fill(server, topic, 0, numbered(500))
+    time.sleep(0.01)
+    since = datetime.now(UTC)
+    fill(server, topic, 0, numbered(20))
+    polled: list[int] = []
+    begin = Client.begin_poll
+
+    def counting(self: Client, place: Place, offset: int, count: int) -> bytes:
+        polled.append(offset)
+        return begin(self, place, offset, count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Client, "begin_poll", counting)
+        assert read(server, topic, where=lh.col("timestamp") >= since).num_rows == 20
+        assert read(server, topic, where=(lh.col("offset") >= 510) & (lh.col("offset") < 515)).num_rows == 5
+    assert min(polled) == 500
+
+
+def test_a_condition_with_a_mapping_is_refused(server: Server) -> None:
+    with pytest.raises(ValueError, match="where is not evaluated with mapping"):
+        lh.read.iggy(server.address, stream="tests", topic="t", mapping="kafka-gateway", where="offset > 1")

@@ -35,6 +35,8 @@ _AS_STORED = ("string", "binary")
 class KafkaRows:
     """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRows` does."""
 
+    where = None
+
     def __init__(self, columns: Sequence[str], headers: Columns | None, limits: Limits | None) -> None:
         check_columns(columns, COLUMNS, headers, "raise", "error")
         self._messages = IggyRows(_READ, limits=limits)

@@ -16,6 +16,8 @@ from letterhead.read.iggy_rows import IggyRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.where.program import Filter
+
 __all__ = ["FETCH_BYTES", "Span", "rows_of"]
 
 FETCH_BYTES = 4 << 20
@@ -49,6 +51,8 @@ def rows_of(
     Messages that were deleted before they were read raise OffsetsGone, unless ``loss`` is true.
     """
     for span in spans:
+        if rows.where is not None:
+            span = _selected(client, span, rows.where)
         for start, polled in _polls(client, span, fetch_bytes, loss):
             try:
                 made = rows(polled.data, start=start, end=span.end, constants=span.place._asdict())
@@ -59,6 +63,15 @@ def rows_of(
                 raise
             if made is not None:
                 yield made
+
+
+def _selected(client: Client, span: Span, where: Filter) -> Span:
+    """Narrow a span to the offsets of messages that a condition can select."""
+    low, high = where.between("offset")
+    since, _ = where.between("timestamp")
+    first = 0 if since is None else client.offset_since(span.place, max(since, 0))
+    start = min(max(span.start, low or 0, first), span.end)
+    return span._replace(start=start, end=span.end if high is None else max(min(span.end, high + 1), start))
 
 
 def _polls(client: Client, span: Span, fetch_bytes: int, loss: bool) -> Iterator[tuple[int, Messages]]:

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead.read.columns import Dialect, check_columns
+from letterhead.where.program import Filter, RecordField, fields_of_format, resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["COLUMNS", "FIELDS", "IggyRows"]
 
@@ -26,6 +28,14 @@ CONSTANTS = {"stream": pa.string(), "topic": pa.string(), "partition": pa.int64(
 
 COLUMNS = (*CONSTANTS, *FIELDS[:-1])
 """The default columns."""
+
+WHERE_FIELDS: dict[str, RecordField] = {
+    "stream": RecordField("text"),
+    "topic": RecordField("text"),
+    "partition": RecordField("int"),
+    **fields_of_format("iggy-batch"),
+}
+"""Fields of a message in a condition."""
 
 _TIME = pa.timestamp("us", "UTC")
 _TIMES = ("timestamp", "origin_timestamp")
@@ -42,6 +52,8 @@ class IggyRows:
         As in :func:`letterhead.arrow.messages`; the columns of ``headers`` come last but for the column of errors.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns of ``headers``.
+    where : Where, optional
+        Which messages to return.
     """
 
     def __init__(
@@ -53,15 +65,18 @@ class IggyRows:
         error_column: str = "error",
         dialect: Dialect = "arrow",
         limits: Limits | None = None,
+        where: Where | None = None,
     ) -> None:
         check_columns(columns, (*CONSTANTS, *FIELDS), headers, errors, error_column)
+        self.where = resolve(where, WHERE_FIELDS, headers)
         read = ["offset", *(name for name in columns if name in FIELDS and name != "offset")]
         self._options: dict[str, Any] = {
             "columns": read, "headers": headers, "errors": errors, "error_column": error_column, "_dialect": dialect,
             "limits": limits,
         }  # fmt: skip
         self._columns = frozenset(columns)
-        types = {field.name: field.type for field in self._messages(pa.array([], pa.binary())).type}
+        none = self.where and self.where.bind(dict.fromkeys(CONSTANTS))
+        types = {field.name: field.type for field in self._messages(pa.array([], pa.binary()), none).type}
         types |= {name: type for name, type in {**CONSTANTS, **dict.fromkeys(_TIMES, _TIME)}.items() if name in columns}
         names = [*columns, *(headers or ()), *([error_column] if errors == "column" else [])]
         self.schema = pa.schema([(name, types[name]) for name in names])
@@ -74,9 +89,16 @@ class IggyRows:
         ``data`` is a buffer of batches, or a whole reply, and is read in place. ``constants`` are the values of
         :data:`CONSTANTS`.
         """
+        # Streams and topics can be given by their numbers.
+        texts = {name: str(constants[name]) for name in ("stream", "topic") if constants[name] is not None}
+        constants = {**constants, **texts}
+        where = self.where and self.where.bind(constants)
+        if where is not None and where.known is False:
+            return None
         size = memoryview(data).nbytes
         bounds = pa.array([0, size], pa.int32()).buffers()[1]
-        messages = self._messages(pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)]))
+        batches = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)])
+        messages = self._messages(batches, where)
         rows = pa.RecordBatch.from_struct_array(messages)
         offsets = rows.column("offset")
         found = pc.min_max(offsets).as_py()
@@ -90,14 +112,14 @@ class IggyRows:
         columns = [self._column(rows, field, constants) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _messages(self, batches: pa.Array) -> pa.StructArray:
-        return lha.messages(batches, "iggy-batch", **self._options)
+    def _messages(self, batches: pa.Array, where: Filter | None) -> pa.StructArray:
+        if where is not None and where.known:
+            where = None
+        return lha.messages(batches, "iggy-batch", where=where, **self._options)  # type: ignore[arg-type]
 
     def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
         wanted = field.name in self._columns
         if wanted and field.name in CONSTANTS:
-            value = constants[field.name]
-            value = str(value) if value is not None and field.type == pa.string() else value
-            return pa.repeat(pa.scalar(value, field.type), len(rows))
+            return pa.repeat(pa.scalar(constants[field.name], field.type), len(rows))
         column = rows.column(field.name)
         return column.cast(_TIME) if wanted and field.name in _TIMES else column

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["iggy_segments"]
 
@@ -83,10 +84,11 @@ def iggy_segments(
     errors: OnError,
     error_column: str,
     limits: Limits | None,
+    where: Where | None,
 ) -> SegmentsReader:
     """Return the reader of the segments in a path, with the arguments of :func:`letterhead.read.segments`."""
     columns = COLUMNS if columns is None else columns
-    options: Any = {"errors": errors, "error_column": error_column, "limits": limits}
+    options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
     also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
     schema = IggyRows(columns, headers, **options).schema
     return _Reader(_partitions(path), IggyRows([*columns, *also], headers, **options), bounds, errors, schema)

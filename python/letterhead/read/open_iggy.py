@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["iggy"]
 
@@ -47,6 +48,7 @@ def iggy(
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = 60_000,
     limits: Limits | None = None,
+    where: Where | None = None,
 ) -> Reader:
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
@@ -89,6 +91,10 @@ def iggy(
         How long to retry each request while the server does not answer.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which messages to return, as in :func:`letterhead.read.topic`: a condition on headers and on ``stream topic
+        partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
+        limit what is polled.
 
     Returns
     -------
@@ -127,11 +133,13 @@ def iggy(
         columns = [name for name in known if not (headers and name == "headers")]
     rows: IggyRows | KafkaRows
     if mapping is None:
-        rows = IggyRows(columns, headers, errors=errors, error_column=error_column, limits=limits)
+        rows = IggyRows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
     else:
         check_name("mapping", mapping, MAPPINGS)
         if errors != "raise":
             raise ValueError("mapping needs errors='raise'")
+        if where is not None:
+            raise ValueError("where is not evaluated with mapping: filter the table, or the records before mapping")
         rows = KafkaRows(columns, headers, limits)
     wanted = None if partitions is None else sorted(set(partitions))
 

@@ -112,7 +112,9 @@ def segments(
     if format == "iggy-batch":
         from letterhead.read.iggy_segments import iggy_segments
 
-        return iggy_segments(path, columns, headers, bounds, errors=errors, error_column=error_column, limits=limits)
+        return iggy_segments(
+            path, columns, headers, bounds, errors=errors, error_column=error_column, limits=limits, where=where
+        )
     rows = SegmentRows(
         COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
         where=where,
