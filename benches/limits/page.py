@@ -445,6 +445,42 @@ def spark() -> str:
     return "\n\n".join(parts)
 
 
+def engines() -> str:
+    """Return the ways to run the jobs on Spark and Sail, as multiples of ours on Spark."""
+    found = other("engines.json")
+    if found is None:
+        return "Not measured: `tools/bench engines`."
+    rows = [
+        [
+            f"{row['job']}, {row['source']}".replace(" in Spark", ""),
+            row["engine"],
+            row["side"],
+            digits(statistics.median(row["seconds"]) / row["headers"] * 1e9),
+            digits(row["ratio"]),
+        ]
+        for row in found["results"]
+    ]
+    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    about = (
+        f"{found['rows']:,} rows; cores: {found['cores']}; Spark {found['spark']}, Sail {found['sail']}; load {load}."
+    )
+    return f"{about}\n\n" + table(["job", "engine", "side", "ns a header", "x"], rows, left=3)
+
+
+def batch_sizes() -> str:
+    """Return what other sizes of batches take, as multiples of 10,000 rows."""
+    found = other("engines.json")
+    if found is None:
+        return "Not measured: `tools/bench engines`."
+    ratios: dict[tuple[str, str], dict[int, float]] = {}
+    for row in found["sizes"]:
+        job = f"{row['job']}, {row['source']}".replace(" in Spark", "")
+        ratios.setdefault((job, row["engine"]), {})[row["rows"]] = row["ratio"]
+    sizes = sorted({row["rows"] for row in found["sizes"]})
+    rows = [[job, engine, *(digits(by_size[size]) for size in sizes)] for (job, engine), by_size in ratios.items()]
+    return table(["job", "engine", *(f"{size:,}" for size in sizes)], rows, left=2)
+
+
 def queries() -> str:
     """Return what people's own queries take, as multiples of ours."""
     found = other("from-your-query.json")
@@ -472,6 +508,8 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "direct": direct,
     "memory": memory,
     "spark": spark,
+    "engines": engines,
+    "batch-sizes": batch_sizes,
     "queries": queries,
 }
 

@@ -1,4 +1,4 @@
-"""A Spark session of two cores on this machine, and a limit to the time that one of its jobs takes."""
+"""A Spark session on this machine, and a limit to the time that one of its jobs takes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ TIME_LIMIT_SECONDS = 600  # of one job: one that hangs must say where
 BATCH = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch, Spark's default
 
 
-def start_spark(classpath: Sequence[Path] = ()) -> Any:
-    """Start a session of two cores on this machine only, with these jars and directories beside Spark's own."""
+def start_spark(classpath: Sequence[Path] = (), cores: int = 2) -> Any:
+    """Start a session on this machine only, with these jars and directories beside Spark's own."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     # The workers import `benches`, too.
@@ -26,7 +26,7 @@ def start_spark(classpath: Sequence[Path] = ()) -> Any:
     from pyspark.sql import SparkSession
 
     return (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master(f"local[{cores}]")
         .appName("letterhead benches")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

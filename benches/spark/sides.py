@@ -1,6 +1,7 @@
 """The ways to read headers in Spark that are compared: what each of them is, and what workers run for it.
 
 * `letterhead`: `lhs.select_headers` and `lhs.decode_headers`.
+* `letterhead, arrow_udf`: the functions of `letterhead.arrow` in a scalar Arrow UDF, where the library uses `mapInArrow`.
 * `kernel taken out`: `mapInArrow` that gets the very same input batches (the bytes do cross into the Python worker)
   and gives, for a batch of n rows, the first n rows of a record batch of the same schema that was computed beforehand
   from 10,000 rows of the same data and is in the worker's memory. So reading, transport both ways and the output's size
@@ -29,7 +30,7 @@ from benches import data, plain
 from benches.spark.session import BATCH, ROOT
 
 SELECT, DECODE = "select 3 in Spark", "decode in Spark"
-OURS, EMPTY = "letterhead", "kernel taken out"
+OURS, EMPTY, BY_UDF = "letterhead", "kernel taken out", "letterhead, arrow_udf"
 VALUES, LISTS = "store values (streams-timestamped)", "orders (list column)"
 
 SELECTED = "tenant string, retry int, amount_cents bigint"
@@ -102,13 +103,10 @@ class Family(NamedTuple):
     sides: dict[str, Job]
 
 
-def families(spark: Any, rows: int) -> Iterator[Family]:
+def families(spark: Any, rows: int, java: bool = True) -> Iterator[Family]:
     """Return what is measured; the Java UDFs are registered with the session first."""
-    for path in CLASSPATH:
-        if not path.exists():
-            raise FileNotFoundError(f"{path} is needed for the Java UDFs: make target/jvm/.built")
-    for name, ddl in (("SelectFromValue", SELECTED), ("SelectFromList", SELECTED), ("DecodeValue", DECODED)):
-        spark.udf.registerJavaFunction(name, f"{UDFS}${name}", f"struct<{ddl}>")
+    if java:
+        register_java_udfs(spark)
     store, orders = data.store_answer(rows), data.orders_answer(rows)
     yield Family(
         SELECT,
@@ -133,6 +131,15 @@ def families(spark: Any, rows: int) -> Iterator[Family]:
     )
 
 
+def register_java_udfs(spark: Any) -> None:
+    """Register the Java UDFs with a session."""
+    for path in CLASSPATH:
+        if not path.exists():
+            raise FileNotFoundError(f"{path} is needed for the Java UDFs: make target/jvm/.built")
+    for name, ddl in (("SelectFromValue", SELECTED), ("SelectFromList", SELECTED), ("DecodeValue", DECODED)):
+        spark.udf.registerJavaFunction(name, f"{UDFS}${name}", f"struct<{ddl}>")
+
+
 def values_selected() -> dict[str, Job]:
     """Name the ways to three typed columns from values of a store."""
     from letterhead import spark as lhs
@@ -140,6 +147,7 @@ def values_selected() -> dict[str, Job]:
     return {
         OURS: lambda df: df.transform(lhs.select_headers("value", "streams-timestamped", data.COLUMNS)),
         EMPTY: without_kernel("select-values", select_values(data.store_values(READY)), SELECTED),
+        BY_UDF: _arrow_udf(select_values_natively, "value", SELECTED),
         "Java UDF": lambda df: df.selectExpr("SelectFromValue(value) as made").select("made.*"),
         "Python UDF": _python_udf(select_value, "value", SELECTED),
         "Arrow UDF": _arrow_udf(select_values, "value", SELECTED),
@@ -160,6 +168,7 @@ def lists_selected() -> dict[str, Job]:
     return {
         OURS: lambda df: df.transform(lhs.select_headers("headers", "kafka", data.COLUMNS)),
         EMPTY: without_kernel("select-lists", select_lists(data.orders_headers(READY)), SELECTED),
+        BY_UDF: _arrow_udf(select_lists_natively, "headers", SELECTED),
         "letterhead header": lambda df: df.select(*(lhs.header("headers", *wanted) for wanted in data.COLUMNS.items())),
         "Spark SQL": lambda df: df.selectExpr(*(f"{expression} as {name}" for name, expression in sql.items())),
         "Java UDF": lambda df: df.selectExpr("SelectFromList(headers) as made").select("made.*"),
@@ -175,6 +184,7 @@ def values_decoded() -> dict[str, Job]:
     return {
         OURS: lambda df: df.transform(lhs.decode_headers("value", "streams-timestamped")),
         EMPTY: without_kernel("decode-values", decode_values(data.store_values(READY)), DECODED),
+        BY_UDF: _arrow_udf(decode_values_natively, "value", DECODED),
         "Java UDF": lambda df: df.selectExpr("DecodeValue(value) as made").select("made.*"),
         "Python UDF": _python_udf(decode_value, "value", DECODED),
         "Arrow UDF": _arrow_udf(decode_values, "value", DECODED),
@@ -255,6 +265,27 @@ def decode_values(values: pa.Array) -> pa.Array:
     columns = zip(*map(decode_value, values.to_pylist()), strict=True)
     types = (data.HEADERS_TYPE, pa.int64(), pa.binary())
     return _struct([pa.array(column, type) for column, type in zip(columns, types, strict=True)], DECODED_NAMES)
+
+
+def select_values_natively(values: pa.Array) -> pa.Array:
+    """Select with the kernel."""
+    return _natively("select", values, "streams-timestamped", data.COLUMNS)
+
+
+def select_lists_natively(headers: pa.Array) -> pa.Array:
+    """Select from lists with the kernel."""
+    return _natively("select", headers, "kafka", data.COLUMNS)
+
+
+def decode_values_natively(values: pa.Array) -> pa.Array:
+    """Decode with the kernel."""
+    return _natively("decode", values, "streams-timestamped")
+
+
+def _natively(operation: str, *arguments: Any) -> pa.Array:
+    from letterhead import arrow as lha
+
+    return pa.array(getattr(lha, operation)(*arguments))
 
 
 def _struct(columns: list[pa.Array], names: tuple[str, ...] = tuple(data.COLUMNS)) -> pa.Array:

@@ -35,7 +35,7 @@ from benches.spark import cpu, pairs, sides
 from benches.spark.session import BATCH, ROOT, start_spark, time_limit
 from benches.spark.sides import EMPTY, OURS, Family
 
-ROWS = 2_000 if data.QUICK else 2_000_000
+ROWS = 2_000 if data.QUICK else int(os.environ.get("BENCH_SPARK_ROWS", "2000000"))
 PAIRS = 15
 ROUNDS = 3  # of the sides that take longer
 SHARES = 1 if data.QUICK else 5
