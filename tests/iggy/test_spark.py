@@ -198,3 +198,19 @@ def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..
     source = IggySource(options(server, create()))
     assert source.arrow_schema().field("timestamp").type == pa.timestamp("us", "UTC")
     assert source.schema()["id"].dataType.simpleString() == "binary"
+
+
+def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    secret = "never-to-be-seen"
+    where = {"address": f"iggy://a:{secret}@127.0.0.1:1", "stream": "s", "topic": "t", "timeoutMs": "200"}
+    frame = spark.read.format("letterhead-iggy").options(**where).load()
+    printed = [repr(frame), frame._jdf.queryExecution().toString()]
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:1 did not answer") as raised:
+        frame.collect()
+    with pytest.raises(Exception, match=r"127\.0\.0\.1:1 did not answer") as unwritten:
+        spark.createDataFrame([("x",)], "payload string").write.format("letterhead-iggy").mode("append").options(
+            **where
+        ).save()
+    frame.explain(True)
+    out, err = capfd.readouterr()
+    assert not any(secret in text for text in (*printed, str(raised.value), str(unwritten.value), out, err))

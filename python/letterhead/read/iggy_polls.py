@@ -57,8 +57,9 @@ def rows_of(
             try:
                 made = rows(polled.data, start=start, end=span.end, constants=span.place._asdict())
             except HeaderError as error:
+                place = span.place
                 error.add_note(
-                    f"the topic is {span.place.stream}/{span.place.topic}, the partition {span.place.partition}"
+                    f"the topic is {place.stream}/{place.topic}, the partition {place.partition}, polled at {start}"
                 )
                 raise
             if made is not None:
