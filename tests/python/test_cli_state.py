@@ -1036,3 +1036,27 @@ def test_wrong_options_of_restore_are_refused(tmp_path, run, options, message) -
     assert done.code == 2
     assert message in done.err
     assert not (tmp_path / "0_0").exists()
+
+
+def test_ls_counts_the_records_that_a_store_lacks(tmp_path, run) -> None:
+    assert run("state", "restore", CHANGELOG, tmp_path / "0_0", "-s", "latest", "--end", "9000").code == 0
+    listed = run("state", "ls", tmp_path, "--changelog", CHANGELOG, "--json")
+    (store,) = json.loads(listed.out)
+    assert (store["offsets"], store["lag"]) == (
+        {"orders-app-latest-changelog-0": 8999},
+        {"orders-app-latest-changelog-0": 1000},
+    )
+    shown = run("state", "ls", tmp_path, "--changelog", CHANGELOG.with_name(CHANGELOG.name + ".parquet"))
+    assert "8,999 (1,000 records behind)" in shown.out
+    missing = run("state", "ls", tmp_path, "--changelog", tmp_path / "none")
+    assert (missing.code, "there is no" in missing.err) == (2, True)
+
+
+def test_ls_counts_versions(tmp_path, run) -> None:
+    store = RocksDBVersionedStore("prices", 10_000)
+    store.open(tmp_path)
+    for at in (1, 2, 3):
+        store.put(b"pen", b"\0%d" % at, at)
+    store.close()
+    (listed,) = json.loads(run("state", "ls", tmp_path, "--json").out)
+    assert (listed["versions"], listed["rows"]) == (3, 2)

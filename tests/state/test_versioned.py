@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.errors import DamagedRowError, DecodeError, UnexpectedColumnFamilyError
+from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError, UnexpectedColumnFamilyError
 from letterhead.state import converters
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, VersionedBytes
 from letterhead.state.memory import InMemoryVersionedStore
@@ -416,3 +416,28 @@ def described(version: VersionedBytes, headers: bool) -> dict[str, Any]:
         value = raw.raw_aggregation(value)
     # Kafka Streams leaves out until when a version was valid.
     return {"value": value.hex(), "timestamp": str(version.timestamp), "valid_to": None}
+
+
+def test_only_versioned_stores_with_headers_have_a_format_version(tmp_path: Path) -> None:
+    for headers in (True, False):
+        store = RocksDBVersionedStore("s", RETENTION, headers=headers)
+        store.open(tmp_path / str(headers))
+        store.commit({})
+        store.close()
+        with StoredFamilies(tmp_path / str(headers) / "rocksdb" / "s") as families:
+            assert families.version() == (1 if headers else None)
+            assert families.offsets() == {}
+
+
+def test_another_format_version_is_refused(tmp_path: Path) -> None:
+    store = RocksDBVersionedStore("s", RETENTION)
+    store.open(tmp_path)
+    assert store._database is not None
+    store._database.write((), [(b"letterhead-format", (2).to_bytes(8, "big"))])
+    store.close()
+    with pytest.raises(
+        ProcessorStateError, match="store s has version 2 of its format, and this version of letterhead reads 1"
+    ):
+        store.open(tmp_path)
+    with pytest.raises(ProcessorStateError, match="version 2"):
+        lh.read.state(tmp_path)

@@ -258,6 +258,10 @@ def open_store(
     """Determine the type of a store, as :func:`store_type_of` does, and the process that has it open."""
     names = [list_families(segment.directory.name, segment.directory) for segment in found.segments]
     type = store_type_of(found, names, store_type, values)
+    if type.layout.version is not None:
+        for segment in found.segments:
+            with StoredFamilies(segment.directory) as families:
+                type.layout.check_version(found.label, families.version())
     processes = (holder(segment.directory) for segment in found.segments)
     return Store(found, type, names, next((process for process in processes if process is not None), None), limits)
 

@@ -35,6 +35,7 @@ __all__ = ["Database", "RocksDBOptions", "StoredFamilies"]
 
 STATUS = b"status"
 POSITION = b"position"
+FORMAT = b"letterhead-format"
 OPEN = struct.pack(">q", 1)
 CLOSED = struct.pack(">q", 0)
 UNKNOWN_OFFSET = -4
@@ -135,6 +136,9 @@ class Database:
                 if family not in self._families:
                     self._create(family)
             self._offsets = self._rows_of(OFFSETS)
+            if layout.version is not None:
+                layout.check_version(name, self._get_offset(FORMAT))
+                self._offsets.put(FORMAT, struct.pack(">q", layout.version))
             self.rows: Rows = self._rows_of(layout.family)
             if legacy is not None:
                 self.rows = UpgradingRows(self, self.rows, self._rows_of(legacy.family), legacy.convert)
@@ -183,7 +187,7 @@ class Database:
             for (topic, partition), offset in offsets.items()
         ]
         if not offsets:
-            changes = [(key, None) for key, _ in self._offsets.scan() if key != STATUS]
+            changes = [(key, None) for key, _ in self._offsets.scan() if key not in (STATUS, FORMAT)]
         self._offsets.write([*changes, (POSITION, position.serialize())])
 
     def batch(self) -> Batch:
@@ -399,6 +403,11 @@ class StoredFamilies(Closing):
         """Whether the database is open elsewhere, or was not closed when it was last used."""
         return OFFSETS in self.names and self.get(OFFSETS, STATUS) == OPEN
 
+    def version(self) -> int | None:
+        """Read the version of the format, if the database has one."""
+        value = self.get(OFFSETS, FORMAT) if OFFSETS in self.names else None
+        return None if value is None else int.from_bytes(value, "big", signed=True)
+
     def position(self) -> Position:
         """Read the position of the last commit; raise ValueError if it is invalid."""
         return Position.deserialize(self.get(OFFSETS, POSITION) if OFFSETS in self.names else None)
@@ -474,7 +483,7 @@ def _offsets(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, int]:
     return {
         key.decode(): struct.unpack(">q", value)[0]
         for key, value in rows
-        if key not in (STATUS, POSITION) and len(value) == 8
+        if key not in (STATUS, POSITION, FORMAT) and len(value) == 8
     }
 
 

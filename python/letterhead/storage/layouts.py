@@ -52,10 +52,13 @@ class Layout(NamedTuple):
         The family of the rows.
     legacy : tuple of Legacy
         Families of older rows, which move to ``family`` when they are read or written; the oldest last.
+    version : int or None
+        Version of the format, which is in the family of offsets, if Kafka Streams may define another format later.
     """
 
     family: str
     legacy: tuple[Legacy, ...] = ()
+    version: int | None = None
 
     @property
     def families(self) -> list[str]:
@@ -75,6 +78,14 @@ class Layout(NamedTuple):
             if family not in expected:
                 raise UnexpectedColumnFamilyError(self._refusal(store, family), store, family)
         return list(dict.fromkeys(expected))
+
+    def check_version(self, store: str, found: int | None) -> None:
+        """Raise ProcessorStateError if a database has another version of the format; one without a version is the first."""
+        if self.version is not None and found not in (None, self.version):
+            raise ProcessorStateError(
+                f"store {store} has version {found} of its format, and this version of letterhead reads {self.version}: "
+                "use the version that wrote it; nothing was changed"
+            )
 
     def _refusal(self, store: str, family: str) -> str:
         if family == WITH_TIMESTAMP:
@@ -132,5 +143,5 @@ SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEA
 TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Time-ordered window stores with headers; the older rows have timestamps."""
 
-VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),))
-"""Versioned stores with headers, which Kafka Streams does not have."""
+VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),), version=1)
+"""Versioned stores with headers, which Kafka Streams does not have yet: its format may become another one."""

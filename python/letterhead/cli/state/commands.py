@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,13 @@ def ls_command(
     selection: Selection,
     quick: Annotated[bool, flag("--quick", "Estimate the number of rows instead of reading them.")] = False,
     everything: Annotated[bool, flag("--all", "For several stores too: families, segments, offsets.")] = False,
+    changelog: Annotated[
+        Path | None,
+        option("--changelog", "Changelogs, to count the records after a store's: segments or Parquet.", "PATH"),
+    ] = None,
+    bootstrap_server: Annotated[
+        str | None, option("--bootstrap-server", "Brokers that have the changelogs.", "HOST:PORT")
+    ] = None,
     json: Json = False,
 ) -> int:
     """List the stores: type, rows, bytes, and how many of the bytes are headers.
@@ -45,10 +53,13 @@ def ls_command(
       letterhead state ls /tmp/kafka-streams
       letterhead state ls /tmp/kafka-streams/orders-app/0_0/rocksdb/latest
       letterhead state ls /tmp/kafka-streams --all --json
+      letterhead state ls /tmp/kafka-streams --bootstrap-server broker:9092
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(selection, quick=quick, everything=everything, json=json)
+    return run_ls(
+        selection, quick=quick, everything=everything, json=json, changelog=changelog, bootstrap_server=bootstrap_server
+    )
 
 
 @state.command("get", epilog=EXIT_CODES)

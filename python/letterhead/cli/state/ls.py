@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import BAD_DATA, OK
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, moment, print_json, progress, table
+from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
@@ -28,13 +30,14 @@ class Part:
     """The contents of a segment, or of a store without segments; None where they were not counted.
 
     `older` counts rows that have not been moved to the newer family yet, `index` index entries beside the rows;
-    `first` and `last` are the earliest and the latest time of the rows.
+    `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest time.
     """
 
     name: str
     rows: int = 0
     older: int | None = 0
     index: int | None = 0
+    versions: int | None = 0
     key_bytes: int | None = 0
     value_bytes: int | None = 0
     header_bytes: int | None = 0
@@ -55,6 +58,7 @@ class Listed:
     segments: list[Part] = field(default_factory=list)
     open_or_not_closed: bool = False
     offsets: dict[str, int] = field(default_factory=dict)
+    lag: dict[str, int] = field(default_factory=dict)
     position: Position = field(default_factory=Position)
 
     @property
@@ -68,10 +72,27 @@ class Listed:
         return None if None in numbers else sum(numbers)
 
 
-def run_ls(selection: Selection, *, quick: bool, everything: bool, json: bool) -> int:
+def run_ls(
+    selection: Selection,
+    *,
+    quick: bool,
+    everything: bool,
+    json: bool,
+    changelog: Path | None,
+    bootstrap_server: str | None,
+) -> int:
     """List the stores of a directory."""
     with failures():
         listed = [_examined(found, selection, quick) for found in find_stores(selection.directory, selection.name)]
+        places = {place for each in listed for place in each.offsets}
+        try:
+            with usage_errors():
+                ends = end_offsets(places, changelog, bootstrap_server)
+        except FileNotFoundError as error:
+            raise Failure(f"there is no file or directory {changelog}") from error
+    for each in listed:
+        # The offset is that of the last record in the store; a store without one lacks all records.
+        each.lag = {place: ends[place] - 1 - max(at, -1) for place, at in each.offsets.items() if place in ends}
     if json:
         print_json([_document(each, quick) for each in listed])
     else:
@@ -120,7 +141,7 @@ def _examined(found: Found, selection: Selection, quick: bool) -> Listed:
 
 def _estimated(store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
     rows = sum(families.estimate(family) for family, _ in store.sources(families))
-    return [Part(segment.directory.name, rows, None, None, None, None, None)]
+    return [Part(segment.directory.name, rows, None, None, None, None, None, None)]
 
 
 def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
@@ -145,6 +166,8 @@ def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFam
             part.key_bytes = (part.key_bytes or 0) + len(row.key)
             part.value_bytes = (part.value_bytes or 0) + len(row.value)
             try:
+                if versioned:
+                    part.versions = (part.versions or 0) + len(store.versions(row.key, row.newer()))
                 # The file has no headers for an older row.
                 headers = 0 if row.older is not None else store.header_bytes(row.key, row.value)
                 part.header_bytes = (part.header_bytes or 0) + headers
@@ -205,6 +228,8 @@ def _notes(each: Listed) -> Text:
         notes.append((f"{counted(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
     if older := each.total("older"):
         notes.append((f"{counted(older, 'older row')} to upgrade", "yellow"))
+    if behind := sum(each.lag.values()):
+        notes.append((f"{counted(behind, 'record')} behind its changelog", "yellow"))
     if each.open_or_not_closed:
         notes.append(("open, or not closed", "yellow"))
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
@@ -228,6 +253,8 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
     rows = f"about {each.total('rows') or 0:,} (an estimate)" if quick else f"{each.total('rows') or 0:,}"
     if each.store.type.time_ordered and not quick:
         rows += f", and {each.total('index') or 0:,} entries of the index"
+    if each.store.type.keys == "versioned" and not quick:
+        rows += f", with {counted(each.total('versions') or 0, 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
         keys, values, headers = _sizes(each)
@@ -244,7 +271,9 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
     closed = Text("no: it is open, or its process died", style="yellow") if each.open_or_not_closed else Text("yes")
     facts.append(("closed", closed))
     offsets = [
-        f"{topic}: {'unknown' if offset < 0 else format(offset, ',')}" for topic, offset in sorted(each.offsets.items())
+        f"{topic}: {'unknown' if offset < 0 else format(offset, ',')}"
+        + (f" ({counted(each.lag[topic], 'record')} behind)" if topic in each.lag else "")
+        for topic, offset in sorted(each.offsets.items())
     ]
     position = [
         f"{topic}-{partition}: {offset:,}"
@@ -291,9 +320,13 @@ def _document(each: Listed, quick: bool) -> dict[str, Any]:
     }
     if kind.time_ordered:
         document["index_entries"] = each.total("index")
+    if kind.keys == "versioned":
+        document["versions"] = each.total("versions")
     document |= {name: each.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
     document |= {"damaged_rows": None if quick else each.total("damaged"), "closed": not each.open_or_not_closed}
     document |= {"offsets": each.offsets, "position": each.position.offsets}
+    if each.lag:
+        document["lag"] = each.lag
     if each.found.segmented or kind.keys == "versioned":
         document["segments"] = [asdict(part) for part in each.segments]
     return document
