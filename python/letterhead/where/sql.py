@@ -9,22 +9,23 @@ from letterhead.where.conditions import Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
-    from sqlglot import exp, tokens
+    from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
     from sqlglot.parser import Parser
+    from sqlglot.tokens import Tokenizer
 
 __all__ = ["condition_of_sql"]
 
 
 class _Where(Dialect):
-    class Tokenizer(tokens.Tokenizer):
+    class Tokenizer(Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
         # Names of types stay as written: int8 has one byte here, and eight in other dialects.
-        KEYWORDS = {  # noqa: RUF012
+        KEYWORDS: dict[str, Any] = {  # noqa: RUF012
             word: token
-            for word, token in tokens.Tokenizer.KEYWORDS.items()
-            if token not in Parser.TYPE_TOKENS or token == tokens.TokenType.NULL
+            for word, token in Tokenizer.KEYWORDS.items()
+            if token not in Parser.TYPE_TOKENS or word == "NULL"
         }
 
 
@@ -47,7 +48,7 @@ def condition_of_sql(text: str) -> Condition:
     try:
         parsed = sqlglot.parse(text, dialect=_Where)
     except SqlglotError as error:
-        place = next(iter(getattr(error, "errors", ())), {})
+        place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         found = f" at {place['highlight']!r}" if place.get("highlight") else ""
         why = (place.get("description") or str(error)).partition(" for <")[0]
         at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
@@ -64,6 +65,10 @@ class _Reader:
         self._text = text
 
     def condition(self, node: Any) -> Condition:
+        condition: Condition = self._condition(node)
+        return condition
+
+    def _condition(self, node: Any) -> Any:
         self._check(node)
         match node:
             case exp.Paren():
@@ -74,7 +79,7 @@ class _Reader:
             case exp.Not():
                 return ~self.condition(node.this)
             case exp.In():
-                return self._operand(node.this).is_in(self._literal(each) for each in node.expressions)
+                return self._operand(node.this).is_in([self._literal(each) for each in node.expressions])
             case exp.Between():
                 operand = self._operand(node.this)
                 return (operand >= self._literal(node.args["low"])) & (operand <= self._literal(node.args["high"]))
