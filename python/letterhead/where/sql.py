@@ -18,21 +18,22 @@ with needed("a condition as SQL text", "'letterhead[sql]'"):
 __all__ = ["condition_of_sql"]
 
 
+# Names of types stay as written: int8 has one byte here, and eight in other dialects.
+_KEYWORDS: dict[str, Any] = {
+    word: token for word, token in Tokenizer.KEYWORDS.items() if token not in Parser.TYPE_TOKENS or word == "NULL"
+}
+
+
 class _Where(Dialect):
     class Tokenizer(Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
-        # Names of types stay as written: int8 has one byte here, and eight in other dialects.
-        KEYWORDS: dict[str, Any] = {  # noqa: RUF012
-            word: token
-            for word, token in Tokenizer.KEYWORDS.items()
-            if token not in Parser.TYPE_TOKENS or word == "NULL"
-        }
+        KEYWORDS = _KEYWORDS
 
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-_ARGUMENTS = {
+_ARGUMENTS: dict[Any, str] = {
     exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
     **dict.fromkeys(_COMPARISONS, "this expression"), exp.In: "this expressions", exp.Between: "this low high",
     exp.Is: "this expression", exp.Like: "this expression negate", exp.StartsWith: "this expression",
