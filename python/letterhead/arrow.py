@@ -548,7 +548,7 @@ def validate(
     )
 
 
-def _matches(column: ColumnT, format: str, *, where: Where | Filter, **options: Unpack[_native._Options]) -> ColumnT:
+def _matches(column: ColumnT, format: str, *, where: Where | Filter, **options: Any) -> ColumnT:
     """Return which rows a condition selects, as a struct with the field ``selected``; with errors, as in :func:`select`."""
     return _apply("where", column, format, where=_program(where, format), **options)
 

@@ -36,7 +36,6 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-
 _BYTES: dict[str, Any] = {
     "tenant": str.encode,
     "retry": lambda value: value.to_bytes(4, "big", signed=True),
@@ -128,7 +127,9 @@ def test_where_equals_filtering_all_messages(column: pa.Array, drawn: Any) -> No
     got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, where=where))
     assert got.equals(full.filter(mask(full)))
     # Neither the operands nor the headers have to be columns of the result.
-    assert table_of(lha.messages(column, "record-batch", columns=["offset"], where=where)).equals(got.select(["offset"]))
+    assert table_of(lha.messages(column, "record-batch", columns=["offset"], where=where)).equals(
+        got.select(["offset"])
+    )
 
 
 @few
@@ -151,10 +152,14 @@ def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, dr
 
 
 @few
-@given(rows=st.lists(headers_of(False) | st.binary(max_size=12) | st.none(), max_size=80), drawn=conditions(list(COLUMNS)))
+@given(
+    rows=st.lists(headers_of(False) | st.binary(max_size=12) | st.none(), max_size=80), drawn=conditions(list(COLUMNS))
+)
 def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any) -> None:
     where, mask = drawn
-    column = pa.array([row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary())
+    column = pa.array(
+        [row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary()
+    )
     full = table_of(lha.select(column, "kafka", COLUMNS, errors="null"))
     got = table_of(lha.select(column, "kafka", COLUMNS, errors="null", where=where))
     selected = mask(full)
@@ -191,10 +196,12 @@ def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
 
 
 def test_errors_count_only_in_messages_that_fields_do_not_exclude() -> None:
-    messages = [lh.Message(offset=at, timestamp=1, headers=[("retry", b"xx" if at == 1 else b"\0\0\0\1")]) for at in range(3)]
+    messages = [
+        lh.Message(offset=at, timestamp=1, headers=[("retry", b"xx" if at == 1 else b"\0\0\0\1")]) for at in range(3)
+    ]
     column = pa.array([lh.batch(messages, "record-batch")])
     retry = lh.col("retry", "int32") == 1
-    with pytest.raises(lh.DecodeError, match="column where.*2 bytes where int32 takes 4"):
+    with pytest.raises(lh.DecodeError, match=r"column where.*2 bytes where int32 takes 4"):
         lha.messages(column, "record-batch", where=retry & (lh.col("offset") < 2))
     got = lha.messages(column, "record-batch", columns=["offset"], where=retry & (lh.col("offset") > 1))
     assert got.field("offset").to_pylist() == [2]
@@ -299,5 +306,5 @@ def test_expressions_of_polars_are_translated_or_rejected() -> None:
     pl = pytest.importorskip("polars")
     column = _column([("t", "a")], [("t", "b")], [])
     assert len(lha.decode(column, "kafka", where=(pl.col("t") == "a") | pl.col("t").is_in(["b"]))) == 2
-    with pytest.raises(ValueError, match="Contains.* of the polars expression cannot be translated"):
+    with pytest.raises(ValueError, match=r"Contains.* of the polars expression cannot be translated"):
         lha.decode(column, "kafka", where=pl.col("t").str.contains("x"))

@@ -55,6 +55,7 @@ fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[M
         dialect: select.dialect,
         options: select.options,
         on_error: OnError::Column,
+        filter: None,
     };
     let from_bytes = apply_to(format, &operation, column).expect("nothing is raised");
     assert_eq!(from_bytes.len(), 2 * messages.len());
@@ -115,8 +116,14 @@ fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
     match format.info().class {
         Class::Batch => {
             let Select { selections, dialect, options, .. } = select.clone();
-            let with =
-                |on_error| Messages { columns: None, selections: selections.clone(), dialect, options, on_error };
+            let with = |on_error| Messages {
+                columns: None,
+                selections: selections.clone(),
+                dialect,
+                options,
+                on_error,
+                filter: None,
+            };
             held(format, [&with(OnError::Column), &with(OnError::Raise)], column);
         }
         Class::Headers | Class::Message => {

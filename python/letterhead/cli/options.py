@@ -95,8 +95,7 @@ Type = Annotated[
 ]
 Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
 Where = Annotated[
-    str | None,
-    option("--where", "Only where this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL"),
+    str | None, option("--where", "Only where this SQL is true, as in \"tenant = 'acme' and retry::int > 2\".", "SQL")
 ]
 OnErrors = Annotated[
     Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")

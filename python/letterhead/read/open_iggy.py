@@ -44,11 +44,11 @@ def iggy(
     partitions: Iterable[int] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
+    where: Where | None = None,
     mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = 60_000,
     limits: Limits | None = None,
-    where: Where | None = None,
 ) -> Reader:
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
@@ -80,6 +80,10 @@ def iggy(
         What to do with an invalid message, as in :func:`letterhead.arrow.messages`.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which messages to return, as in :func:`letterhead.read.topic`: a condition on headers and on ``stream topic
+        partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
+        limit what is polled.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
         Read messages as the Kafka records they were made of, by Iggy's Kafka gateway or by
         :func:`letterhead.write.iggy`. The columns are ``stream topic partition offset timestamp key value headers``, the
@@ -91,10 +95,6 @@ def iggy(
         How long to retry each request while the server does not answer.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
-        Which messages to return, as in :func:`letterhead.read.topic`: a condition on headers and on ``stream topic
-        partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
-        limit what is polled.
 
     Returns
     -------

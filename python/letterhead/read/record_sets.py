@@ -168,7 +168,7 @@ class Rows:
     def _messages(self, batches: pa.Array, where: Filter | None) -> pa.StructArray:
         if where is not None and where.known:
             where = None
-        return lha.messages(batches, "record-batch", where=where, **self._options)  # type: ignore[arg-type]
+        return lha.messages(batches, "record-batch", where=where, **self._options)
 
     def _bounds(self, where: Filter | None) -> tuple[int, int, int]:
         """Return the first and the last offset that a selected record can have, and the first timestamp."""

@@ -252,7 +252,9 @@ class _Rows:
         self.values = [self.values[row] for row in places]
         self._at = self._at and [self._at[row] for row in places]
         self._errors = {at: self._errors[row] for at, row in enumerate(places) if row in self._errors}
-        self.missing_errors = {at: self.missing_errors[row] for at, row in enumerate(places) if row in self.missing_errors}
+        self.missing_errors = {
+            at: self.missing_errors[row] for at, row in enumerate(places) if row in self.missing_errors
+        }
 
     def has_errors(self, row: int) -> bool:
         """Return whether errors of a row were found so far."""

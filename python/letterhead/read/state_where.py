@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.errors import DecodeError
+from letterhead.errors import DecodeError, replaced
 from letterhead.fields import Columns, Field
 from letterhead.where.conditions import Where
 from letterhead.where.program import RecordField, Resolved, resolve, truth
@@ -72,9 +72,9 @@ class RowFilter:
         if data is not None:
             try:
                 values = _native.select(data, self._format, self._specs, limits=self._limits)
-            except DecodeError:
+            except DecodeError as error:
                 if self._errors != "null":
-                    raise
+                    raise replaced(error, column=error.column and "where") from None
                 values = self._valid(data)
 
         def by_everything(test: Resolved) -> bool | None:

@@ -14,7 +14,17 @@ from letterhead import arrow as lha
 
 Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages", "where"]
 
-__all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", "operation_of", "spark_schema", "spark_type", "spelled"]
+__all__ = [
+    "Declared",
+    "Operation",
+    "check_schema",
+    "declared",
+    "header_lists",
+    "operation_of",
+    "spark_schema",
+    "spark_type",
+    "spelled",
+]
 
 
 class Declared(NamedTuple):

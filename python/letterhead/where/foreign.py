@@ -28,14 +28,16 @@ def of_pyarrow(expression: Any) -> Condition:
     Its serialized form, that of pickle, is an IPC file: the expression is in the metadata, its literals in the row.
     """
     batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
-    return _condition(_pyarrow_node(deque(_metadata(batch.schema)), batch), "pyarrow")
+    condition: Condition = _condition(_pyarrow_node(deque(_metadata(batch.schema)), batch), "pyarrow")
+    return condition
 
 
 def of_polars(expression: Any) -> Condition:
     """Translate a ``polars.Expr``."""
     with warnings.catch_warnings(action="ignore"):  # the JSON form is not stable between versions: unknown parts raise
         node = json.loads(expression.meta.serialize(format="json"))
-    return _condition(_polars_node(node), "polars")
+    condition: Condition = _condition(_polars_node(node), "polars")
+    return condition
 
 
 class _Call(tuple[Any, ...]):
@@ -50,10 +52,11 @@ class _Literal(tuple[Any]):
     __slots__ = ()
 
 
-def _condition(node: Any, source: str) -> Condition:
+def _condition(node: Any, source: str) -> Any:
+    name: Any
     name, *arguments = node if isinstance(node, _Call) else ("",)
     if name in ("and", "or") and len(arguments) == 2:
-        return Logic(name, *(_condition(each, source) for each in arguments))  # type: ignore[arg-type]
+        return Logic(name, *(_condition(each, source) for each in arguments))
     if name == "not" and len(arguments) == 1:
         return ~_condition(arguments[0], source)
     if name in _SWAPPED and len(arguments) == 2:
@@ -120,7 +123,7 @@ def _pyarrow_call(name: str, arguments: list[Any], options: Any) -> _Call:
 
 
 def _polars_node(node: Any) -> Any:
-    (tag, value) = next(iter(node.items())) if isinstance(node, dict) and len(node) == 1 else (str(node), None)
+    tag, value = _only(node)
     if tag == "Column":
         return col(value)
     if tag == "Literal":
@@ -144,7 +147,7 @@ def _polars_node(node: Any) -> Any:
 
 def _polars_literal(value: Any) -> Any:
     scalar = value.get("Scalar", value.get("Dyn"))
-    (type, content) = next(iter(scalar.items())) if isinstance(scalar, dict) and len(scalar) == 1 else ("", None)
+    type, content = _only(scalar)
     if type == "List":
         values = pa.ipc.open_stream(bytes(content)).read_all().column(0).to_pylist()
         if len(values) == 1 and isinstance(values[0], list):
@@ -155,6 +158,11 @@ def _polars_literal(value: Any) -> Any:
     if type in ("String", "Boolean", "Int", "Float") or type.startswith(("Int", "UInt", "Float")):
         return _Literal((content,))
     return _Call((f"literal {type}",))
+
+
+def _only(node: Any) -> tuple[str, Any]:
+    """Return the only item of an object, or the text of anything else and None."""
+    return next(iter(node.items())) if isinstance(node, dict) and len(node) == 1 else (str(node), None)
 
 
 class _ArrowSchema(ctypes.Structure):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from letterhead import _native
 from letterhead.fields import Columns, ColumnSpec, Field, normalise
 from letterhead.values import Value
-from letterhead.where.conditions import Condition, Logic, Operand, Test, Where, as_condition
+from letterhead.where.conditions import Condition, Logic, Test, Where, as_condition
 
 __all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "resolve", "truth"]
 
@@ -65,11 +65,7 @@ def fields_of_format(format: str) -> Mapping[str, RecordField]:
 
 
 def resolve(
-    where: Where | None,
-    fields: Mapping[str, RecordField],
-    headers: Columns | None = None,
-    *,
-    what: str = "headers=",
+    where: Where | None, fields: Mapping[str, RecordField], headers: Columns | None = None, *, what: str = "headers="
 ) -> Filter | None:
     """Return the filter for a source with these record fields; ``headers`` are its columns, named by ``what``."""
     if where is None:
@@ -156,7 +152,9 @@ class Filter:
         return decided
 
 
-def _node(condition: Condition, fields: Mapping[str, RecordField], columns: Mapping[str, ColumnSpec], what: str) -> Node:
+def _node(
+    condition: Condition, fields: Mapping[str, RecordField], columns: Mapping[str, ColumnSpec], what: str
+) -> Node:
     if isinstance(condition, Logic):
         return Combined(condition.name, tuple(_node(part, fields, columns, what) for part in condition.parts))
     assert isinstance(condition, Test)
@@ -195,8 +193,8 @@ def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
         raise ValueError(f"where: {operand!r} is a list: use any() or all()")
     if quantifier is not None:
         field = field._replace(repeat="all")
-    key = field.key if field.key is not None else name
-    (spec,) = normalise({"where": field._replace(key=key, required=False)})
+    header = name if field.key is None else field.key
+    (spec,) = normalise({"where": field._replace(key=header, required=False)})
     return spec
 
 
@@ -204,9 +202,9 @@ def _type_of_literals(condition: Test) -> str:
     types = {_type_of_literal(literal) for literal in condition.literals}
     type = types.pop() if len(types) == 1 else None
     if type is None:
-        name = condition.operand._name
+        name = repr(condition.operand._name)
         raise ValueError(
-            f"where: {condition!r}: the header needs a type, as col({name!r}, 'int32'), or {name}::int32 in SQL"
+            f"where: {condition!r}: the header needs a type, as col({name}, 'int32'), or {name[1:-1]}::int32 in SQL"
         )
     return type
 
@@ -253,7 +251,9 @@ def _literal(literal: Any, type: str, test: str) -> Any:
             if not -(1 << 127) <= literal < 1 << 127:
                 raise ValueError(f"{literal} does not fit 128 bits")
             return int(literal)
-    raise ValueError(f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}")
+    raise ValueError(
+        f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
+    )
 
 
 def _time(literal: Any, unit: timedelta) -> int:
@@ -312,8 +312,15 @@ def truth(test: Resolved, value: Any) -> bool | None:
     literal = test.literals[0]
     if name == "starts_with":
         return bool(value.startswith(literal))
-    equal, less = value == literal, value < literal
-    answers = {"==": equal, "!=": not equal, "<": less, "<=": less or equal, ">": not (less or equal), ">=": not less}
+    equal, less = bool(value == literal), bool(value < literal)
+    answers: dict[str, bool] = {
+        "==": equal,
+        "!=": not equal,
+        "<": less,
+        "<=": less or equal,
+        ">": not (less or equal),
+        ">=": not less,
+    }
     return answers[name]
 
 

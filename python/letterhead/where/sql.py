@@ -9,29 +9,31 @@ from letterhead.where.conditions import Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
-    from sqlglot import exp, tokens
+    from sqlglot import exp
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
     from sqlglot.parser import Parser
+    from sqlglot.tokens import Tokenizer
 
 __all__ = ["condition_of_sql"]
 
 
+# Names of types stay as written: int8 has one byte here, and eight in other dialects.
+_KEYWORDS: dict[str, Any] = {
+    word: token for word, token in Tokenizer.KEYWORDS.items() if token not in Parser.TYPE_TOKENS or word == "NULL"
+}
+
+
 class _Where(Dialect):
-    class Tokenizer(tokens.Tokenizer):
+    class Tokenizer(Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
-        # Names of types stay as written: int8 has one byte here, and eight in other dialects.
-        KEYWORDS = {  # noqa: RUF012
-            word: token
-            for word, token in tokens.Tokenizer.KEYWORDS.items()
-            if token not in Parser.TYPE_TOKENS or token == tokens.TokenType.NULL
-        }
+        KEYWORDS = _KEYWORDS
 
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-_ARGUMENTS = {
+_ARGUMENTS: dict[Any, str] = {
     exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
     **dict.fromkeys(_COMPARISONS, "this expression"), exp.In: "this expressions", exp.Between: "this low high",
     exp.Is: "this expression", exp.Like: "this expression negate", exp.StartsWith: "this expression",
@@ -47,7 +49,7 @@ def condition_of_sql(text: str) -> Condition:
     try:
         parsed = sqlglot.parse(text, dialect=_Where)
     except SqlglotError as error:
-        place = next(iter(getattr(error, "errors", ())), {})
+        place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         found = f" at {place['highlight']!r}" if place.get("highlight") else ""
         why = (place.get("description") or str(error)).partition(" for <")[0]
         at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
@@ -64,6 +66,10 @@ class _Reader:
         self._text = text
 
     def condition(self, node: Any) -> Condition:
+        condition: Condition = self._condition(node)
+        return condition
+
+    def _condition(self, node: Any) -> Any:
         self._check(node)
         match node:
             case exp.Paren():
@@ -74,7 +80,7 @@ class _Reader:
             case exp.Not():
                 return ~self.condition(node.this)
             case exp.In():
-                return self._operand(node.this).is_in(self._literal(each) for each in node.expressions)
+                return self._operand(node.this).is_in([self._literal(each) for each in node.expressions])
             case exp.Between():
                 operand = self._operand(node.this)
                 return (operand >= self._literal(node.args["low"])) & (operand <= self._literal(node.args["high"]))

@@ -1,0 +1,74 @@
+"""Conditions in Spark: the option `where`, filters that Spark pushes, and `where_headers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from letterhead import spark as lhs
+
+sources_only = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
+pushing = pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark pushes filters since 4.1")
+HEADERS = {"tenant": "string", "retry": "int32"}
+
+
+@pytest.fixture
+def orders(spark: Any, samples: Path) -> Any:
+    lhs.register(spark)
+    return spark.read.format("letterhead-segments").options(**lhs.options(headers=HEADERS)), str(samples / "orders-0")
+
+
+@sources_only
+def test_the_option_selects_rows(spark: Any, samples: Path, orders: Any) -> None:
+    pytest.importorskip("sqlglot")
+    source, path = orders
+    selected = source.option("where", "tenant = 'acme' and offset >= 9990").load(path)
+    assert sorted(row.offset for row in selected.select("offset").collect()) == [9991, 9996]
+    state = spark.read.format("letterhead-state").option("store", "latest").option("where", "tenant = 'acme'")
+    assert state.load(str(samples / "streams-state-0_0")).count() == 936
+    with pytest.raises(Exception, match="it is not supported"):
+        source.option("where", "length(tenant) = 4").load(path)
+
+
+@sources_only
+@pushing
+@pytest.mark.spark_only
+def test_filters_that_are_pushed_leave_the_plan_and_select_the_same_rows(spark: Any, orders: Any) -> None:
+    source, path = orders
+    condition = (F.col("tenant") == "acme") & (F.col("retry") >= 0) & (F.col("offset") > 5000) & (F.length("value") > 5)
+    expected = sorted(row.offset for row in source.load(path).where(condition).select("offset").collect())
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = source.load(path).where(condition)
+        plan = pushed._jdf.queryExecution().optimizedPlan().toString()
+        assert sorted(row.offset for row in pushed.select("offset").collect()) == expected
+        kept = source.option("errors", "column").load(path).where(condition)
+        assert "acme" in kept._jdf.queryExecution().optimizedPlan().toString()
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert len(expected) > 0
+    assert "length(value" in plan
+    assert "acme" not in plan
+    assert "5000" not in plan
+
+
+def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None:
+    frame = spark.read.parquet(str(samples / "orders-0.parquet"))
+    transform = lhs.where_headers("headers", "kafka", (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0))
+    selected = frame.transform(transform)
+    assert selected.columns == frame.columns
+    typed = frame.transform(lhs.select_headers("headers", "kafka", HEADERS, keep=["offset"]))
+    expected = typed.where("tenant = 'acme' and retry > 0")
+    assert sorted(row.offset for row in selected.select("offset").collect()) == sorted(
+        row.offset for row in expected.select("offset").collect()
+    )
+    bad = frame.transform(
+        lhs.where_headers("headers", "kafka", lh.col("tenant", "int16") > 0, keep=["offset"], errors="column")
+    )
+    assert bad.columns == ["offset", "error"]
+    assert bad.where("error is null").count() == 0
