@@ -23,7 +23,7 @@ from typing import Any, Literal
 __all__ = ["Finding", "Report", "examine", "findings", "report"]
 
 PACKAGES = {"pyarrow": "arrow", "pandas": "spark", "protobuf": "spark", "pyspark": "pyspark", "rocksdict": "state"}
-PACKAGES |= {"kafka-python": "kafka"}
+PACKAGES |= {"kafka-python": "kafka", "pysail": "sail"}
 """Optional packages, and the extra that installs each."""
 MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka"}
 
@@ -164,6 +164,9 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False) ->
             add("wrong", f"{name} {seen}", f"pip install --force-reinstall {name}")
         elif seen is not None and [] < _numbers(seen) < _numbers(oldest.get(name, "")):
             add("wrong", f"{name} {seen} is older than {oldest[name]}", f"pip install '{name}>={oldest[name]}'")
+    if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
+        what = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
+        add("note", what, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
     if packages["pyspark"] and not executor:
         if os.path.dirname(facts["workers"] or "") != os.path.dirname(python):
             what = f"PYSPARK_PYTHON is not this Python: workers run {facts['workers']}, and this is {python}"

@@ -110,6 +110,14 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
     ]
 
 
+@pytest.mark.parametrize(("pyspark", "count"), [("4.2.0", 0), ("4.3.0", 1), (None, 0)])
+def test_a_pyspark_that_sail_refuses_is_a_note(pyspark: str | None, count: int) -> None:
+    facts = doctor.examine()
+    facts["packages"] |= {"pysail": "0.7.2", "pyspark": pyspark}
+    found = [each.what for each in doctor.findings(facts, "driver") if "pysail" in each.what]
+    assert found == ["pysail 0.7.2 refuses pyspark 4.3.0: its sessions are not running"] * count
+
+
 def test_a_wheel_for_another_system_is_wrong(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark")
     for library in package(directory).glob("_native*.so"):

@@ -9,6 +9,7 @@ import pytest
 
 import environments
 from letterhead import spark as lhs
+from letterhead.spark.doctor import _judge_batches
 
 
 @pytest.fixture
@@ -83,6 +84,25 @@ def test_a_python_that_is_not_there(doctor_with, tmp_path):
     assert where == "executors"
     assert what.startswith(f'the workers\' Python does not start: Cannot run program "{tmp_path}/nowhere/python"')
     assert list(report.places) == ["driver"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (0, "no limit of rows, so that a batch can be as large as a partition"),
+        (999, "batches of so few rows take longer"),
+        (1_000, None),
+        (64_000, None),
+        (64_001, "batches of so many rows take more memory, and longer"),
+    ],
+)
+def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
+    found = [(each.level, each.what.partition(": ")[2], each.mend) for each in _judge_batches(rows)]
+    mend = (
+        "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', 10000), its default; "
+        "4,000 to 64,000 rows take about as long"
+    )
+    assert found == ([] if problem is None else [("note", problem, mend)])
 
 
 def test_what_is_worth_a_note_is_not_wrong(spark):

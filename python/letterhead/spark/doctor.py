@@ -16,14 +16,17 @@ from pyspark.sql import functions as F
 
 import letterhead.doctor
 from letterhead.doctor import Finding, Report, examine, findings
+from letterhead.spark.sail import is_sail
 
 __all__ = ["doctor"]
 
 Facts: TypeAlias = dict[str, Any]
 
+ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
 SETTINGS = (
     "spark.sql.execution.arrow.pyspark.enabled",
-    "spark.sql.execution.arrow.maxRecordsPerBatch",
+    ROWS_PER_BATCH,
     "spark.sql.execution.arrow.maxBytesPerBatch",
     "spark.sql.execution.arrow.useLargeVarTypes",
     "spark.sql.execution.pythonUDF.arrow.enabled",
@@ -186,8 +189,19 @@ def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, st
     if client.split(".")[:2] != server.split(".")[:2]:
         what = f"pyspark {client} is connected to Spark {server}"
         yield Finding("wrong", "driver", what, f"pip install 'pyspark=={server}'")
-    rows = int(settings.get("spark.sql.execution.arrow.maxRecordsPerBatch", "10000"))
-    if rows < 1000:
-        limit = "no limit of rows, so that a batch can be as large as a partition" if rows <= 0 else "small batches"
-        what = f"spark.sql.execution.arrow.maxRecordsPerBatch={rows}: {limit}"
-        yield Finding("note", "session", what, "leave it at its default of 10,000")
+    if not is_sail(spark):  # which ignores the setting
+        yield from _judge_batches(int(settings.get(ROWS_PER_BATCH, "10000")))
+
+
+def _judge_batches(rows: int) -> Iterable[Finding]:
+    """Judge the rows a batch; docs/benchmarks/spark.md has times for 1,000 to 64,000."""
+    if rows <= 0:
+        problem = "no limit of rows, so that a batch can be as large as a partition"
+    elif rows < 1000:
+        problem = "batches of so few rows take longer"
+    elif rows > 64_000:
+        problem = "batches of so many rows take more memory, and longer"
+    else:
+        return
+    mend = f"spark.conf.set({ROWS_PER_BATCH!r}, 10000), its default; 4,000 to 64,000 rows take about as long"
+    yield Finding("note", "session", f"{ROWS_PER_BATCH}={rows}: {problem}", mend)
