@@ -302,3 +302,22 @@ with lh.read.iggy(
         kills += 1
     assert (process.returncode, kills) == (0, 20)
     assert pickle.loads(file.read_bytes()) == (8000, list(range(8000)))
+
+
+def test_messages_that_are_suddenly_large_are_polled_in_smaller_parts(
+    server: Server, create: Callable[..., str]
+) -> None:
+    topic = create()
+    payloads = [b"small"] * 300 + [b"x" * 20_000] * 50 + [b"x" * 3_000_000] + [b"small"] * 10
+    lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
+    with lh.read.iggy(server.address, stream="tests", topic=topic, columns=["payload"], fetch_bytes=65_536) as reader:
+        batches = list(reader)
+    assert pa.Table.from_batches(batches)["payload"].to_pylist() == payloads
+    assert max(batch.nbytes for batch in batches if len(batch) > 1) < 5 * 65_536
+
+
+def test_more_than_a_reply_can_hold_is_read(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    payloads = [b"%d" % row for row in range(300)] + [b"x" * 1_000_000] * 90
+    lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
+    assert read(server, topic, columns=["payload"], timeout_ms=20_000)["payload"].to_pylist() == payloads
