@@ -355,3 +355,22 @@ def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, c
 def test_a_condition_with_a_mapping_is_refused(server: Server) -> None:
     with pytest.raises(ValueError, match="where is not evaluated with mapping"):
         lh.read.iggy(server.address, stream="tests", topic="t", mapping="kafka-gateway", where="offset > 1")
+
+
+def test_messages_that_are_suddenly_large_are_polled_in_smaller_parts(
+    server: Server, create: Callable[..., str]
+) -> None:
+    topic = create()
+    payloads = [b"small"] * 300 + [b"x" * 20_000] * 50 + [b"x" * 3_000_000] + [b"small"] * 10
+    lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
+    with lh.read.iggy(server.address, stream="tests", topic=topic, columns=["payload"], fetch_bytes=65_536) as reader:
+        batches = list(reader)
+    assert pa.Table.from_batches(batches)["payload"].to_pylist() == payloads
+    assert max(batch.nbytes for batch in batches if len(batch) > 1) < 5 * 65_536
+
+
+def test_more_than_a_reply_can_hold_is_read(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    payloads = [b"%d" % row for row in range(300)] + [b"x" * 1_000_000] * 90
+    lh.write.iggy(pa.table({"payload": payloads}), server.address, stream="tests", topic=topic)
+    assert read(server, topic, columns=["payload"], timeout_ms=20_000)["payload"].to_pylist() == payloads

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import spark as lhs
-from server import Server
+from server import DURABLE, Server
 from test_write import table
 
 pytestmark = pytest.mark.timeout(180)
@@ -154,23 +155,21 @@ def test_a_server_that_is_killed_twenty_times_loses_no_acknowledged_row(tmp_path
 
 
 def check_kills(directory: Path, kills: int) -> None:
-    import threading
-
-    from server import DURABLE
-
     other = Server(directory)
     other.start()
     try:
         other.create("tests", "durable", 2, DURABLE)
-        written: list[Any] = []
+        stop = threading.Event()
+        parts: list[int] = []
         failed: list[BaseException] = []
 
         def write() -> None:
             try:
-                for part in range(0, 400 * (kills + 1), 10):
-                    data = table(part + 10).drop_columns("key").slice(part)
+                while not stop.is_set():
+                    first = 10 * len(parts)
+                    data = table(first + 10).drop_columns("key").slice(first)
                     lh.write.iggy(data, other.address, stream="tests", topic="durable", timeout_ms=30_000)
-                    written.append(part)
+                    parts.append(first)
                     time.sleep(0.01)
             except BaseException as error:
                 failed.append(error)
@@ -178,16 +177,22 @@ def check_kills(directory: Path, kills: int) -> None:
         thread = threading.Thread(target=write)
         thread.start()
         for _ in range(kills):
-            time.sleep(0.4)
+            before = len(parts)
+            until = time.monotonic() + 20
+            while len(parts) < before + 5 and not failed and time.monotonic() < until:
+                time.sleep(0.01)
             other.kill()
             other.start()
-        thread.join(200)
+        stop.set()
+        thread.join(60)
+        assert not thread.is_alive()
         assert not failed
         other.kill()
         other.start()
         with lh.read.iggy(other.address, stream="tests", topic="durable", headers={"retry": "int32"}) as reader:
             found = sorted(reader.read_all()["retry"].to_pylist())
-        assert found == list(range(400 * (kills + 1)))
+        assert len(parts) >= 5 * kills
+        assert found == list(range(10 * len(parts)))
     finally:
         other.stop()
 

@@ -138,21 +138,14 @@ def begins_batch(data: bytes, at: int) -> bool:
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
     """Return a batch of at least one message, with checksums; in a request partition, offset and timestamp are 0."""
-    from letterhead._native import xxh3_64 as checksum  # imported on first use, as in `letterhead.operations`
+    from letterhead.write import iggy_batches as batches  # imported on first use, as in `letterhead.operations`
 
     origin = min(frame.origin_timestamp for frame in frames)
-    written = []
     for index, frame in enumerate(frames):
-        delta = frame.origin_timestamp - origin
-        if delta >= 1 << 32:
+        if frame.origin_timestamp - origin > batches.MOST_DELTA:
             refuse_value("out_of_range", f"message {index}: its time is too far from that of the earliest message")
-        identity = frame.id.to_bytes(16, "little")
-        head = _FRAME.pack(0, identity, index, delta, len(frame.headers), len(frame.payload), 0)
-        body = head[8:] + frame.payload + frame.headers
-        written.append(checksum(body).to_bytes(8, "little") + body)
-    length = _BATCH_HEADER_BYTES + sum(map(len, written))
-    head = _BATCH.pack(partition, offset, timestamp, origin, length)
-    count = len(frames).to_bytes(4, "little")
-    sums = b"".join(frame[:8] for frame in written)
-    head += checksum(head + count + sums).to_bytes(8, "little") + count
-    return head.ljust(_BATCH_HEADER_BYTES, b"\0") + b"".join(written)
+    messages = [
+        batches.Message(frame.id.to_bytes(16, "big"), frame.origin_timestamp, frame.headers, frame.payload)
+        for frame in frames
+    ]
+    return batches.batch_of(messages, origin, partition=partition, offset=offset, timestamp=timestamp).data

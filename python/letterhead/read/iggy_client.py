@@ -75,7 +75,7 @@ class Messages(NamedTuple):
 
     number: int
     first: int  # offset of the first message; that of the request if there are none
-    data: bytearray  # the whole reply
+    data: memoryview  # the whole reply, until the next request
 
 
 class Lost(ConnectionError):
@@ -199,7 +199,7 @@ class Client(Closing):
         except Refused as error:
             raise _explained(error, place) from None
 
-    def _read(self, command: int, body: bytes, most: int = MOST_BYTES) -> bytearray:
+    def _read(self, command: int, body: bytes, most: int = MOST_BYTES) -> memoryview:
         """Send a request that changes nothing until it is answered."""
         until = time.monotonic() + self.timeout
         pause = _BACKOFF
@@ -245,7 +245,7 @@ def _poll_of(place: Place, strategy: int, value: int, count: int) -> bytes:
     return _CONSUMER + Topic(*place[:2]).identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
 
 
-def _messages(reply: bytearray) -> Messages:
+def _messages(reply: memoryview) -> Messages:
     _, current, count = _PREFIX.unpack_from(reply)
     if not count:
         return Messages(0, current, reply)

@@ -139,6 +139,7 @@ class Connection:
         self._address = address
         self._client = os.urandom(15) + b"\1"  # not zero
         self._session = 0
+        self._buffer = bytearray()
         self._socket = socket.create_connection((address.host, address.port), timeout=_left(until))
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -166,8 +167,8 @@ class Connection:
         self._socket.sendall(header)
         self._socket.sendall(body)
 
-    def receive(self, until: float, most: int | None = None) -> bytearray:
-        """Receive the body of a reply, of at most some bytes.
+    def receive(self, until: float, most: int | None = None) -> memoryview:
+        """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
 
         Raises
         ------
@@ -178,7 +179,7 @@ class Connection:
         TooLarge
             If the body is larger.
         """
-        header = self._receive(bytearray(_HEADER_LEN), until)
+        header = self._receive(_HEADER_LEN, until)
         size, command = struct.unpack_from("<I8xB", header, 48)
         if command == _EVICTION:
             raise self._evicted(header)
@@ -186,23 +187,25 @@ class Connection:
             raise Refused(f"{self._address} does not answer as a server of Iggy 0.9 or later does", 0)
         if most is not None and size - _HEADER_LEN > most:
             raise TooLarge
-        body = self._receive(bytearray(size - _HEADER_LEN), until)
-        (status,) = struct.unpack_from("<I", header, 216)
-        if header[208] == REGISTER and body:  # the status of a login is part of its body
+        (status,), operation = struct.unpack_from("<I", header, 216), header[208]
+        body = self._receive(size - _HEADER_LEN, until)
+        if operation == REGISTER and body:  # the status of a login is part of its body
             status = 0 if body[:4] == bytes(4) else struct.unpack_from("<I", body, 8)[0]
         if status:
             raise self._error(status)
         return body
 
-    def _receive(self, buffer: bytearray, until: float) -> bytearray:
-        view = memoryview(buffer)
-        while view:
+    def _receive(self, size: int, until: float) -> memoryview:
+        if len(self._buffer) < size:
+            self._buffer = bytearray(size + size // 4)
+        data = left = memoryview(self._buffer)[:size]
+        while left:
             self._socket.settimeout(_left(until))
-            count = self._socket.recv_into(view)
+            count = self._socket.recv_into(left)
             if not count:
                 raise ConnectionError(f"{self._address} closed the connection")
-            view = view[count:]
-        return buffer
+            left = left[count:]
+        return data
 
     def _login(self, until: float) -> None:
         version = struct.pack("<I", _PROTOCOL) + text_of("letterhead") + text_of("1")
@@ -214,7 +217,7 @@ class Connection:
             raise self._error(40)
         (self._session,) = struct.unpack_from("<Q", body, 8)
 
-    def _evicted(self, header: bytearray) -> Exception:
+    def _evicted(self, header: memoryview) -> Exception:
         reason = header[-1]
         if reason in _EVICTED:
             return self._error(_EVICTED[reason])

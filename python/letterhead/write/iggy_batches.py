@@ -24,14 +24,15 @@ from typing import NamedTuple
 
 from letterhead._native import xxh3_64
 
-__all__ = ["BATCH_BYTES", "BATCH_ROWS", "Batch", "Message", "batches_of"]
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "MOST_DELTA", "Batch", "Message", "batch_of", "batches_of"]
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
 
 _HEADER_LEN = 256
 _FRAME = struct.Struct("<16sIIIIQ")
-_MOST_DELTA = (1 << 32) - 1
+MOST_DELTA = (1 << 32) - 1
+"""Microseconds between the messages of a batch."""
 
 
 class Message(NamedTuple):
@@ -56,17 +57,20 @@ def batches_of(messages: Sequence[Message]) -> Iterator[Batch]:
     size = low = high = 0
     for message in messages:
         least, most = min(low, message.origin), max(high, message.origin)
-        if part and (len(part) == BATCH_ROWS or size >= BATCH_BYTES or most - least > _MOST_DELTA):
-            yield _batch_of(part, low)
+        if part and (len(part) == BATCH_ROWS or size >= BATCH_BYTES or most - least > MOST_DELTA):
+            yield batch_of(part, low)
             part, size = [], 0
         low, high = (least, most) if part else (message.origin, message.origin)
         part.append(message)
         size += len(message.headers) + len(message.payload)
     if part:
-        yield _batch_of(part, low)
+        yield batch_of(part, low)
 
 
-def _batch_of(messages: Sequence[Message], origin: int) -> Batch:
+def batch_of(
+    messages: Sequence[Message], origin: int, *, partition: int = 0, offset: int = 0, timestamp: int = 0
+) -> Batch:
+    """Return a batch of messages, the earliest of which was made at a time in microseconds."""
     frames: list[bytes] = []
     checksums = []
     for index, (id, time, headers, payload) in enumerate(messages):
@@ -75,7 +79,7 @@ def _batch_of(messages: Sequence[Message], origin: int) -> Batch:
         checksums.append(checksum)
         frames += (checksum.to_bytes(8, "little"), frame)
     length = _HEADER_LEN + sum(len(frame) for frame in frames)
-    head = struct.pack("<QQQQQ", 0, 0, 0, origin, length)
+    head = struct.pack("<QQQQQ", partition, offset, timestamp, origin, length)
     count = len(messages).to_bytes(4, "little")
     head += xxh3_64(head + count + b"".join(frames[::2])).to_bytes(8, "little") + count
     return Batch(head.ljust(_HEADER_LEN, b"\0") + b"".join(frames), checksums)
