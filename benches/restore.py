@@ -69,7 +69,8 @@ def produce(address: str, count: int) -> None:
 
 def of_kafka_streams(address: str, state: Path, classes: str) -> dict[str, Any]:
     """Restore with Kafka Streams, and close the store."""
-    command = ["java", "-Xmx1g", "-cp", classes, "letterhead.testing.streams.StreamsApp", address, APP, str(state)]
+    program = "letterhead.testing.streams.StreamsApp"
+    command = ["java", "-Xmx1g", "-cp", classes, program, address, APP, str(state), "in"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
