@@ -111,7 +111,7 @@ class ChangelogTable:
                 "the frame is a stream, from which a deleted row could not be retracted: "
                 "read the topic as a batch, or use foreachBatch"
             )
-        if self.store == "suppress" or _KEY_TIMES[self.store]:
+        if _KEY_TIMES[self.store]:
             not_on_sail(df.sparkSession, f"changelog_table of a {self.store} store", _BINARY_KEYS)
         check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in _COLUMNS.items()])
         records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp"))
@@ -219,6 +219,7 @@ _KEY_TIMES: dict[str, dict[str, int]] = {
     "window": {"window_start": 12},
     "session": {"session_start": 8, "session_end": 16},
     "versioned": {},
+    "suppress": {},
 }
 """Times in a stored key, and how many bytes before its end each begins."""
 
