@@ -12,7 +12,6 @@ of the process, its threads included. The directories must be equal, or nothing 
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import struct
@@ -69,7 +68,8 @@ def produce(address: str, count: int) -> None:
 
 def of_kafka_streams(address: str, state: Path, classes: str) -> dict[str, Any]:
     """Restore with Kafka Streams, and close the store."""
-    command = ["java", "-Xmx1g", "-cp", classes, "letterhead.testing.streams.StreamsApp", address, APP, str(state)]
+    program = "letterhead.testing.streams.StreamsApp"
+    command = ["java", "-Xmx1g", "-cp", classes, program, address, APP, str(state), "in"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
@@ -86,7 +86,9 @@ def of_ours(source: Any, task: Path, count: int) -> dict[str, Any]:
     import letterhead as lh
     from letterhead import state
 
-    opened = source if isinstance(source, Path) else lh.read.topic(CHANGELOG, bootstrap_servers=source)
+    opened = (
+        source if isinstance(source, Path) else lh.read.topic(CHANGELOG, bootstrap_servers=source, batch_bytes=8 << 20)
+    )
     wall, cpu = time.perf_counter(), time.process_time()
     done = state.restore(opened, task, STORE)
     result = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "records": done.records}
@@ -107,7 +109,7 @@ def main(count: int = 1_000_000) -> None:
     from broker import Broker
 
     built = ROOT / "target" / "jvm-tests"
-    classes = os.environ.get("STREAMS_CLASSES", f"{built / 'classes'}") + f":{built / 'lib'}/*"
+    classes = f"{built / 'classes'}:{built / 'lib'}/*"
     directory = Path(tempfile.mkdtemp(prefix="letterhead-restore-"))
     broker = Broker(directory / "broker")
     broker.start()

@@ -176,3 +176,27 @@ def test_the_example_of_restore_runs(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     result = doctest.testmod(restoring, extraglobs={"orders": orders})
     assert (result.attempted > 0, result.failed) == (True, 0)
+
+
+def test_the_buffer_of_suppress_becomes_columns(spark, tmp_path: Path):
+    # Made by hand: a record at 1000 with the header a, its old value at 900 with the header o.
+    context = bytes.fromhex("00000000000003e8 0000000000000007 00000002 696e 00000000 00000001 00000001 61 00000001 31")
+    values = bytes.fromhex("00000003 6f6c64 fffffffe 00000003 6e6577 0000000000001388")
+    old = bytes.fromhex("0a 02 02 6f 02 78 0000000000000384")
+    headers = [("v", b"\3"), ("vh.old", old)]
+    sent = [
+        app.Input("log", 0, 0, 5, b"gone", context + values, headers),
+        app.Input("log", 0, 1, 5, b"k", context + values, headers),
+        app.Input("log", 0, 2, 5, b"gone", None, None),
+    ]
+    app.write_files(sent, tmp_path / "changelog", 1)
+    (row,) = spark.read.parquet(str(tmp_path / "changelog")).transform(lhs.changelog_table("suppress")).collect()
+    assert (bytes(row.key), row.offset, row.buffer_time, bytes(row.new_payload)) == (b"k", 1, 5000, b"new")
+    assert (row.new_timestamp, [(each.key, bytes(each.value)) for each in row.new_headers]) == (1000, [("a", b"1")])
+    for name in ("old", "prior"):
+        found = row[f"{name}_timestamp"], bytes(row[f"{name}_payload"])
+        assert (*found, [(each.key, bytes(each.value)) for each in row[f"{name}_headers"]]) == (
+            900,
+            b"old",
+            [("o", b"x")],
+        )

@@ -109,6 +109,8 @@ class VersionsWithHeaders(deviations.HistoryAfterReopening):
         return right
 
     def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        if name == "offsets":
+            return sorted([*entries, (b"letterhead-format".hex(), f"{1:016x}")])
         if name != "versionedKeyValueWithHeaders":
             return entries
         return [(key, self._row(bytes.fromhex(key), bytes.fromhex(row)).hex()) for key, row in entries]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -14,10 +16,11 @@ from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, f
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
 from letterhead.storage.segments import segment_interval
+from letterhead.storage.suppress_rows import Buffered, read_suppressed
 
 __all__ = ["ChangelogTable", "changelog_table"]
 
-StoreType: TypeAlias = Literal["key-value", "window", "session", "versioned"]
+StoreType: TypeAlias = Literal["key-value", "window", "session", "versioned", "suppress"]
 Milliseconds: TypeAlias = "int | timedelta"
 
 
@@ -34,8 +37,9 @@ def changelog_table(
 
     Parameters
     ----------
-    store : {"key-value", "window", "session", "versioned"}, default "key-value"
+    store : {"key-value", "window", "session", "versioned", "suppress"}, default "key-value"
         Type of the store. For a versioned store the table has the version of each key with the largest timestamp.
+        ``"suppress"`` is the buffer of ``suppress()``.
     retention : int or timedelta, optional
         How long a window or session store keeps its rows, in milliseconds: expired rows are left out. By default none
         expire. Required for a versioned store: a version older than that on arrival was dropped.
@@ -58,6 +62,11 @@ def changelog_table(
             the bytes of the row in the store: ``streams-timestamped`` in key-value and window stores, ``streams`` in
             session stores; in versioned ones ``int64 timestamp ‖ streams``, with the segment -1 before the key.
 
+        For ``"suppress"`` the columns are ``partition``, ``key``, ``offset``, ``buffer_time`` (milliseconds), and for the
+        ``new``, ``old`` and ``prior`` value each ``…_timestamp`` (milliseconds), ``…_headers`` and ``…_payload``. Kafka
+        keeps timestamp and headers of the last two from version 4.4 on, with ``dsl.store.format=HEADERS``; this was
+        implemented before that release.
+
     Raises
     ------
     TypeError, ValueError
@@ -73,12 +82,12 @@ def changelog_table(
     >>> table.count() <= changelog.select("key").distinct().count()
     True
     """
-    check_name("store", store, ("key-value", "window", "session", "versioned"))
+    check_name("store", store, ("key-value", "window", "session", "versioned", "suppress"))
     kept, interval = _milliseconds("retention", retention), _milliseconds("segment_interval", segment_interval)
     if store == "versioned" and kept is None:
         raise ValueError("a versioned store drops late records: pass retention= with its history retention")
-    if store == "key-value" and kept is not None:
-        raise ValueError("rows of a key-value store do not expire: leave out retention=")
+    if store in ("key-value", "suppress") and kept is not None:
+        raise ValueError(f"rows of a {store} store do not expire: leave out retention=")
     if interval is not None and (store not in ("window", "session") or kept is None or interval < 1):
         raise ValueError("segment_interval= applies to window and session stores with retention=, and is at least 1 ms")
     return ChangelogTable(store, kept, interval)
@@ -115,7 +124,10 @@ class ChangelogTable:
         rows = records.groupBy("partition", "key").agg(latest).select("partition", "key", "latest.*")
         if self.retention is not None and not versioned:
             rows = self._kept(rows, records)
-        rows = rows.where("value is not null").withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
+        rows = rows.where("value is not null")
+        if self.store == "suppress":
+            return rows.select("partition", "key", "offset", "headers", "value").mapInArrow(_suppressed, _SUPPRESSED)
+        rows = rows.withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
         format, fields = _STORED_FIELDS[self.store]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
         stored = rows.transform(encode_headers("headers", format, fields=fields, into="stored", keep=kept))
@@ -157,6 +169,47 @@ class ChangelogTable:
         return [key.alias("key"), *(_tail(start).alias(name) for name, start in times.items())]
 
 
+def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Parse the rows of the buffer of ``suppress()``."""
+    for batch in batches:
+        rows = []
+        for row in batch.to_pylist():
+            found = read_suppressed(row["value"], [(each["key"], each["value"]) for each in row["headers"] or ()])
+            fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": found.time}
+            for name in _VALUES:
+                fields |= _fields(name, getattr(found, name))
+            rows.append(fields)
+        yield pa.RecordBatch.from_pylist(rows, _SUPPRESSED_ARROW)
+
+
+def _fields(name: str, found: Buffered) -> dict[str, object]:
+    headers = None if found.headers is None else [{"key": key, "value": value} for key, value in found.headers]
+    return {f"{name}_timestamp": found.timestamp, f"{name}_headers": headers, f"{name}_payload": found.value}
+
+
+_VALUES = ("new", "old", "prior")
+_SUPPRESSED = "partition int, key binary, offset bigint, buffer_time bigint, " + ", ".join(
+    f"{name}_timestamp bigint, {name}_headers {HEADERS}, {name}_payload binary" for name in _VALUES
+)
+_HEADERS_ARROW = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_SUPPRESSED_ARROW = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("key", pa.binary()),
+        ("offset", pa.int64()),
+        ("buffer_time", pa.int64()),
+        *(
+            field
+            for name in _VALUES
+            for field in (
+                (f"{name}_timestamp", pa.int64()),
+                (f"{name}_headers", _HEADERS_ARROW),
+                (f"{name}_payload", pa.binary()),
+            )
+        ),
+    ]
+)
+
 _BINARY_KEYS = "it reads parts of binary keys as text; run it on Spark"
 _COLUMNS = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
 _TIMESTAMPED = ("streams-timestamped", {"timestamp": "ms", "payload": "value"})
@@ -166,6 +219,7 @@ _KEY_TIMES: dict[str, dict[str, int]] = {
     "window": {"window_start": 12},
     "session": {"session_start": 8, "session_end": 16},
     "versioned": {},
+    "suppress": {},
 }
 """Times in a stored key, and how many bytes before its end each begins."""
 

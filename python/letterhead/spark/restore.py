@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.sail import not_on_sail
 from letterhead.state.restoring import Milliseconds, Restored, StoreLayout, StoreType, plan_of, restore
 
 __all__ = ["restore_stores"]
@@ -72,6 +73,7 @@ def restore_stores(
     >>> done.records == changelog.count(), done.directories[0].name
     (True, 'latest')
     """
+    not_on_sail(df.sparkSession, "restore_stores", "its tasks were not tested there; run it on Spark")
     if df.isStreaming:
         raise ValueError("the frame is a stream: read the changelog as a batch")
     if "{partition}" not in str(directory):

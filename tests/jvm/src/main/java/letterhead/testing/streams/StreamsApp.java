@@ -21,9 +21,9 @@ import org.apache.kafka.streams.state.TimestampedKeyValueStoreWithHeaders;
 import org.apache.kafka.streams.state.ValueTimestampHeaders;
 
 /**
- * A real Kafka Streams application with one key-value store with headers, {@code store}, of the topic {@code in}.
+ * A real Kafka Streams application with one key-value store with headers, {@code store}, of one topic.
  *
- * <p>Arguments: brokers, application id, state directory. It prints a line of JSON when its store is restored, with the
+ * <p>Arguments: brokers, application id, state directory, topic. It prints a line of JSON when its store is restored, with the
  * first offset that it restored, how many records, the nanoseconds until the last batch, and those of CPU time of the process; it prints
  * {@code running} when it has no task that restores. It ends with its input, and closes the store then.
  */
@@ -41,7 +41,7 @@ public final class StreamsApp {
         properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         properties.put("auto.offset.reset", "earliest");
         Topology topology = new Topology()
-                .addSource("source", "in")
+                .addSource("source", arguments[3])
                 .addProcessor("put", Put::new, "source")
                 .addStateStore(
                         Stores.timestampedKeyValueStoreWithHeadersBuilder(

@@ -1,0 +1,153 @@
+"""Rows of the buffer of ``suppress()``, from its changelog: :func:`read_suppressed`.
+
+::
+
+    int64 timestamp ‖ int64 offset ‖ topic ‖ int32 partition ‖ int32 headers ‖ ( key ‖ value ) …    the last record
+    prior value ‖ old value ‖ new value ‖ int64 buffer time
+    each text and value: int32 size ‖ bytes; -1 is null, and an old size of -2 is the prior value
+
+The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` have what
+precedes the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. Without
+``vh.prior`` it is that of ``vh.old``. Kafka 4.3 and older write neither.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from letterhead.errors import DecodeError
+from letterhead.headers import Headers
+from letterhead.operations import decode
+
+__all__ = ["Buffered", "Suppressed", "read_suppressed"]
+
+VERSION = b"\3"
+OLD, PRIOR = "vh.old", "vh.prior"
+
+
+class Buffered(NamedTuple):
+    """A value in the buffer; timestamp and headers are None if the changelog has none of them."""
+
+    value: bytes | None
+    timestamp: int | None
+    headers: Headers | None
+
+
+class Suppressed(NamedTuple):
+    """A row of the buffer.
+
+    Attributes
+    ----------
+    topic : str
+        Topic of the last record that changed the row.
+    partition, offset : int
+        Its place.
+    time : int
+        The time by which the row leaves the buffer, in milliseconds.
+    new, old, prior : Buffered
+        The value that is emitted, the one that it replaced, and the one before the row was in the buffer.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    time: int
+    new: Buffered
+    old: Buffered
+    prior: Buffered
+
+
+def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -> Suppressed:
+    """Parse a changelog record of the buffer.
+
+    Parameters
+    ----------
+    value : bytes
+        Value of the record, which is no tombstone.
+    headers : sequence of (str, bytes or None)
+        Headers of the record.
+
+    Raises
+    ------
+    DecodeError
+        If the version is not 3, or the bytes are not valid.
+    """
+    last = dict(headers)
+    version = last.get("v")
+    if version != VERSION:
+        found = "none" if version is None else version.hex()
+        raise _invalid(f"the version of the changelog of suppress() is {found}, and 03 is read", 0)
+    cursor = _Cursor(value)
+    timestamp, offset = cursor.integer(">q"), cursor.integer(">q")
+    topic = cursor.text()
+    partition, count = cursor.integer(">i"), cursor.integer(">i")
+    if count > len(value):
+        raise _invalid(f"the count of headers {count} is larger than the row", cursor.at - 4)
+    # Versions before 2.2 wrote -1 for no headers.
+    of_record = Headers((cursor.text(), cursor.sized()) for _ in range(max(count, 0)))
+    prior = cursor.sized()
+    size = cursor.integer(">i")
+    old = prior if size == -2 else cursor.value(size)
+    new = cursor.sized()
+    time = cursor.integer(">q")
+    if cursor.at != len(value):
+        raise _invalid("there are bytes after the buffer time", cursor.at, "trailing_bytes")
+    return Suppressed(
+        topic,
+        partition,
+        offset,
+        time,
+        Buffered(new, timestamp, of_record),
+        _buffered(old, last.get(OLD)),
+        _buffered(prior, last.get(PRIOR, last.get(OLD))),
+    )
+
+
+def _buffered(value: bytes | None, before: bytes | None) -> Buffered:
+    if value is None or before is None:
+        return Buffered(value, None, None)
+    message: Any = decode(before + value, "streams-timestamped")
+    return Buffered(value, message.timestamp, message.headers)
+
+
+class _Cursor:
+    """Reads a row from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.at = 0
+
+    def integer(self, format: str) -> int:
+        """Read an integer."""
+        number: int = struct.unpack(format, self._take(struct.calcsize(format)))[0]
+        return number
+
+    def sized(self) -> bytes | None:
+        """Read a size and the bytes; None for a size of -1."""
+        return self.value(self.integer(">i"))
+
+    def value(self, size: int) -> bytes | None:
+        """Read bytes of a size; None for a size of -1."""
+        if size < -1:
+            raise _invalid(f"the size {size} is negative", self.at - 4, "negative_length")
+        return None if size == -1 else self._take(size)
+
+    def text(self) -> str:
+        """Read a size and text."""
+        data = self.sized()
+        if data is None:
+            raise _invalid("a name is null", self.at - 4, "negative_length")
+        return data.decode(errors="replace")
+
+    def _take(self, size: int) -> bytes:
+        end = self.at + size
+        if end > len(self._data):
+            raise _invalid(f"the bytes end inside a field of {size} bytes", self.at, "truncated")
+        taken, self.at = self._data[self.at : end], end
+        return taken
+
+
+def _invalid(message: str, at: int, code: str = "out_of_range") -> DecodeError:
+    return DecodeError(message, format=None, code=code, byte_offset=at)
