@@ -503,3 +503,30 @@ def test_memory_does_not_grow_with_the_topic(broker):
     count, grown = map(int, ran.stdout.split())
     assert count == 12_000
     assert grown < 30, f"{grown} MiB for a topic of 115 MiB"
+
+
+# --- conditions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_condition_selects_records_and_bounds_the_fetch(broker, written):
+    def table(topic: str, **options) -> pa.Table:
+        with lh.read.topic(written + topic, bootstrap_servers=broker, **options) as reader:
+            return reader.read_all()
+
+    for topic in TOPICS:
+        full = table(topic, errors="null")
+        if not len(full):
+            continue
+        time = full["timestamp"].cast("int64")[len(full) // 2].as_py()
+        conditions = [
+            (lh.col("offset") >= 5, pc.field("offset") >= 5),
+            (
+                (lh.col("partition") == 0) & (lh.col("offset") < 7),
+                (pc.field("partition") == 0) & (pc.field("offset") < 7),
+            ),
+            (lh.col("timestamp") >= time, pc.field("timestamp").cast("int64") >= time),
+            (lh.col("key").is_null(), pc.field("key").is_null()),
+        ]
+        for where, mask in conditions:
+            selected = table(topic, where=where, errors="null")
+            assert selected.combine_chunks() == full.filter(mask).combine_chunks(), (topic, where)
