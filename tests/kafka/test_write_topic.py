@@ -62,3 +62,11 @@ def test_rows_that_are_not_delivered_are_named(broker, topic):
 def test_an_unknown_column_is_rejected(broker, topic):
     with pytest.raises(ValueError, match="unknown column 'tenant'"):
         lh.write.topic(pa.table({"value": ["a"], "tenant": ["b"]}), topic, bootstrap_servers=broker)
+
+
+def test_chunks_before_one_that_cannot_be_written_are_written(broker, topic):
+    times = pa.chunked_array([[1], [-1]]).cast(pa.timestamp("ms", "UTC"))
+    table = pa.table({"value": pa.chunked_array([["a"], ["b"]]), "timestamp": times})
+    with pytest.raises(lh.EncodeError, match="the timestamp is not after 1970"):
+        lh.write.topic(table, topic, bootstrap_servers=broker)
+    assert read(broker, topic)["value"].to_pylist() == [b"a"]

@@ -36,7 +36,7 @@ class Written(NamedTuple):
     rows : int
         Rows written.
     batches : list of Appended
-        The batches that were appended, in the order of their acknowledgement.
+        The batches that were appended.
     """
 
     rows: int

@@ -106,15 +106,26 @@ def topic(
     })  # fmt: skip
     deliveries = _Deliveries()
     rows = 0
-    for batch in source:
-        _send(producer, topic, batch, partition, types, rows, deliveries)
-        rows += len(batch)
-    # Each record ends with an answer or its own time limit.
-    while producer.flush(1.0):
-        pass
+    try:
+        for batch in source:
+            _send(producer, topic, batch, partition, types, rows, deliveries)
+            rows += len(batch)
+    except Exception as error:
+        # The rows before it are written all the same.
+        _flush(producer)
+        if deliveries.errors:
+            error.add_note(str(DeliveryError(topic, dict(sorted(deliveries.errors.items())))))
+        raise
+    _flush(producer)
     if deliveries.errors:
         raise DeliveryError(topic, dict(sorted(deliveries.errors.items())))
     return Written(rows, deliveries.batches())
+
+
+def _flush(producer: Any) -> None:
+    # Each record ends with an answer or its own time limit.
+    while producer.flush(1.0):
+        pass
 
 
 class _Deliveries:
