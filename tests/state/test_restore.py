@@ -16,7 +16,9 @@ import deviations
 import letterhead as lh
 import traces
 from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore
+from letterhead.state.context import with_position
 from letterhead.storage.keys import window_key
+from letterhead.storage.position import Position
 
 RESTORED = [
     name
@@ -215,3 +217,13 @@ def context() -> Any:
     from letterhead.state.context import ChangelogList, StoreContext
 
     return StoreContext("app", changelog=ChangelogList())
+
+
+def test_positions_in_headers_are_not_headers_of_rows(tmp_path: Path) -> None:
+    position = Position({"orders": {0: 7}})
+    headers = with_position(lh.Headers([("tenant", b"acme")]), position)
+    records = [ChangelogRecord(b"k1", b"v", 5, headers), record(b"k2", b"v", tenant=b"acme")]
+    restore(changelogs.table(records), tmp_path / "with", "store")
+    plain = [record(each.key, each.value, tenant=b"acme") for each in records]
+    restore(changelogs.table(plain), tmp_path / "without", "store")
+    assert rows(tmp_path / "with") == rows(tmp_path / "without")

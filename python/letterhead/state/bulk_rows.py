@@ -87,8 +87,7 @@ def without_positions(records: Records, position: Position) -> Records:
     Left in the records, they would become two headers of each row.
     """
     assert records.headers is not None
-    last = records.headers[-1].as_py()
-    if not last or last[-1]["key"] != CONSISTENCY_POSITION:
+    if not _any_ends_with(records.headers, CONSISTENCY_POSITION):
         return records
     kept = []
     for headers in records.headers.to_pylist():
@@ -97,6 +96,13 @@ def without_positions(records: Records, position: Position) -> Records:
         position.merge(of_record)
         kept.append([{"key": key, "value": value} for key, value in plain.headers])
     return records._replace(headers=pa.array(kept, records.headers.type))
+
+
+def _any_ends_with(headers: pa.ListArray, key: str) -> bool:
+    """Return whether the last header of any record has this key."""
+    ends = headers.offsets.to_numpy()
+    last = ends[1:][ends[1:] > ends[:-1]] - 1
+    return bool(pc.any(pc.equal(headers.values.field("key").take(pa.array(last)), key)).as_py())
 
 
 class Target:
