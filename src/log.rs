@@ -1,8 +1,8 @@
-//! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of three [`Log`]s.
+//! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of two [`Log`]s.
 //!
 //! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
-//! [`Exact`], which alone makes errors: their code, byte, header and key. A third, [`Labelled`], also names every byte.
-//! All three are monomorphised, so that the fast one does no work for the others.
+//! [`Exact`], which alone makes errors: their code, byte, header and key. If requested, it also names every byte. Both are
+//! monomorphised, so that the fast one does no work for the other.
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
@@ -120,6 +120,8 @@ pub struct Exact {
     pub over_limit: bool,
     /// The position of all errors, if the parsed bytes are in the message in another form.
     pub place: Option<usize>,
+    /// The fields of all bytes, where they are requested.
+    pub labels: Option<Vec<Label>>,
     header: Option<usize>,
     key: Option<String>,
 }
@@ -127,6 +129,16 @@ pub struct Exact {
 impl Exact {
     pub fn new(on_loss: OnLoss) -> Self {
         Exact { on_loss, ..Exact::default() }
+    }
+
+    /// A log that also names every byte.
+    pub fn labelled() -> Self {
+        Exact { labels: Some(Vec::new()), ..Exact::default() }
+    }
+
+    /// Assigns errors to the next message of a batch from here on.
+    pub fn begin_message(&mut self) {
+        self.messages += 1;
     }
 
     /// The result of a parse, or its first error. A parse that stopped without one is an internal error.
@@ -217,6 +229,13 @@ impl Log for Exact {
     fn name_header(&mut self, key: &Key<'_>) {
         self.key = Some(key.to_string());
     }
+
+    #[inline]
+    fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
+        if let Some(labels) = &mut self.labels {
+            labels.push(Label { start, end, field, header: self.header, text: text() });
+        }
+    }
 }
 
 /// Bytes of a message and the field they belong to.
@@ -227,46 +246,4 @@ pub struct Label {
     pub field: &'static str,
     pub header: Option<usize>,
     pub text: String,
-}
-
-/// [`Exact`], which also names every byte.
-#[derive(Debug, Default)]
-pub struct Labelled {
-    pub exact: Exact,
-    pub labels: Vec<Label>,
-}
-
-impl Log for Labelled {
-    fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
-        self.exact.fatal(code, byte, message)
-    }
-
-    fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
-        self.exact.error(code, byte, message)
-    }
-
-    fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result {
-        self.exact.column_error(error)
-    }
-
-    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result {
-        self.exact.loss(agreed, loss)
-    }
-
-    fn either(&mut self) -> Either<'_> {
-        Either::Exact(&mut self.exact)
-    }
-
-    fn enter_header(&mut self, index: Option<usize>) {
-        self.exact.enter_header(index);
-    }
-
-    fn name_header(&mut self, key: &Key<'_>) {
-        self.exact.name_header(key);
-    }
-
-    fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
-        let header = self.exact.header;
-        self.labels.push(Label { start, end, field, header, text: text() });
-    }
 }

@@ -14,7 +14,7 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Frame;
 use crate::limits::Limits;
-use crate::log::{Exact, Labelled, Log, OnLoss, Result};
+use crate::log::{Exact, Log, OnLoss, Result};
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -271,28 +271,6 @@ pub trait MessageFormat: Sized + 'static {
     }
 }
 
-/// A log that collects errors.
-pub trait Collect: Log {
-    fn collected(&mut self) -> &mut Exact;
-
-    /// Assigns errors to the next message of a batch from here on.
-    fn begin_message(&mut self) {
-        self.collected().messages += 1;
-    }
-}
-
-impl Collect for Exact {
-    fn collected(&mut self) -> &mut Exact {
-        self
-    }
-}
-
-impl Collect for Labelled {
-    fn collected(&mut self) -> &mut Exact {
-        &mut self.exact
-    }
-}
-
 /// The bytes of a message that count against the limits: those of its fields and of its headers.
 #[inline(always)]
 pub fn message_len(fields: &[FieldValue<'_>], headers: Option<Cursor<'_>>) -> usize {
@@ -304,10 +282,10 @@ pub trait Messages<'a> {
     /// The same for messages of another lifetime.
     type Within<'b>: Messages<'b>;
 
-    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result;
+    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result;
 
     /// A message that broke, in a frame that continues after it: the log holds its errors.
-    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result;
+    fn unreadable(&mut self, log: &mut Exact) -> Result;
 
     /// Passes on messages in temporary bytes, which are dropped when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
@@ -324,10 +302,10 @@ pub trait BatchFormat {
     type Message: MessageFormat;
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
-    fn messages<'a, R: Collect, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a>>(
         data: Cursor<'a>,
         options: ReadOptions,
-        log: &mut R,
+        log: &mut Exact,
         receiver: &mut V,
     ) -> Result;
 }
@@ -375,10 +353,10 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-pub fn parse_batch<'a, B: BatchFormat, R: Collect, V: Messages<'a>>(
+pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a>>(
     data: Cursor<'a>,
     options: ReadOptions,
-    log: &mut R,
+    log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
@@ -387,9 +365,9 @@ pub fn parse_batch<'a, B: BatchFormat, R: Collect, V: Messages<'a>>(
     }
     options.limits.check_message_bytes(data.remaining(), log)?;
     let parsed = B::messages(data, options, log, receiver);
-    if parsed.is_err() && !log.collected().over_limit {
+    if parsed.is_err() && !log.over_limit {
         // A broken frame ends the parse without a call of `receiver`, and is a row like the messages before it.
-        options.limits.check_message(0, log.collected())?;
+        options.limits.check_message(0, log)?;
     }
     parsed
 }

@@ -24,8 +24,8 @@ use crate::kernel::{self, ROWS, RowBlock};
 use crate::log::{Either, Exact, Fast, Log, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, Collect, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence,
-    ReadOptions, Sink, message_len, parse_batch,
+    BatchFormat, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence, ReadOptions,
+    Sink, message_len, parse_batch,
 };
 
 /// The column with the input row that a message comes from.
@@ -206,7 +206,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     fn batch(&mut self, batch: Cursor<'a>) {
         let mut log = Exact::default();
         // The reason for ending a batch is in the log, in `full` or in `failed`.
-        let _ = parse_batch::<B, _, _>(batch, self.operation.options, &mut log, self);
+        let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, self);
         let flushed = self.flush();
         let errors = std::mem::take(&mut log.errors);
         if flushed.is_ok() && !errors.is_empty() && !self.has_ended() {
@@ -579,26 +579,24 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
-    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, log: &mut R) -> Result {
+    fn message(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         if self.has_ended() {
             return Err(Stop);
         }
-        let (len, exact) = (message_len(fields, block), log.collected());
-        self.operation.options.limits.check_message(len, exact)?;
-        match self.keep(fields, block, len, exact)? {
+        let len = message_len(fields, block);
+        self.operation.options.limits.check_message(len, log)?;
+        match self.keep(fields, block, len, log)? {
             true => Ok(()),
-            false => self.read_exactly(fields, block, exact),
+            false => self.read_exactly(fields, block, log),
         }
     }
 
-    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result {
+    fn unreadable(&mut self, log: &mut Exact) -> Result {
         self.flush()?;
         log.enter_header(None);
-        self.operation.options.limits.check_message(0, log.collected())?;
-        let exact = log.collected();
-        exact.broken = false;
-        let errors = std::mem::take(&mut exact.errors);
-        self.broken(errors)
+        self.operation.options.limits.check_message(0, log)?;
+        log.broken = false;
+        self.broken(std::mem::take(&mut log.errors))
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
-use crate::log::{Label, Labelled, Result};
+use crate::log::{Exact, Label, Log, Result};
 use crate::traits::{
-    BatchFormat, Collect, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
-    parse_batch, parse_message,
+    BatchFormat, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+    parse_message,
 };
 
 /// A labelled message. The labels cover it without a gap, in order.
@@ -30,22 +30,22 @@ impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
     fn visit<E: MessageFormat>(self) -> Inspection {
-        let mut log = Labelled::default();
+        let mut log = Exact::labelled();
         // The errors are the result.
         let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut log, &mut Discard);
-        Inspection { labels: without_gaps(log.labels, self.data.len()), errors: log.exact.errors }
+        Inspection { labels: without_gaps(log.labels.unwrap_or_default(), self.data.len()), errors: log.errors }
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let mut log = Labelled::default();
+        let mut log = Exact::labelled();
         // The errors are the result.
-        let _ = parse_batch::<B, _, _>(
+        let _ = parse_batch::<B, _>(
             Cursor::new(self.data),
             self.options,
             &mut log,
             &mut ParseHeaders::<B>::new(self.options),
         );
-        Inspection { labels: without_gaps(log.labels, self.data.len()), errors: log.exact.errors }
+        Inspection { labels: without_gaps(log.labels.unwrap_or_default(), self.data.len()), errors: log.errors }
     }
 }
 
@@ -61,8 +61,8 @@ impl<B> ParseHeaders<B> {
 impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     type Within<'b> = Self;
 
-    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
-        self.0.limits.check_message(message_len(fields, headers), log.collected())?;
+    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+        self.0.limits.check_message(message_len(fields, headers), log)?;
         if let Some(cursor) = headers {
             // Broken headers do not hide the next message.
             let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, log, &mut Discard);
@@ -71,9 +71,9 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
         Ok(())
     }
 
-    fn unreadable<R: Collect>(&mut self, log: &mut R) -> Result {
+    fn unreadable(&mut self, log: &mut Exact) -> Result {
         log.enter_header(None);
-        self.0.limits.check_message(0, log.collected())
+        self.0.limits.check_message(0, log)
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

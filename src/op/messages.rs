@@ -8,9 +8,9 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::log::{Exact, Result, Stop};
+use crate::log::{Exact, Log as _, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collect, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+    BatchFormat, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -37,7 +37,7 @@ impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>])> Visitor for ReadMe
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         let (data, options, mut log) = (Cursor::new(self.data), self.options, Exact::default());
-        let parsed = parse_batch::<B, _, _>(data, options, &mut log, &mut Receiver(self, PhantomData::<B>));
+        let parsed = parse_batch::<B, _>(data, options, &mut log, &mut Receiver(self, PhantomData::<B>));
         log.ended(parsed, Direction::Decode, B::NAME)
     }
 }
@@ -50,10 +50,10 @@ where
 {
     type Within<'b> = Self;
 
-    fn message<R: Collect>(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut R) -> Result {
+    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         let ReadMessages { options, parse_headers, receive, .. } = &mut self.0;
-        options.limits.check_message(message_len(fields, headers), log.collected())?;
-        if !*parse_headers && log.collected().errors.is_empty() {
+        options.limits.check_message(message_len(fields, headers), log)?;
+        if !*parse_headers && log.errors.is_empty() {
             receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields);
             return Ok(());
         }
@@ -62,14 +62,14 @@ where
             <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
         }
         log.enter_header(None);
-        if !log.collected().errors.is_empty() {
+        if !log.errors.is_empty() {
             return Err(Stop);
         }
         receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields);
         Ok(())
     }
 
-    fn unreadable<R: Collect>(&mut self, _log: &mut R) -> Result {
+    fn unreadable(&mut self, _log: &mut Exact) -> Result {
         Err(Stop)
     }
 

@@ -7,7 +7,7 @@ use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
-use letterhead::log::{Exact, Labelled};
+use letterhead::log::Exact;
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{MessageHeaders, ReadMessages};
 use letterhead::op::values::{MessageSink, ReadMessage};
@@ -222,8 +222,8 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
 
 /// The errors of a batch, found exactly and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
-    let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-    let _ = parse_batch::<B, _, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
-    let _ = parse_batch::<B, _, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
-    [exact.errors, labelled.exact.errors]
+    let (mut exact, mut labelled) = (Exact::default(), Exact::labelled());
+    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
+    let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
+    [exact.errors, labelled.errors]
 }

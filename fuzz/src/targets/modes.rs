@@ -3,7 +3,7 @@
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
-use letterhead::log::{Exact, Fast, Label, Labelled, OnLoss};
+use letterhead::log::{Exact, Fast, Label, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
 
@@ -45,10 +45,10 @@ impl Visitor for InEveryMode<'_> {
     fn visit<E: MessageFormat>(self) -> Vec<ErrorDetail> {
         let InEveryMode(serialized, options) = self;
         let longer = [serialized, &BEHIND].concat();
-        let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
+        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled());
         let exactly = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
-        assert_eq!(exact.errors, labelled.exact.errors);
+        assert_eq!(exact.errors, labelled.errors);
         assert!(exactly.is_ok() || !exact.errors.is_empty(), "it stopped without a word");
         for cursor in [Cursor::new(serialized), Cursor::within(&longer, 0..serialized.len())] {
             let mut fast = Fast::new(OnLoss::Raise);

@@ -35,10 +35,8 @@ use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
-use crate::log::{Log, Result, Stop};
-use crate::traits::{
-    BatchFormat, Collect, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
-};
+use crate::log::{Exact, Log, Result, Stop};
+use crate::traits::{BatchFormat, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyBatch;
@@ -63,10 +61,10 @@ impl BatchFormat for IggyBatch {
     const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
 
-    fn messages<'a, R: Collect, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        log: &mut R,
+        log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
@@ -135,7 +133,7 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut R, receiver: &mut V) -> Result {
+fn read_batch<'a, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut Exact, receiver: &mut V) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, log)?;
@@ -159,8 +157,8 @@ fn read_batch<'a, R: Collect, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mu
         return Err(Stop);
     }
     if found == 0 {
-        match log.collected().errors.is_empty() {
-            true => log.collected().messages -= 1,
+        match log.errors.is_empty() {
+            true => log.messages -= 1,
             false => receiver.unreadable(log)?,
         }
     }

@@ -22,9 +22,7 @@ use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{Exact, Log, Result, Stop};
-use crate::traits::{
-    BatchFormat, Collect, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role,
-};
+use crate::traits::{BatchFormat, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyPolled2023;
@@ -40,10 +38,10 @@ impl BatchFormat for IggyPolled2023 {
                                   iggy-2023 block, u32 payload_len, payload; repeated to the end";
     type Message = PolledMessage;
 
-    fn messages<'a, R: Collect, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        log: &mut R,
+        log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
         let with_state = has_state(cursor);

@@ -10,8 +10,8 @@ use super::message_set::{SetLayout, read_framed, read_frames};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message};
-use crate::log::{Log, Result};
-use crate::traits::{BatchFormat, Collect, Messages, ReadOptions};
+use crate::log::{Exact, Log, Result};
+use crate::traits::{BatchFormat, Messages, ReadOptions};
 
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);
@@ -34,14 +34,14 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     const LAYOUT: &'static str = L::SET_LAYOUT;
     type Message = Kip82Message<L>;
 
-    fn messages<'a, R: Collect, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
-        log: &mut R,
+        log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
         read_frames(cursor, options.lenient, log, |frame, log| {
-            read_framed::<L, R, V>(frame, options.limits, log, receiver)
+            read_framed::<L, V>(frame, options.limits, log, receiver)
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{Collect, FieldValue, Messages, Opened};
+use crate::traits::{FieldValue, Messages, Opened};
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
@@ -32,10 +32,10 @@ pub trait SetLayout {
 }
 
 /// Passes on the message in a frame, or those of the set in it.
-pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
+pub fn read_framed<'a, L: SetLayout, V: Messages<'a>>(
     frame: Framed<'a>,
     limits: Limits,
-    log: &mut R,
+    log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
@@ -48,9 +48,7 @@ pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
                 let Some(value_at) = value_at else { return receiver.unreadable(log) };
                 match decompressed(&opened, codec, limits, attributes_at, value_at, log) {
                     Err(Stop) => receiver.unreadable(log),
-                    Ok(set) => {
-                        receiver.within(&set, |receiver| expand::<L, R, _>(&set, &opened, value_at, log, receiver))
-                    }
+                    Ok(set) => receiver.within(&set, |receiver| expand::<L, _>(&set, &opened, value_at, log, receiver)),
                 }
             }
         },
@@ -58,11 +56,11 @@ pub fn read_framed<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
 }
 
 /// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
-pub fn read_frames<'a, R: Collect>(
+pub fn read_frames<'a>(
     mut cursor: Cursor<'a>,
     lenient: bool,
-    log: &mut R,
-    mut read: impl FnMut(Framed<'a>, &mut R) -> Result,
+    log: &mut Exact,
+    mut read: impl FnMut(Framed<'a>, &mut Exact) -> Result,
 ) -> Result {
     while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
         // Errors of a batch belong to its first message.
@@ -80,13 +78,13 @@ fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
 }
 
 /// The bytes of a compressed message's set.
-fn decompressed<R: Collect>(
+fn decompressed(
     outer: &Opened<'_, Fields<'_>>,
     codec: u8,
     limits: Limits,
     attributes_at: usize,
     value_at: usize,
-    log: &mut R,
+    log: &mut Exact,
 ) -> Result<Vec<u8>> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
@@ -111,14 +109,14 @@ pub fn bad_compression<R: Log>(error: CodecError, at: usize, log: &mut R) -> Sto
 }
 
 /// Passes on the messages of a compressed one.
-fn expand<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
+fn expand<'a, L: SetLayout, V: Messages<'a>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
-    log: &mut R,
+    log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
-    log.collected().messages -= 1;
+    log.messages -= 1;
     in_place_of(log, value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, inner, receiver)
@@ -127,8 +125,7 @@ fn expand<'a, L: SetLayout, R: Collect, V: Messages<'a>>(
 
 /// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed
 /// data.
-pub fn in_place_of<R: Collect>(log: &mut R, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
-    let outer = log.collected();
+pub fn in_place_of(outer: &mut Exact, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let mut inner = Exact::new(outer.on_loss);
     inner.place = Some(at);
     inner.errors = std::mem::take(&mut outer.errors);

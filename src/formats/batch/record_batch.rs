@@ -36,10 +36,10 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::SLACK;
 use crate::limits::Limits;
-use crate::log::{Log, Result, Stop};
+use crate::log::{Exact, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Collect, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages,
-    Opened, ReadOptions, Role,
+    BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
+    ReadOptions, Role,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -80,15 +80,15 @@ impl BatchFormat for RecordBatch {
         "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
 
-    fn messages<'a, R: Collect, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
-        log: &mut R,
+        log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
         read_frames(cursor, options.lenient, log, |frame, log| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => return read_framed::<Old, R, V>(frame, options.limits, log, receiver),
+                Some(0 | 1) => return read_framed::<Old, V>(frame, options.limits, log, receiver),
                 Some(MAGIC) => return read_batch(frame, options.limits, log, receiver),
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
@@ -119,12 +119,7 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, R: Collect, V: Messages<'a>>(
-    frame: Framed<'a>,
-    limits: Limits,
-    log: &mut R,
-    receiver: &mut V,
-) -> Result {
+fn read_batch<'a, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, log: &mut Exact, receiver: &mut V) -> Result {
     let read = match open_batch(frame, log) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
@@ -195,14 +190,14 @@ fn decompressed<R: Log>(codec: u8, records: Cursor<'_>, limits: Limits, at: usiz
 }
 
 /// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
-fn read_records<'a, R: Collect, V: Messages<'a>>(
+fn read_records<'a, V: Messages<'a>>(
     batch: &Header2,
     mut records: Cursor<'a>,
-    log: &mut R,
+    log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
     let mut found = 0;
-    let mut next_message = |log: &mut R| {
+    let mut next_message = |log: &mut Exact| {
         if found > 0 {
             log.begin_message();
         }
@@ -223,7 +218,7 @@ fn read_records<'a, R: Collect, V: Messages<'a>>(
         }
     }
     match records.remaining() {
-        0 if batch.count == 0 => log.collected().messages -= 1,
+        0 if batch.count == 0 => log.messages -= 1,
         0 => {}
         left => {
             next_message(log);
