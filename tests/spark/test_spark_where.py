@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 from letterhead import spark as lhs
+from pages import run
 
 sources_only = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
 pushing = pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark pushes filters since 4.1")
@@ -72,3 +73,14 @@ def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None
     )
     assert bad.columns == ["offset", "error"]
     assert bad.where("error is null").count() == 0
+
+
+@sources_only
+def test_the_page_about_conditions_runs(spark: Any, samples: Path) -> None:
+    pytest.importorskip("sqlglot")
+    lhs.register(spark)
+    frame = spark.read.parquet(str(samples / "orders-0.parquet"))
+    names = {"spark": spark, "frame": frame}
+    run("docs/how-to/filter-by-headers.md", names)
+    assert names["acme"].count() == 1390
+    assert names["orders"].where("offset >= 9990").count() <= 2
