@@ -114,7 +114,7 @@ def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Calla
 
 
 @pytest.mark.full
-@pytest.mark.timeout(120 + 60 * KILLS)
+@pytest.mark.timeout(300 + 60 * KILLS)
 def test_a_driver_that_is_killed_loses_and_repeats_nothing(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
@@ -131,7 +131,7 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
             os.killpg(driver.pid, signal.SIGKILL)
             assert driver.wait(30) == -signal.SIGKILL, "the stream ended before it was killed"
     with started(server, topic, tmp_path, rows) as driver:
-        assert driver.wait(150) == 0, (tmp_path / "log").read_text()[-4000:]
+        assert driver.wait(240) == 0, (tmp_path / "log").read_text()[-4000:]
     assert retries(spark.read.parquet(str(tmp_path / "table")).select("retry").collect()) == list(range(count))
 
 
