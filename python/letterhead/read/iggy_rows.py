@@ -115,7 +115,7 @@ class IggyRows:
     def _messages(self, batches: pa.Array, where: Filter | None) -> pa.StructArray:
         if where is not None and where.known:
             where = None
-        return lha.messages(batches, "iggy-batch", where=where, **self._options)  # type: ignore[arg-type]
+        return lha.messages(batches, "iggy-batch", where=where, **self._options)
 
     def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
         wanted = field.name in self._columns

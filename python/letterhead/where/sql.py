@@ -9,23 +9,24 @@ from letterhead.where.conditions import Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
-    from sqlglot import exp
+    from sqlglot import exp, tokens
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
     from sqlglot.parser import Parser
-    from sqlglot.tokens import Tokenizer
 
 __all__ = ["condition_of_sql"]
 
 
 # Names of types stay as written: int8 has one byte here, and eight in other dialects.
 _KEYWORDS: dict[str, Any] = {
-    word: token for word, token in Tokenizer.KEYWORDS.items() if token not in Parser.TYPE_TOKENS or word == "NULL"
+    word: token
+    for word, token in tokens.Tokenizer.KEYWORDS.items()
+    if token not in Parser.TYPE_TOKENS or word == "NULL"
 }
 
 
 class _Where(Dialect):
-    class Tokenizer(Tokenizer):
+    class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
         KEYWORDS = _KEYWORDS
 
