@@ -21,6 +21,7 @@ LAYERS = (
     ("fields", "message"),
     ("results",),
     ("operations",),
+    ("where",),
     ("storage",),
     ("conventions",),
     ("",),  # letterhead itself

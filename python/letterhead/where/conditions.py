@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow.compute as pc
 
-__all__ = ["Condition", "Logic", "Operand", "Test", "Where", "as_condition", "col", "parse"]
+__all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
 
 _LITERALS = (str, bytes, bool, int, float, datetime, uuid.UUID, Value)
 
@@ -215,58 +214,6 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
             raise ValueError(f"repeat={repeat!r} needs a type: pass col({key!r}, 'string', repeat={repeat!r})")
         return Operand(key, None)
     return Operand(key, field_of(type, None, repeat, False))
-
-
-def parse(text: str) -> Condition:
-    """Read a condition from SQL text.
-
-    Parameters
-    ----------
-    text : str
-        Comparisons of columns with literals, ``IN``, ``BETWEEN``, ``IS [NOT] NULL``, ``LIKE 'prefix%'``, ``AND``, ``OR``
-        and ``NOT``. ``retry::int32`` or ``CAST(retry AS int)`` types a header; ``headers['offset']`` is a header whose key
-        is the name of a record field; ``'eu' = ANY(route)`` tests all headers with a key. Names in double quotes may have
-        any characters, and so may types: ``retry::"int32:le"``.
-
-    Returns
-    -------
-    Condition
-        The same as :func:`col` and operators make.
-
-    Raises
-    ------
-    ValueError
-        If a part is not supported; the message names it and its position.
-    ModuleNotFoundError
-        If sqlglot is not installed.
-
-    Examples
-    --------
-    >>> from letterhead import where
-    >>> where.parse("tenant = 'acme' AND retry::int > 2")
-    (col('tenant') == 'acme') & (col('retry', 'int32') > 2)
-    """
-    from letterhead.where.sql import condition_of_sql
-
-    return condition_of_sql(text)
-
-
-def as_condition(where: Any) -> Condition:
-    """Return a condition for anything that ``where`` accepts."""
-    if isinstance(where, Condition):
-        return where
-    if isinstance(where, str):
-        return parse(where)
-    module = re.match(r"[^.]*", type(where).__module__)
-    if module and module[0] in ("pyarrow", "polars") and type(where).__name__ in ("Expression", "Expr"):
-        from letterhead.where import foreign
-
-        return foreign.of_pyarrow(where) if module[0] == "pyarrow" else foreign.of_polars(where)
-    hint = f": compare it, as in {where!r} == True" if isinstance(where, Operand) else ""
-    raise TypeError(
-        f"where must be a condition such as col('tenant') == 'acme', SQL text, or an expression of pyarrow or polars, "
-        f"not {type(where).__name__}{hint}"
-    )
 
 
 def _condition(other: object, operator: str) -> Condition:

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 from letterhead import _native
 from letterhead.fields import Columns, ColumnSpec, Field, normalise
 from letterhead.values import Value
-from letterhead.where.conditions import Condition, Logic, Test, Where, as_condition
+from letterhead.where.conditions import Condition, Logic, Test, Where
+from letterhead.where.parsing import as_condition
 
 __all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "resolve", "truth"]
 

@@ -13,7 +13,7 @@ from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, field, normalise
 from letterhead.limits import Limits
 from letterhead.where.conditions import Condition
-from letterhead.where.conditions import parse as parse_condition
+from letterhead.where.parsing import parse as parse_condition
 
 __all__ = [
     "COMMON",
