@@ -64,7 +64,6 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
 ) -> None:
     from letterhead import _native
     from letterhead.read.log_directory import partitions
-    from letterhead.read.segments_reader import Bounds
     from letterhead.spark.sources import segments as source
 
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
@@ -83,9 +82,7 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     (folder / f"{0:020}.index").write_bytes(index)
     monkeypatch.setattr(source, "_SPLIT_LEN", len(data) // 8)
     [segments] = partitions(folder)
-    reader = source.SegmentsSourceReader(
-        str(folder), source.SegmentsSource({"columns": '["offset"]'})._reader().wanted, Bounds(), committed=False
-    )
+    reader = source.SegmentsSourceReader({"path": str(folder), "columns": ["offset"]})
     parts = reader.partitions()
     assert len(parts) > 4
     assert [part.segment.path for part in parts[-1:]] == [segments[1].path]
@@ -141,7 +138,6 @@ def test_the_error_column_has_the_requested_name(sources: Any, samples: Path, tm
 
 def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:
     from letterhead.errors import DecodeError, TornTailWarning
-    from letterhead.read.segments_reader import Bounds
     from letterhead.spark.sources import segments as source
 
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
@@ -150,8 +146,7 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
     log = folder / f"{0:020}.log"
 
     def rows(**options: str) -> list[Any]:
-        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._reader().wanted
-        reader = source.SegmentsSourceReader(str(log), wanted, Bounds(), committed=False)
+        reader = source.SegmentsSource({"path": str(log), "columns": '["offset"]', **options})._reader()
         return [row for part in reader.partitions() for result in reader.read(part) for row in result.to_pylist()]
 
     log.write_bytes(data[:-100])

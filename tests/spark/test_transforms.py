@@ -369,10 +369,8 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
 )
 def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
-    from letterhead.spark import runner
-
     transform = lhs.select_headers("message", "kafka", {"a": "int64", "b": "int64"}, keep=[])
-    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: [result])
+    monkeypatch.setattr(lha, "select", lambda *arguments, **options: [result])
     with pytest.raises(RuntimeError, match=f"select of kafka made {message} on this worker where the driver declared"):
         run_on(transform, batch)
 

@@ -342,7 +342,7 @@ def where_headers(
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
-    2
+    1390
     """
     read = _bytes_input(column, format)
     program = resolve(where, fields_of_format(format))
