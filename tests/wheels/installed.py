@@ -29,14 +29,21 @@ MISSING = {
     "lh.read.segments('.')": "reading segments needs {}: pip install 'letterhead[arrow]'",
     "lh.read.state('.')": "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'",
     "lh.read.topic('t', bootstrap_servers='127.0.0.1:9')": "reading a topic needs {}: pip install 'letterhead[arrow,kafka]'",
+    "lh.read.iggy('iggy://u:p@127.0.0.1:9', stream='s', topic='t')": (
+        "reading a topic of Iggy needs {}: pip install 'letterhead[arrow]'"
+    ),
+    "lh.write.topic(None, 't', bootstrap_servers='127.0.0.1:9')": (
+        "writing to a topic needs {}: pip install 'letterhead[arrow,produce]'"
+    ),
+    "lh.where.parse('a = 1')": "a condition as SQL text needs sqlglot: pip install 'letterhead[sql]'",
     "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",
     "letterhead.storage.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
 }
-"""What is asked for, and what the error has to say where nothing else is installed."""
+"""Expressions, and the error of each where no other package is installed."""
 
 
 class Column:
-    """Arrow data of nobody: what is asked for before it is looked at is what counts here."""
+    """A column that is never read: the missing package is found first."""
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         """Return nothing."""
@@ -130,7 +137,9 @@ class Installed(unittest.TestCase):
         requested = metadata.requires("letterhead") or []
         self.assertEqual([line for line in requested if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
-        self.assertEqual(extras, {"arrow", "spark", "pyspark", "sail", "cli", "state", "kafka", "plots"})
+        self.assertEqual(
+            extras, {"arrow", "spark", "pyspark", "sail", "sql", "cli", "state", "kafka", "produce", "plots"}
+        )
 
     def test_the_gil_stays_off_where_it_is_off(self) -> None:
         import letterhead as lh

@@ -147,7 +147,9 @@ def _directories(
         named, others = ({found.name if one_task else found.label: found for found in side} for side in (ours, theirs))
         if missing := named.keys() ^ others.keys():
             names = ", ".join(sorted(missing))
-            raise StoreNotFoundError(f"only one of the directories has {names}: choose a store that both have")
+            raise StoreNotFoundError(
+                f"only one of the directories has {names}: name a store that both have (store=, --store)"
+            )
         pairs = [(found, others[name]) for name, found in named.items()]
     for one, other in pairs:
         yield from _stores(open_store(one, store_type, None, limits), open_store(other, store_type, None, limits))
