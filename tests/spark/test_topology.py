@@ -180,9 +180,10 @@ def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) ->
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         assert numbered(commits) < batches - 1
-    # As if the last one had died a moment earlier: the source has noted the next file, and no batch has it yet.
+    # As if the last one had died a moment earlier: the source has noted the next file, and no batch has it yet. Not where
+    # the sink has the batch already: then Spark has written its offsets for certain, and would skip what is in it now.
     begun = offsets / str(numbered(offsets))
-    if numbered(offsets) > numbered(commits):
+    if numbered(offsets) > max(numbered(commits), numbered(directory / "out" / "_spark_metadata")):
         begun.unlink()
         begun.with_name(f".{begun.name}.crc").unlink(missing_ok=True)
     query = app.start(spark, scope, directory)
