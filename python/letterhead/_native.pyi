@@ -45,7 +45,6 @@ _Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
 _Spec: TypeAlias = tuple[str, _Key, str, str, bool]
-_Header: TypeAlias = tuple[_Key, str | None, bytes | None]
 _Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
@@ -142,7 +141,7 @@ def messages(
     parse_headers: bool = True,
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
-    message: Sequence[_Header] | Sequence[_Pair] | dict[Any, Any] | None,
+    message: Sequence[_Pair] | dict[Any, Any] | None,
     format: str,
     on_loss: _OnLoss = "raise",
     types: _Types | None = None,

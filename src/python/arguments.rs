@@ -2,12 +2,13 @@
 
 use std::sync::OnceLock;
 
+use pyo3::CastIntoError;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyType};
 
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
@@ -15,7 +16,8 @@ use crate::format::{Format, Info};
 use crate::header::{Header, Key, RequestedKey, TypedKey};
 use crate::limits::Limits;
 use crate::log::OnLoss;
-use crate::traits::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
+use crate::op::write::EncodeMessage;
+use crate::traits::{Class, FieldType, FieldValue, ReadOptions, Role, WriteOptions};
 use crate::type_option::{EncodedType, Occurrences, TypeOption};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
@@ -29,16 +31,6 @@ pub enum KeyArgument {
 }
 
 impl KeyArgument {
-    fn key(&self) -> Result<Key<'_>, Error> {
-        Ok(match self {
-            KeyArgument::Text(text) => Key::from(&**text),
-            KeyArgument::Int(number) => Key::Int(*number),
-            KeyArgument::Typed(value_type, bits) => {
-                Key::Typed(TypedKey::new(type_named(value_type)?, bits, ByteOrder::Big))
-            }
-        })
-    }
-
     pub fn wanted(self) -> Result<RequestedKey, Error> {
         Ok(match self {
             KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
@@ -53,89 +45,100 @@ fn type_named(name: &str) -> Result<ValueType, Error> {
     ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }
 
-/// `(key, type, value)`
-type HeaderTuple = (KeyArgument, Option<PyBackedStr>, Option<PyBackedBytes>);
+/// Headers passed from Python. Keys and values stay where they are there.
+pub struct HeadersArgument<'py>(Vec<HeaderArgument<'py>>);
 
-/// Headers as a list of `(key, type, value)`, or of `(key, value)` as in `letterhead.Headers`.
-fn header_tuples(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
-    let list = headers.cast::<PyList>()?;
-    let mut parsed = Vec::with_capacity(list.len());
-    for (index, header) in list.iter().enumerate() {
-        parsed.push(match header.cast::<PyTuple>() {
-            Ok(pair) if pair.len() == 2 => pair_tuple(pair, index, format)?,
-            _ => header.extract()?,
-        });
-    }
-    Ok(parsed)
-}
-
-/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such
-/// as `letterhead.Int32`. Nearly all headers are of this form.
-pub struct TextHeaders<'py>(Vec<TextHeader<'py>>);
-
-struct TextHeader<'py> {
-    key: Bound<'py, PyString>,
+struct HeaderArgument<'py> {
+    key: KeyObject<'py>,
     value_type: Option<ValueType>,
     value: Option<Bound<'py, PyBytes>>,
 }
 
-impl<'py> TextHeaders<'py> {
-    /// The headers of a list of pairs or of a dict; `None` if some header has another form.
-    pub fn of(headers: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
-        if let Ok(list) = headers.cast::<PyList>() {
+enum KeyObject<'py> {
+    Text(Bound<'py, PyString>),
+    Int(i32),
+    Typed(ValueType, Bound<'py, PyBytes>),
+}
+
+impl<'py> HeadersArgument<'py> {
+    /// Reads a list of pairs as in `letterhead.Headers`, or a dict as users pass it.
+    pub fn of(headers: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let Ok(dict) = headers.cast::<PyDict>() else {
+            let list = headers.cast::<PyList>()?;
             let mut parsed = Vec::with_capacity(list.len());
             for pair in list {
-                let Ok(pair) = pair.cast_into::<PyTuple>() else { return Ok(None) };
-                if pair.len() != 2 {
-                    return Ok(None);
-                }
-                let Some(header) = TextHeader::of(pair.get_item(0)?, pair.get_item(1)?)? else { return Ok(None) };
-                parsed.push(header);
+                let (key, value) = pair.extract()?;
+                parsed.push(HeaderArgument::of(key, value)?);
             }
-            return Ok(Some(TextHeaders(parsed)));
-        }
-        let Ok(dict) = headers.cast_exact::<PyDict>() else { return Ok(None) };
+            return Ok(HeadersArgument(parsed));
+        };
         // All items first: looking at a value may run Python code, which may change the dict.
         let pairs: Vec<_> = dict.iter().collect();
         let mut parsed = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
-            let Some(header) = TextHeader::of(key, value)? else { return Ok(None) };
-            parsed.push(header);
+            if !key.is_instance_of::<PyString>() || !is_plain(&value)? {
+                let pairs = headers.py().import("letterhead.headers")?.getattr("pairs_of")?.call1((headers,))?;
+                return HeadersArgument::of(&pairs);
+            }
+            parsed.push(HeaderArgument::of(key, value)?);
         }
-        Ok(Some(TextHeaders(parsed)))
+        Ok(HeadersArgument(parsed))
     }
 
-    /// The headers for the core; `None` if some key has no UTF-8 form.
-    pub fn headers(&self) -> Option<Vec<Header<'_>>> {
+    /// The headers for the core, or the error of a key without a UTF-8 form.
+    pub fn headers(&self, format: &'static str) -> PyResult<Vec<Header<'_>>> {
         let mut headers = Vec::with_capacity(self.0.len());
-        for (index, TextHeader { key, value_type, value }) in self.0.iter().enumerate() {
-            let key = Key::from(key.to_str().ok()?);
-            headers.push(Header {
-                index,
-                key,
-                value_type: *value_type,
-                value: value.as_ref().map(|bytes| bytes.as_bytes()),
-                at: None,
-            });
+        for (index, HeaderArgument { key, value_type, value }) in self.0.iter().enumerate() {
+            let key = match key {
+                KeyObject::Text(text) => Key::from(text.to_str().map_err(|_| half_pair(index, format))?),
+                KeyObject::Int(number) => Key::Int(*number),
+                KeyObject::Typed(value_type, bits) => {
+                    Key::Typed(TypedKey::new(*value_type, bits.as_bytes(), ByteOrder::Big))
+                }
+            };
+            let value = value.as_ref().map(|bytes| bytes.as_bytes());
+            headers.push(Header { index, key, value_type: *value_type, value, at: None });
         }
-        Some(headers)
+        Ok(headers)
     }
 }
 
-impl<'py> TextHeader<'py> {
-    fn of(key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<Option<Self>> {
-        let Ok(key) = key.cast_into::<PyString>() else { return Ok(None) };
-        if value.is_none() {
-            return Ok(Some(TextHeader { key, value_type: None, value: None }));
-        }
-        let value = match value.cast_into_exact::<PyBytes>() {
-            Ok(bytes) => return Ok(Some(TextHeader { key, value_type: None, value: Some(bytes) })),
-            Err(other) => other.into_inner(),
+impl<'py> HeaderArgument<'py> {
+    fn of(key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<Self> {
+        let key = match key.cast_into::<PyString>().map_err(CastIntoError::into_inner) {
+            Ok(text) => KeyObject::Text(text),
+            Err(key) if key.is_instance_of::<PyInt>() => KeyObject::Int(key.extract()?),
+            Err(key) => {
+                let (value_type, bits) = typed_parts(&key)?;
+                KeyObject::Typed(value_type, bits)
+            }
         };
-        let Some(value_type) = type_of_class(&value.get_type())? else { return Ok(None) };
-        let bits = value.getattr(intern!(key.py(), "_bits"))?.cast_into::<PyBytes>().ok();
-        Ok(bits.map(|bits| TextHeader { key, value_type: Some(value_type), value: Some(bits) }))
+        if value.is_none() {
+            return Ok(HeaderArgument { key, value_type: None, value: None });
+        }
+        match value.cast_into::<PyBytes>().map_err(CastIntoError::into_inner) {
+            Ok(bytes) => Ok(HeaderArgument { key, value_type: None, value: Some(bytes) }),
+            Err(value) => {
+                let (value_type, bits) = typed_parts(&value)?;
+                Ok(HeaderArgument { key, value_type: Some(value_type), value: Some(bits) })
+            }
+        }
     }
+}
+
+/// Whether a value is null, bytes, or of a class such as `letterhead.Int32`.
+fn is_plain(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(value.is_none() || value.is_exact_instance_of::<PyBytes>() || type_of_class(&value.get_type())?.is_some())
+}
+
+/// The type and the bits of a `letterhead.Value`.
+fn typed_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<(ValueType, Bound<'py, PyBytes>)> {
+    let py = value.py();
+    let value_type = match type_of_class(&value.get_type())? {
+        Some(value_type) => value_type,
+        None => type_named(value.getattr(intern!(py, "_type"))?.cast::<PyString>()?.to_str()?)?,
+    };
+    Ok((value_type, value.getattr(intern!(py, "_bits"))?.cast_into()?))
 }
 
 /// The type of a class such as `letterhead.Int32`; `None` for any other class.
@@ -153,34 +156,6 @@ fn type_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<ValueType>> {
         types.map(class).collect::<PyResult<Vec<_>>>()
     })?;
     Ok(classes.iter().find(|(known, _)| known.is(class)).map(|(_, value_type)| *value_type))
-}
-
-/// A key and a value; their classes determine their types.
-fn pair_tuple(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> PyResult<HeaderTuple> {
-    let (key, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
-    let key = if let Ok(text) = key.cast::<PyString>() {
-        let text = PyBackedStr::try_from(text.to_owned());
-        KeyArgument::Text(text.map_err(|_| half_pair(index, format))?)
-    } else if key.is_instance_of::<PyInt>() {
-        KeyArgument::Int(key.extract()?)
-    } else {
-        let (value_type, bits) = typed_parts(&key)?;
-        KeyArgument::Typed(value_type, bits)
-    };
-    if value.is_none() {
-        return Ok((key, None, None));
-    }
-    if let Ok(bytes) = value.cast::<PyBytes>() {
-        return Ok((key, None, Some(bytes.to_owned().into())));
-    }
-    let (value_type, bits) = typed_parts(&value)?;
-    Ok((key, Some(value_type), Some(bits)))
-}
-
-/// The type and the bits of a `letterhead.Value`.
-fn typed_parts(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
-    let py = value.py();
-    Ok((value.getattr(intern!(py, "_type"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
 }
 
 #[cold]
@@ -340,94 +315,57 @@ pub fn write_options(
     })
 }
 
-/// A message passed from Python.
-#[derive(Default)]
-pub struct MessageArgument {
-    headers: Option<Vec<HeaderTuple>>,
-    fields: Vec<FieldArgument>,
+/// A message passed from Python: headers, and the values of the other fields with their types.
+pub struct MessageArgument<'py> {
+    headers: Option<HeadersArgument<'py>>,
+    fields: Vec<(FieldType, Option<Bound<'py, PyAny>>)>,
 }
 
-enum FieldArgument {
-    Null,
-    Bool(bool),
-    Int64(i64),
-    Uint64(u64),
-    Text(PyBackedStr),
-    Bytes(PyBackedBytes),
-}
-
-impl MessageArgument {
-    /// The headers of a headers format: null, a list of them, or a dict as users pass it.
-    pub fn from_headers(message: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Self> {
-        let headers = if message.is_none() {
-            None
-        } else if message.is_instance_of::<PyDict>() {
-            let pairs = message.py().import("letterhead.headers")?.getattr("pairs_of")?.call1((message,))?;
-            Some(header_tuples(&pairs, format)?)
-        } else {
-            Some(header_tuples(message, format)?)
+impl<'py> MessageArgument<'py> {
+    /// Reads headers for a headers format, or else a dict of the fields of a message.
+    pub fn of(message: &Bound<'py, PyAny>, info: Info) -> PyResult<Self> {
+        let headers_of = |headers: &Bound<'py, PyAny>| match headers.is_none() {
+            true => Ok(None),
+            false => HeadersArgument::of(headers).map(Some),
         };
-        Ok(MessageArgument { headers, fields: Vec::new() })
-    }
-
-    pub fn from_dict(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
+        if info.class == Class::Headers {
+            return Ok(MessageArgument { headers: headers_of(message)?, fields: Vec::new() });
+        }
         let dict = message.cast::<PyDict>()?;
-        let mut result = MessageArgument::default();
+        let mut result = MessageArgument { headers: None, fields: Vec::with_capacity(info.fields.len()) };
         for field in info.fields {
-            let value = dict.get_item(field.name)?.filter(|value| !value.is_none());
-            match (field.role, value) {
-                (Role::Headers, value) => {
-                    result.headers = value.map(|value| header_tuples(&value, info.name)).transpose()?
-                }
-                (_, None) => result.fields.push(FieldArgument::Null),
-                (_, Some(value)) => result.fields.push(FieldArgument::of(field.of, &value)?),
+            match (field.role, dict.get_item(field.name)?) {
+                (Role::Headers, Some(headers)) => result.headers = headers_of(&headers)?,
+                (Role::Headers, None) => {}
+                (_, value) => result.fields.push((field.of, value)),
             }
         }
         Ok(result)
     }
 
-    pub fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
-        let Some(headers) = &self.headers else { return Ok(None) };
-        headers.iter().enumerate().map(|(index, tuple)| header(index, tuple)).collect::<Result<_, _>>().map(Some)
-    }
-
-    /// About how many bytes there are to copy.
-    pub fn size(&self) -> usize {
-        let value_len = |(_, _, value): &HeaderTuple| value.as_ref().map_or(0, |bytes| bytes.len());
-        let headers: usize = self.headers.iter().flatten().map(value_len).sum();
-        let field_len = |field: &FieldArgument| if let FieldArgument::Bytes(bytes) = field { bytes.len() } else { 0 };
-        headers + self.fields.iter().map(field_len).sum::<usize>()
-    }
-
-    pub fn fields(&self) -> Vec<FieldValue<'_>> {
-        self.fields.iter().map(FieldArgument::value).collect()
+    /// The message for the core.
+    pub fn encode(&self, format: &'static str, options: WriteOptions) -> PyResult<EncodeMessage<'_>> {
+        let headers = self.headers.as_ref().map(|headers| headers.headers(format)).transpose()?;
+        let fields = self.fields.iter().map(|(of, value)| field_value(*of, value.as_ref())).collect::<PyResult<_>>()?;
+        Ok(EncodeMessage { headers, fields, options })
     }
 }
 
-impl FieldArgument {
-    fn of(of: FieldType, value: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(match of {
-            FieldType::Bool => FieldArgument::Bool(value.extract()?),
-            FieldType::Int8 | FieldType::Int64 | FieldType::Natural => FieldArgument::Int64(value.extract()?),
-            FieldType::Uint64 => FieldArgument::Uint64(value.extract()?),
-            FieldType::Text => FieldArgument::Text(value.extract()?),
-            FieldType::Binary | FieldType::Id | FieldType::Headers => FieldArgument::Bytes(value.extract()?),
-        })
-    }
-
-    fn value(&self) -> FieldValue<'_> {
-        match self {
-            FieldArgument::Null => FieldValue::Null,
-            FieldArgument::Bool(flag) => FieldValue::Bool(*flag),
-            FieldArgument::Int64(number) => FieldValue::Int64(*number),
-            FieldArgument::Uint64(number) => FieldValue::Uint64(*number),
-            FieldArgument::Text(text) => FieldValue::Text(text),
-            FieldArgument::Bytes(bytes) => FieldValue::Binary(bytes),
+fn field_value<'a>(of: FieldType, value: Option<&'a Bound<'_, PyAny>>) -> PyResult<FieldValue<'a>> {
+    let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(FieldValue::Null) };
+    Ok(match of {
+        FieldType::Bool => FieldValue::Bool(value.extract()?),
+        FieldType::Int8 | FieldType::Int64 | FieldType::Natural => FieldValue::Int64(value.extract()?),
+        FieldType::Uint64 => FieldValue::Uint64(value.extract()?),
+        FieldType::Text => FieldValue::Text(value.cast::<PyString>()?.to_str()?),
+        FieldType::Binary | FieldType::Id | FieldType::Headers => {
+            FieldValue::Binary(value.cast::<PyBytes>()?.as_bytes())
         }
-    }
+    })
 }
 
-fn header(index: usize, (key, value_type, value): &HeaderTuple) -> Result<Header<'_>, Error> {
-    let value_type = value_type.as_deref().map(type_named).transpose()?;
-    Ok(Header { index, key: key.key()?, value_type, value: value.as_deref(), at: None })
+/// About how many bytes there are to copy.
+pub fn size(message: &EncodeMessage<'_>) -> usize {
+    let values = message.headers.iter().flatten().filter_map(|header| header.value).map(<[u8]>::len);
+    values.chain(message.fields.iter().map(FieldValue::byte_len)).sum()
 }

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::arguments::{MessageArgument, TypesArgument, argument, named, write_options};
+use super::arguments::{MessageArgument, TypesArgument, argument, named, size, write_options};
 use super::gil::{catch_panic, without_gil_if_long};
 use crate::codec::Codec;
 use crate::error::Error;
@@ -15,7 +15,6 @@ use crate::formats::batch::message_set_writer::MessageSetBuilder;
 use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
 use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
 use crate::op::batch::write;
-use crate::op::write::EncodeMessage;
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
@@ -52,22 +51,17 @@ pub fn batch<'py>(
     let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
     let options = write_options(on_loss, types, null_headers, false)?;
     let info = format.info();
-    let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::from_dict(dict, info);
+    let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
     let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
-    let size = arguments.iter().map(MessageArgument::size).sum();
-    let bytes = without_gil_if_long(py, size, || {
-        let mut messages = Vec::with_capacity(arguments.len());
-        for message in &arguments {
-            let (headers, fields) = (message.headers()?, message.fields());
-            messages.push(EncodeMessage { headers, fields, options: options.clone() });
-        }
-        match format {
-            Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
-            Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
-            Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
-            Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
-            _ => Err(Error::Value(format!("{} is read only", info.name))),
-        }
+    let messages = arguments.iter().map(|argument| argument.encode(info.name, options.clone()));
+    let messages = messages.collect::<PyResult<Vec<_>>>()?;
+    let size = messages.iter().map(size).sum();
+    let bytes = without_gil_if_long(py, size, || match format {
+        Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
+        Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
+        Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
+        Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
+        _ => Err(Error::Value(format!("{} is read only", info.name))),
     })?;
     Ok(PyBytes::new(py, &bytes))
 }

@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::arguments::{MessageArgument, TextHeaders, TypesArgument, argument, read_options, write_options};
+use super::arguments::{MessageArgument, TypesArgument, argument, read_options, size, write_options};
 use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
@@ -20,7 +20,7 @@ use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{MessageHeaders, ReadMessages};
 use crate::op::values::{MessageSink, ReadMessage};
-use crate::op::write::{EncodeMessage, TypeHint};
+use crate::op::write::TypeHint;
 use crate::traits::{Class, FieldValue, Presence, ReadOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
@@ -103,22 +103,9 @@ pub fn encode<'py>(
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let options = write_options(on_loss, types, null_headers, canonical)?;
-    let info = format.info();
-    let text_headers = if info.class == Class::Headers { TextHeaders::of(message)? } else { None };
-    if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
-        let size = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
-        let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
-        let result = without_gil_if_long(py, size, || format.visit(encode))?;
-        return Ok(result.map(|bytes| PyBytes::new(py, &bytes)));
-    }
-    let argument = match info.class {
-        Class::Headers => MessageArgument::from_headers(message, info.name)?,
-        Class::Message | Class::Batch => MessageArgument::from_dict(message, info)?,
-    };
-    let result = without_gil_if_long(py, argument.size(), || {
-        let headers = argument.headers()?;
-        format.visit(EncodeMessage { headers, fields: argument.fields(), options })
-    })?;
+    let argument = MessageArgument::of(message, format.info())?;
+    let message = argument.encode(format.info().name, options)?;
+    let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
     Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::arguments::{MessageArgument, TextHeaders};
+use super::arguments::HeadersArgument;
 use super::gil::catch_panic;
 use crate::error::Error;
 use crate::format::Visitor;
@@ -26,17 +26,10 @@ pub fn join_value<'py>(
     timestamp: Option<i64>,
     payload: &Bound<'py, PyBytes>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let payload = payload.as_bytes();
-    let text_headers = TextHeaders::of(headers)?;
-    let result = match text_headers.as_ref().and_then(TextHeaders::headers) {
-        Some(headers) => catch_panic(|| join(headers, timestamp, payload)),
-        None => {
-            let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
-            let argument = MessageArgument::from_headers(headers, format)?;
-            catch_panic(|| join(argument.headers()?.unwrap_or_default(), timestamp, payload))
-        }
-    };
-    let result = result??;
+    let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
+    let argument = HeadersArgument::of(headers)?;
+    let headers = argument.headers(format)?;
+    let result = catch_panic(|| join(headers, timestamp, payload.as_bytes()))??;
     Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
 }
 

@@ -389,7 +389,7 @@ MANY = [
 @pytest.mark.parametrize("headers", MANY, ids=len)
 def test_values_are_joined_and_split_by_the_formats(headers: list[tuple[str, bytes | None]]) -> None:
     for timestamp, format in ((-(1 << 63), "streams-timestamped"), (5, "streams-timestamped"), (None, "streams")):
-        source = {"headers": [(key, None, value) for key, value in headers], "timestamp": timestamp, "payload": b"v"}
+        source = {"headers": list(headers), "timestamp": timestamp, "payload": b"v"}
         if timestamp is None:
             del source["timestamp"]
         whole = _native.encode(source, format)
