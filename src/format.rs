@@ -4,23 +4,10 @@
 //! [`Visitor`] that gets the type.
 
 use crate::error::{Error, unknown_name};
-use crate::formats::batch::iggy_batch::IggyBatch;
-use crate::formats::batch::iggy_polled_2023::IggyPolled2023;
-use crate::formats::batch::kip82_messages::Kip82Messages;
-use crate::formats::batch::record_batch::RecordBatch;
-use crate::formats::headers::Bare;
-use crate::formats::headers::iggy::Iggy;
-use crate::formats::headers::iggy_2023::Iggy2023;
-use crate::formats::headers::iggy_auto::IggyAuto;
-use crate::formats::headers::kafka::Kafka;
-use crate::formats::headers::kip82_int::Kip82Int;
-use crate::formats::headers::kip82_typed::Kip82Typed;
-use crate::formats::message::iggy_message::IggyMessage;
-use crate::formats::message::iggy_message_2023::IggyMessage2023;
+use crate::formats::batch::{iggy_batch, iggy_polled_2023, kip82_messages, record_batch};
+use crate::formats::headers::{Bare, iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed};
 use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
-use crate::formats::message::kip82_wrapper::Kip82Wrapper;
-use crate::formats::message::streams::Streams;
-use crate::formats::message::streams_timestamped::StreamsTimestamped;
+use crate::formats::message::{iggy_message, iggy_message_2023, kip82_wrapper, streams, streams_timestamped};
 use crate::header::KeyForm;
 use crate::traits::{BatchFormat, Carries, Class, Field, HeadersFormat, MessageFormat};
 use crate::value::ByteOrder;
@@ -73,28 +60,28 @@ macro_rules! formats {
 
 formats! {
     one {
-    Kafka Bare<Kafka>;
-    Kip82Typed Bare<Kip82Typed>;
-    Kip82Int Bare<Kip82Int>;
-    Iggy Bare<Iggy>;
-    Iggy2023 Bare<Iggy2023>;
-    IggyAuto Bare<IggyAuto>;
-    Streams Streams;
-    StreamsTimestamped StreamsTimestamped;
-    Kip82Wrapper Kip82Wrapper;
+    Kafka Bare<kafka::Kafka>;
+    Kip82Typed Bare<kip82_typed::Kip82Typed>;
+    Kip82Int Bare<kip82_int::Kip82Int>;
+    Iggy Bare<iggy::Iggy>;
+    Iggy2023 Bare<iggy_2023::Iggy2023>;
+    IggyAuto Bare<iggy_auto::IggyAuto>;
+    Streams streams::Streams;
+    StreamsTimestamped streams_timestamped::StreamsTimestamped;
+    Kip82Wrapper kip82_wrapper::Kip82Wrapper;
     Kip82Message Kip82Message<Typed>;
     Kip82MessageInt Kip82Message<Int>;
     Kip82MessageWrapper Kip82Message<Wrapped>;
-    IggyMessage2023 IggyMessage2023;
-    IggyMessage IggyMessage;
+    IggyMessage2023 iggy_message_2023::IggyMessage2023;
+    IggyMessage iggy_message::IggyMessage;
     }
     many {
-    Kip82Messages Kip82Messages<Typed>;
-    Kip82MessagesInt Kip82Messages<Int>;
-    Kip82MessagesWrapper Kip82Messages<Wrapped>;
-    IggyPolled2023 IggyPolled2023;
-    IggyBatch IggyBatch;
-    RecordBatch RecordBatch;
+    Kip82Messages kip82_messages::Kip82Messages<Typed>;
+    Kip82MessagesInt kip82_messages::Kip82Messages<Int>;
+    Kip82MessagesWrapper kip82_messages::Kip82Messages<Wrapped>;
+    IggyPolled2023 iggy_polled_2023::IggyPolled2023;
+    IggyBatch iggy_batch::IggyBatch;
+    RecordBatch record_batch::RecordBatch;
     }
 }
 
