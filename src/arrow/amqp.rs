@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray};
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::DataType;
 
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::{Next, Parsed, Rows};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
-use super::{Input, Output, schema, struct_of};
+use super::{Input, Output, schema};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
@@ -35,14 +35,14 @@ pub struct ReadAmqp {
 
 impl ReadAmqp {
     pub fn output_type(&self) -> DataType {
+        let of = self.of.scalar.arrow(self.dialect);
         match self.on_error {
-            OnError::Column => DataType::Struct(self.fields().into()),
-            OnError::Raise | OnError::Null => self.of.scalar.arrow(self.dialect),
+            OnError::Column => {
+                let fields = vec![schema::nullable("value", of)];
+                DataType::Struct(schema::with_errors(fields, self.on_error).into())
+            }
+            OnError::Raise | OnError::Null => of,
         }
-    }
-
-    fn fields(&self) -> Vec<FieldRef> {
-        schema::with_errors(vec![schema::nullable("value", self.of.scalar.arrow(self.dialect))], self.on_error)
     }
 
     pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -64,14 +64,8 @@ impl ReadAmqp {
             Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
         let RunResult { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
-        let values = sink.column.finish();
-        let column = match self.on_error {
-            OnError::Column => {
-                struct_of(self.fields(), vec![values, findings.errors.finish()], None, until - input.from)
-            }
-            OnError::Raise | OnError::Null => values,
-        };
-        Ok(Output { column, until })
+        let columns = vec![sink.column.finish()];
+        Ok(Output::new(self.output_type(), columns, None, &plan, findings, input.from..until))
     }
 }
 

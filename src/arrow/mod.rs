@@ -19,17 +19,17 @@ pub mod threads;
 pub mod types;
 pub mod validate;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, Fields};
 
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::kernel::buffer::Validity;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
@@ -40,6 +40,7 @@ use crate::value::ByteOrder;
 use binary::ViewInput;
 use decode::ListSink;
 use encode::EncodeSink;
+use errors::Findings;
 use input::{Bytes, Lists};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
 use run::{MAX_OFFSET, Plan, RunResult, run};
@@ -75,6 +76,36 @@ impl<'a> Input<'a> {
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
+}
+
+impl Output {
+    /// The result of a run from a row on: its columns with those of losses and errors, as one of the type.
+    fn new(
+        of: DataType,
+        mut columns: Vec<ArrayRef>,
+        nulls: Option<NullBuffer>,
+        plan: &Plan,
+        findings: Findings,
+        rows: Range<usize>,
+    ) -> Self {
+        if plan.on_loss == OnLoss::Report {
+            columns.push(findings.losses.finish());
+        }
+        let errors = (plan.on_error == OnError::Column).then(|| findings.errors.finish());
+        let nulls = match (nulls, &errors) {
+            // A row with errors is never null.
+            (Some(nulls), Some(errors)) => {
+                Some((0..nulls.len()).map(|row| nulls.is_valid(row) || errors.is_valid(row)).collect())
+            }
+            (nulls, _) => nulls,
+        };
+        columns.extend(errors);
+        let column = match of {
+            DataType::Struct(fields) => struct_of(fields, columns, nulls, rows.len()),
+            _ => columns.swap_remove(0),
+        };
+        Output { column, until: rows.end }
+    }
 }
 
 /// An operation on columns: the type of its output, known before any row is read, and the operation itself.
@@ -134,27 +165,16 @@ pub struct Decode {
     pub views: bool,
 }
 
-impl Decode {
-    fn fields<E: MessageFormat>(&self) -> Vec<FieldRef> {
-        let mut fields = schema::message_fields::<E>(self.options.text_keys);
-        if self.views {
-            fields
-                .iter_mut()
-                .for_each(|field| *field = schema::nullable(field.name(), schema::with_views(field.data_type())));
-        }
-        schema::with_errors(fields, self.on_error)
-    }
-}
-
 impl Operation for Decode {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Ok(match self.on_error {
-            OnError::Column => DataType::Struct(self.fields::<E>().into()),
-            OnError::Raise | OnError::Null if self.views => {
-                schema::with_views(&schema::decoded_type::<E>(self.options.text_keys))
+        let of = match self.on_error {
+            OnError::Column => {
+                let fields = schema::message_fields::<E>(self.options.text_keys);
+                DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }
             OnError::Raise | OnError::Null => schema::decoded_type::<E>(self.options.text_keys),
-        })
+        };
+        Ok(if self.views { schema::with_views(&of) } else { of })
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -164,20 +184,9 @@ impl Operation for Decode {
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
         let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
-        let (mut columns, has_message) = sink.finish();
-        let column = match (self.on_error, E::CLASS) {
-            (OnError::Raise | OnError::Null, Class::Headers) => columns.swap_remove(0),
-            (OnError::Raise | OnError::Null, Class::Message | Class::Batch) => {
-                struct_of(self.fields::<E>(), columns, binary::nulls(has_message), until - input.from)
-            }
-            (OnError::Column, _) => {
-                columns.push(findings.errors.finish());
-                // A row that failed is never null: it has errors.
-                let nulls = nulls_without_errors(has_message, &columns);
-                struct_of(self.fields::<E>(), columns, nulls, until - input.from)
-            }
-        };
-        Ok(Output { column, until })
+        let (columns, has_message) = sink.finish();
+        let (of, nulls) = (self.output_type::<E>()?, binary::nulls(has_message));
+        Ok(Output::new(of, columns, nulls, &plan, findings, input.from..until))
     }
 }
 
@@ -289,18 +298,8 @@ fn write_rows<'a, E: MessageFormat, R: Rows<'a>>(
 ) -> Result<Output, Error> {
     let make = || EncodeSink::<E>::new(options.clone(), origin);
     let RunResult { sink, findings, until } = run(rows, input.from, plan, make)?;
-    let mut columns = vec![sink.finish()];
-    if plan.on_loss == OnLoss::Report {
-        columns.push(findings.losses.finish());
-    }
-    if plan.on_error == OnError::Column {
-        columns.push(findings.errors.finish());
-    }
-    let column = match written_type(plan.on_loss, plan.on_error) {
-        DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
-        _ => columns.swap_remove(0),
-    };
-    Ok(Output { column, until })
+    let of = written_type(plan.on_loss, plan.on_error);
+    Ok(Output::new(of, vec![sink.finish()], None, plan, findings, input.from..until))
 }
 
 /// Bytes or lists → typed columns.
@@ -315,12 +314,13 @@ pub struct Select {
 }
 
 impl Select {
-    fn fields(&self) -> Vec<FieldRef> {
-        let of = |selection: &Selection| selection.arrow(self.dialect);
-        let of = |selection| if self.views { schema::with_views(&of(selection)) } else { of(selection) };
-        let fields =
-            self.selections.iter().map(|selection| schema::nullable(&selection.output, of(selection))).collect();
-        schema::with_errors(fields, self.on_error)
+    fn of(&self) -> DataType {
+        let column = |selection: &Selection| {
+            let of = selection.arrow(self.dialect);
+            schema::nullable(&selection.output, if self.views { schema::with_views(&of) } else { of })
+        };
+        let fields = self.selections.iter().map(column).collect();
+        DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
     fn run_rows<'a, R: Rows<'a>>(
@@ -335,18 +335,14 @@ impl Select {
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let make = || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()));
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
-        let mut columns = sink.finish();
-        if self.on_error == OnError::Column {
-            columns.push(findings.errors.finish());
-        }
-        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
+        Ok(Output::new(self.of(), sink.finish(), None, &plan, findings, input.from..until))
     }
 }
 
 impl Operation for Select {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
         check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
-        Ok(DataType::Struct(self.fields().into()))
+        Ok(self.of())
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -419,16 +415,9 @@ fn check_keys(selections: &[Selection], format: &str, form: KeyForm) -> Result<(
     selections.iter().try_for_each(|selection| selection.key.check(format, form))
 }
 
-fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {
+fn struct_of(fields: impl Into<Fields>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {
     match columns.is_empty() {
         true => Arc::new(StructArray::new_empty_fields(rows, nulls)),
         false => Arc::new(StructArray::new(fields.into(), columns, nulls)),
     }
-}
-
-/// The nulls of decoded messages. A row with errors is never null.
-fn nulls_without_errors(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
-    let messages = binary::nulls(has_message)?;
-    let faulty = columns.last()?;
-    Some((0..messages.len()).map(|row| messages.is_valid(row) || faulty.is_valid(row)).collect())
 }
