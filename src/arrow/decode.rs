@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::FieldRef;
+use arrow_schema::{DataType, FieldRef};
 
 use super::binary::{self, ViewInput};
-use super::column::{Column, value_of};
+use super::column::{Column, Data, value_of};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::Code;
@@ -17,7 +17,6 @@ use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, max_bytes};
 use crate::kernel::frame::Frame;
-use crate::kernel::views::Views;
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
@@ -76,37 +75,15 @@ impl Keys {
     }
 }
 
-/// Values as they grow.
-enum ValueColumn {
-    Runs(Runs),
-    Views(Views, ViewInput),
-}
-
-/// One body for both.
+/// One body for values that are copied and for views of them.
 macro_rules! match_values {
-    ($column:expr, $values:ident => $body:expr) => {
-        match $column {
-            ValueColumn::Runs($values) => $body,
-            ValueColumn::Views($values, _) => $body,
+    ($column:expr, ($values:ident, $has_value:ident) => $body:expr) => {
+        match $column.parts_mut() {
+            (Data::Bytes($values), $has_value) => $body,
+            (Data::ByteViews($values), $has_value) => $body,
+            _ => unreachable!("values of headers are bytes"),
         }
     };
-}
-
-impl ValueColumn {
-    fn extend(&mut self, other: &ValueColumn, progress: Progress) {
-        match (self, other) {
-            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, progress),
-            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, progress),
-            _ => unreachable!("values of one output have one form"),
-        }
-    }
-
-    fn finish(self, nulls: Option<NullBuffer>) -> ArrayRef {
-        match self {
-            ValueColumn::Runs(runs) => binary::binary(runs, nulls),
-            ValueColumn::Views(views, input) => input.binary(views, nulls),
-        }
-    }
 }
 
 /// A column of keys or of names of types.
@@ -120,8 +97,7 @@ pub struct ListSink<E> {
     keys: Keys,
     /// Names of the types, if the format has types; null for a null value.
     types: Option<Runs>,
-    values: ValueColumn,
-    has_value: Validity,
+    values: Column,
     lists: Vec<i32>,
     has_list: Validity,
     /// Whether headers are kept, and not only validated.
@@ -152,11 +128,7 @@ impl<E: MessageFormat> ListSink<E> {
         ListSink {
             keys,
             types: E::Headers::TYPES.is_typed().then(Runs::default),
-            values: match views {
-                Some(input) => ValueColumn::Views(input.views(), input.clone()),
-                None => ValueColumn::Runs(Runs::default()),
-            },
-            has_value: Validity::default(),
+            values: column(DataType::Binary),
             lists: vec![0],
             has_list: Validity::default(),
             with_headers: true,
@@ -200,9 +172,8 @@ impl<E: MessageFormat> ListSink<E> {
     /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
     pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, progress: Progress) -> usize {
         let Keys::Bytes(key_types, keys) = &mut self.keys else { return 0 };
-        let (key_types, types, has_value, ends) =
-            (key_types.as_mut(), self.types.as_mut(), &mut self.has_value, &mut self.lists);
-        let done = match_values!(&mut self.values, values => {
+        let (key_types, types, ends) = (key_types.as_mut(), self.types.as_mut(), &mut self.lists);
+        let done = match_values!(self.values, (values, has_value) => {
             decode::<F, _>(block, limit, progress, &mut Lists { key_types, keys, types, values, has_value, ends })
         });
         for row in &block.rows()[..done] {
@@ -272,16 +243,15 @@ impl<E: MessageFormat> ListSink<E> {
         if let Some(types) = &mut self.types {
             types.truncate(headers);
         }
-        match_values!(&mut self.values, values => values.truncate(headers));
-        self.has_value.truncate(headers);
+        self.values.truncate(headers);
     }
 
     /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
-        let nulls = binary::nulls(self.has_value);
+        let values = self.values.finish();
         let mut columns = self.keys.finish();
-        columns.extend(self.types.map(|types| text(types, nulls.clone())));
-        columns.push(self.values.finish(nulls));
+        columns.extend(self.types.map(|types| text(types, values.nulls().cloned())));
+        columns.push(values);
         let fields = schema::header_fields::<E::Headers>(self.text_keys);
         // Values may be views.
         let field =
@@ -311,13 +281,15 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
             types.push_padded(header.value_type.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name));
         }
         let value = header.value.unwrap_or_default();
-        // A typed value is its bits, most significant byte first, whichever format it came from.
-        if E::Headers::ORDER == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
-            match_values!(&mut self.values, values => values.push_reversed(value));
-        } else {
-            match_values!(&mut self.values, values => values.push(value));
-        }
-        self.has_value.push(header.value.is_some());
+        match_values!(self.values, (values, has_value) => {
+            // A typed value is its bits, most significant byte first, whichever format it came from.
+            if E::Headers::ORDER == ByteOrder::Little && header.value_type.and_then(ValueType::width).is_some() {
+                values.push_reversed(value);
+            } else {
+                values.push(value);
+            }
+            has_value.push(header.value.is_some());
+        });
         Ok(())
     }
 
@@ -340,7 +312,6 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
             types.extend(others, progress);
         }
         self.values.extend(&other.values, progress);
-        self.has_value.extend(&other.has_value);
         self.has_list.extend(&other.has_list);
         self.has_message.extend(&other.has_message);
         let fields = self.fields.iter_mut().zip(&other.fields);
@@ -402,8 +373,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     #[inline]
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
-        let values = match_values!(&self.values, values => values.byte_len());
         let types = self.types.as_ref().map_or(0, Runs::byte_len);
-        self.keys.byte_len().max(types).max(values).max(self.keys.count()).max(fields)
+        self.keys.byte_len().max(types).max(self.values.byte_len()).max(self.keys.count()).max(fields)
     }
 }
