@@ -11,7 +11,7 @@ use super::input::Bytes;
 use super::rows::{Next, Parsed, Rows};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
-use super::{Input, Output, schema};
+use super::{Input, Output, Work, schema};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
@@ -23,7 +23,7 @@ use crate::value::{UUID_LEN, uuid_digits};
 use crate::value_type::Scalar;
 
 /// The format that errors name.
-pub const NAME: &str = "amqp";
+const NAME: &str = "amqp";
 
 /// AMQP primitives → values of one type.
 #[derive(Debug, Clone, Copy)]
@@ -33,19 +33,23 @@ pub struct ReadAmqp {
     pub on_error: OnError,
 }
 
-impl ReadAmqp {
-    pub fn output_type(&self) -> DataType {
+impl Work for ReadAmqp {
+    fn place(&self) -> (Direction, &'static str) {
+        (Direction::Decode, NAME)
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
         let of = self.of.scalar.arrow(self.dialect);
-        match self.on_error {
+        Ok(match self.on_error {
             OnError::Column => {
                 let fields = vec![schema::nullable("value", of)];
                 DataType::Struct(schema::with_errors(fields, self.on_error).into())
             }
             OnError::Raise | OnError::Null => of,
-        }
+        })
     }
 
-    pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         let bytes = as_bytes(input.column);
         let column = bytes.as_deref().unwrap_or(input.column);
         let primitives = Bytes::of(column).ok_or_else(|| {
@@ -65,7 +69,7 @@ impl ReadAmqp {
         };
         let RunResult { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
         let columns = vec![sink.column.finish()];
-        Ok(Output::new(self.output_type(), columns, None, &plan, findings, input.from..until))
+        Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
     }
 }
 

@@ -126,6 +126,16 @@ pub trait Operation {
     }
 }
 
+/// An operation on a column, chosen at run time.
+pub trait Work: Send + Sync {
+    /// The direction and the format of the error when a result is too large.
+    fn place(&self) -> (Direction, &'static str);
+
+    fn output_type(&self) -> Result<DataType, Error>;
+
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
+}
+
 /// [`Operation::apply`] for a format that is known by name.
 pub struct Apply<'a, V>(pub &'a V, pub Input<'a>);
 

@@ -16,10 +16,9 @@ use pyo3_arrow::input::AnyArray;
 
 use super::columns::Options;
 use super::gil::without_gil;
-use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::input::Bytes;
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, Operation, Output, TypeOf, threads};
+use crate::arrow::{Apply, Input, Operation, Output, TypeOf, Work, threads};
 use crate::error::{Code, Direction, Error, ErrorDetail};
 use crate::format::Format;
 
@@ -150,28 +149,12 @@ fn unnamed(of: &DataType) -> FieldRef {
     Arc::new(Field::new("", of.clone(), true))
 }
 
-/// An operation on a column, chosen at run time.
-pub trait Work: Send + Sync {
-    /// The format that errors name.
-    fn name(&self) -> &'static str;
-
-    /// The direction of the error when a result is too large.
-    fn direction(&self) -> Direction;
-
-    fn output_type(&self) -> Result<DataType, Error>;
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
-}
-
+/// An operation on messages of a format.
 pub struct FormatOperation<V>(pub V, pub Format);
 
 impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
-    fn name(&self) -> &'static str {
-        self.1.info().name
-    }
-
-    fn direction(&self) -> Direction {
-        V::DIRECTION
+    fn place(&self) -> (Direction, &'static str) {
+        (V::DIRECTION, self.1.info().name)
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
@@ -180,24 +163,6 @@ impl<V: Operation + Send + Sync> Work for FormatOperation<V> {
 
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         self.1.visit(Apply(&self.0, input))
-    }
-}
-
-impl Work for ReadAmqp {
-    fn name(&self) -> &'static str {
-        amqp::NAME
-    }
-
-    fn direction(&self) -> Direction {
-        Direction::Decode
-    }
-
-    fn output_type(&self) -> Result<DataType, Error> {
-        Ok(ReadAmqp::output_type(self))
-    }
-
-    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        ReadAmqp::apply(self, input)
     }
 }
 
@@ -223,7 +188,8 @@ impl Shared {
             Code::TooLarge,
             "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
         );
-        Err(error.located(self.work.direction(), self.work.name(), Some(output.until)))
+        let (direction, format) = self.work.place();
+        Err(error.located(direction, format, Some(output.until)))
     }
 }
 

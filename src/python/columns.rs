@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
 use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
-use super::capsule::{self, FormatOperation, Schema, Work};
+use super::capsule::{self, FormatOperation, Schema};
 use super::filter::filter;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::filter::Filter;
@@ -20,7 +20,7 @@ use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
 use crate::arrow::select::{Repeat, Selection};
 use crate::arrow::types::Dialect;
-use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Validate};
+use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Validate, Work};
 use crate::error::{Direction, Error};
 use crate::format::Format;
 use crate::log::OnError;
@@ -176,12 +176,8 @@ impl ErrorsNamed {
 }
 
 impl Work for ErrorsNamed {
-    fn name(&self) -> &'static str {
-        self.work.name()
-    }
-
-    fn direction(&self) -> Direction {
-        self.work.direction()
+    fn place(&self) -> (Direction, &'static str) {
+        self.work.place()
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
