@@ -383,6 +383,22 @@ def direct() -> str:
     return f"{found['rows']:,} records, {found['stored'] / 1e6:.0f} MB as stored.\n\n{table(head, lines, left=2)}"
 
 
+def where() -> str:
+    """Return the times and ratios of reading with a condition."""
+    found = other("where.json")
+    if found is None:
+        return "Not measured: `tools/bench where`."
+    lines = []
+    for row in found["results"]:
+        ns, least = statistics.median(row["seconds"]) / row["rows"] * 1e9, row["goal"]
+        verdict = "" if least is None else marked(goal.verdict(row["ratio"], least, at_least=True))
+        aimed = "" if least is None else f"≥\N{NO-BREAK SPACE}{least:g}"
+        lines.append([row["job"], row["side"], digits(ns), digits(row["ratio"]), aimed, verdict])
+    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    head = ["records", "read", "ns a record", "x", "goal", ""]
+    return f"Sources {sources(found['machine'])}; load {load}.\n\n{table(head, lines, left=2)}"
+
+
 def seconds(taken: Sequence[float]) -> str:
     """Return the median."""
     return f"{statistics.median(taken):.2f} s"
@@ -506,6 +522,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "message": message,
     "stores": stores,
     "direct": direct,
+    "where": where,
     "memory": memory,
     "spark": spark,
     "engines": engines,

@@ -171,6 +171,21 @@ pub fn ones(count: usize) -> u64 {
     if count >= ROWS { u64::MAX } else { (1 << count) - 1 }
 }
 
+/// The ranges of consecutive bits that are set.
+pub fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
+    let mut end = 0;
+    std::iter::from_fn(move || {
+        (bits != 0).then(|| {
+            let start = end + bits.trailing_zeros() as usize;
+            bits >>= start - end;
+            let len = bits.trailing_ones() as usize;
+            bits = bits.checked_shr(len as u32).unwrap_or(0);
+            end = start + len;
+            start..end
+        })
+    })
+}
+
 impl Comparison {
     /// NaN is unequal to everything, itself included, and in no order.
     fn holds(self, order: Option<Ordering>) -> bool {
@@ -316,6 +331,12 @@ impl<'a> FilterSink<'a> {
                 }),
             },
         })
+    }
+
+    /// The truth of which headers are no part. Without fields, no message is excluded.
+    pub fn truth_by_fields(&self, rows: Range<usize>) -> Truth {
+        let is_null = self.fields.is_empty() && self.has_headers();
+        if is_null { Truth::default() } else { self.truth(rows, Known::Fields) }
     }
 
     pub fn clear(&mut self) {

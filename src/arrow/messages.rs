@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
 use super::errors::ErrorColumn;
-use super::filter::{Filter, FilterSink, Known, ones};
+use super::filter::{Filter, FilterSink, Known, ones, runs};
 use super::run::too_large;
 use super::schema;
 use super::select::{SelectSink, Selection};
@@ -99,7 +99,7 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
         let both = Some(BothSinks::new(self));
-        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: None, selected: None };
+        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: None, rest: None };
         let mut until = input.column.len();
         let mut whole = 0;
         for row in input.from..input.column.len() {
@@ -147,25 +147,48 @@ impl Pending<'_> {
         self.numbers.clear();
     }
 
-    /// Appends the messages of another one whose bits are set.
-    fn extend_selected(&mut self, other: &Self, mut selected: u64) {
-        let fields = other.fields.len() / other.headers.len();
-        self.place = other.place;
-        // An upper bound of the bytes.
-        let mut bytes = other.rows.byte_len();
-        while selected != 0 {
-            let row = selected.trailing_zeros() as usize;
-            self.rows.push(other.rows.rows()[row], std::mem::take(&mut bytes));
-            self.headers.push(other.headers[row]);
-            self.fields.extend_from_slice(&other.fields[row * fields..][..fields]);
-            self.numbers.push(other.numbers[row]);
-            selected &= selected - 1;
+    /// Keeps the messages whose bits are set. The number of bytes stays an upper bound.
+    fn retain(&mut self, selected: u64) {
+        let (all, width) = (self.headers.len(), self.width());
+        if selected & ones(all) == ones(all) {
+            return;
         }
+        let mut kept = 0;
+        for run in runs(selected & ones(all)) {
+            if run.start > kept {
+                self.fields.copy_within(run.start * width..run.end * width, kept * width);
+                self.headers.copy_within(run.clone(), kept);
+                self.numbers.copy_within(run.clone(), kept);
+            }
+            kept += run.len();
+        }
+        self.fields.truncate(kept * width);
+        self.headers.truncate(kept);
+        self.numbers.truncate(kept);
+        self.rows.retain(selected);
+    }
+
+    /// Moves the messages from one of them on to another place.
+    fn split_off(&mut self, first: usize, rest: &mut Self) {
+        let width = self.width();
+        rest.clear();
+        rest.place = self.place;
+        rest.fields.extend(self.fields.drain(first * width..));
+        rest.headers.extend(self.headers.drain(first..));
+        rest.numbers.extend(self.numbers.drain(first..));
+        rest.rows.copy_from(&self.rows);
+        rest.rows.skip(first);
+        self.rows.truncate(first);
+    }
+
+    /// The fields of each message.
+    fn width(&self) -> usize {
+        self.fields.len() / self.headers.len().max(1)
     }
 
     /// Removes messages from the front.
     fn skip(&mut self, rows: usize) {
-        self.fields.drain(..rows * (self.fields.len() / self.headers.len()));
+        self.fields.drain(..rows * self.width());
         self.rows.skip(rows);
         self.headers.drain(..rows);
         self.numbers.drain(..rows);
@@ -180,8 +203,8 @@ struct Rows<'v, 'a, B: BatchFormat> {
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
     pending: Option<Box<Pending<'a>>>,
-    /// Memory for those of the pending messages that the filter selects.
-    selected: Option<Box<Pending<'a>>>,
+    /// Memory for those of the pending messages that the filter has not read.
+    rest: Option<Box<Pending<'a>>>,
 }
 
 /// The rows so far, and why there are no more.
@@ -281,9 +304,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     fn flush(&mut self) -> Result {
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
         let flushed = if self.operation.filter.is_some() && !pending.headers.is_empty() {
-            let mut selected = self.selected.take().unwrap_or_default();
-            let flushed = self.append_selected(&mut pending, &mut selected);
-            self.selected = Some(selected);
+            let mut rest = self.rest.take().unwrap_or_default();
+            let flushed = self.append_selected(&mut pending, &mut rest);
+            self.rest = Some(rest);
             flushed
         } else {
             self.append_pending(&mut pending)
@@ -295,24 +318,21 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Appends those messages that the filter selects. Only its operands are read of the others.
-    fn append_selected(&mut self, pending: &mut Pending<'a>, selected: &mut Pending<'a>) -> Result {
+    fn append_selected(&mut self, pending: &mut Pending<'a>, rest: &mut Pending<'a>) -> Result {
         let (limit, max_offset) = (self.operation.options.limits.headers, self.done.max_offset);
         while !pending.headers.is_empty() && !self.has_ended() {
-            selected.clear();
             let all = pending.headers.len();
             let Some(filter) = &mut self.both().filter else { return Ok(()) };
-            filter.push_fields(&pending.fields, pending.fields.len() / all);
-            let by_fields = filter.truth(0..all, Known::Fields);
+            filter.push_fields(&pending.fields, pending.width());
+            let by_fields = filter.truth_by_fields(0..all);
             if !filter.has_headers() {
                 filter.clear();
-                selected.extend_selected(pending, by_fields.yes);
-                pending.clear();
-                return self.append_pending(selected);
+                pending.retain(by_fields.yes);
+                return self.append_pending(pending);
             }
             if by_fields.no != 0 {
                 filter.clear();
-                selected.extend_selected(pending, !by_fields.no & ones(all));
-                std::mem::swap(pending, selected);
+                pending.retain(!by_fields.no);
                 continue;
             }
             let fits = filter.room::<FrameOf<B::Message>>(max_offset).is_some();
@@ -320,23 +340,23 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             let scanned = if fits { filter.append::<FrameOf<B::Message>>(&pending.rows, limit, progress) } else { 0 };
             let truth = filter.truth(0..scanned, Known::Everything);
             filter.clear();
-            if truth.yes == ones(all) {
+            if scanned == all {
+                pending.retain(truth.yes);
                 return self.append_pending(pending);
             }
-            selected.extend_selected(pending, truth.yes);
-            self.append_pending(selected)?;
-            if scanned == all {
-                return Ok(());
-            }
-            self.pending_now(pending, scanned)?;
-            pending.skip(scanned + 1);
+            pending.split_off(scanned, rest);
+            pending.retain(truth.yes);
+            self.append_pending(pending)?;
+            self.pending_now(rest, 0)?;
+            rest.skip(1);
+            std::mem::swap(pending, rest);
         }
         Ok(())
     }
 
     fn append_pending(&mut self, pending: &mut Pending<'a>) -> Result {
         let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
-        let width = pending.fields.len() / all.max(1);
+        let width = pending.width();
         let mut next = 0;
         while next < all && !self.has_ended() {
             let fields = &pending.fields[next * width..];
@@ -362,7 +382,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Reads one of the pending messages by the exact routine.
     fn pending_now(&mut self, pending: &Pending<'a>, row: usize) -> Result {
-        let width = pending.fields.len() / pending.headers.len();
+        let width = pending.width();
         let mut exact = Exact::default();
         (exact.messages, exact.place) = (pending.numbers[row], pending.place);
         self.message_now(&pending.fields[row * width..][..width], Some(pending.headers[row]), &mut exact)
@@ -603,7 +623,7 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
         let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
-        let mut inner = Rows { operation: self.operation, done, both, pending: None, selected: None };
+        let mut inner = Rows { operation: self.operation, done, both, pending: None, rest: None };
         let handed = read(&mut inner);
         let _ = inner.flush();
         (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));

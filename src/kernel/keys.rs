@@ -4,7 +4,7 @@ use super::frame::Frame;
 use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
-const WORD: usize = 16;
+pub(super) const WORD: usize = 16;
 
 /// Which headers with a requested key are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,9 +56,15 @@ const MASKS: [u128; WORD + 1] = {
     masks
 };
 
+/// The first bytes of a key, padded with zeros.
+///
+/// # Safety
+///
+/// `WORD` bytes are readable at `key`.
 #[inline(always)]
-fn mask(len: usize) -> u128 {
-    MASKS[len.min(WORD)]
+pub(super) unsafe fn head(key: *const u8, len: usize) -> u128 {
+    // SAFETY: the caller's contract.
+    u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & MASKS[len.min(WORD)]
 }
 
 /// Length and first bytes of a key, spread over the table.
@@ -97,7 +103,7 @@ impl Keys {
         mut found: impl FnMut(&Requested) -> bool,
     ) -> bool {
         // SAFETY: the caller's contract.
-        let head = u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & mask(len);
+        let head = unsafe { head(key, len) };
         let mut next = self.table[hash(head, len)];
         while let Some(entry) = self.entries.get(usize::from(next).wrapping_sub(1)) {
             let wanted = &entry.wanted;

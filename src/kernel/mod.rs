@@ -140,6 +140,20 @@ impl<'a> RowBlock<'a> {
         self.len -= rows;
     }
 
+    /// Keeps the rows whose bits are set. Their bytes stay an upper bound.
+    pub fn retain(&mut self, selected: u64) {
+        let mut kept = 0;
+        for row in (0..self.len).filter(|row| selected >> row & 1 == 1) {
+            self.rows[kept] = self.rows[row];
+            kept += 1;
+        }
+        self.len = kept;
+    }
+
+    pub fn copy_from(&mut self, other: &Self) {
+        (self.rows, self.len, self.bytes) = (other.rows, other.len, other.bytes);
+    }
+
     #[inline(always)]
     pub fn rows(&self) -> &[Option<Span<'a>>] {
         &self.rows[..self.len]
