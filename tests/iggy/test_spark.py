@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Calla
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(300 + 120 * KILLS)
 def test_a_driver_that_is_killed_loses_and_repeats_nothing(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
@@ -123,11 +124,13 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
     fill(server, topic, count)
     rows = str(count // (4 * KILLS + 2))
     commits = tmp_path / "checkpoint" / "commits"
+    moments = random.Random(1)
     for _ in range(KILLS):
         before = len(list(commits.glob("[0-9]*")))
         with started(server, topic, tmp_path, rows) as driver:
             while driver.poll() is None and len(list(commits.glob("[0-9]*"))) <= before:
                 time.sleep(0.02)
+            time.sleep(moments.random())  # into the next batch
             os.killpg(driver.pid, signal.SIGKILL)
             assert driver.wait(30) == -signal.SIGKILL, "the stream ended before it was killed"
     with started(server, topic, tmp_path, rows) as driver:
