@@ -208,6 +208,16 @@ def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..
     assert source.schema()["id"].dataType.simpleString() == "binary"
 
 
+@pytest.mark.parametrize("more", [{"errors": "null"}, {"where": "tenant = 'acme'"}])
+def test_a_mapping_with_errors_or_a_condition_is_refused(more: dict[str, str]) -> None:
+    from letterhead.spark.sources.iggy import IggySource
+
+    where = {"address": "iggy://u:p@h", "stream": "s", "topic": "t", "mapping": "kafka-gateway"}
+    assert IggySource(where).arrow_schema().names[-3:] == ["key", "value", "headers"]
+    with pytest.raises(ValueError, match="the option mapping needs errors=raise and no where"):
+        IggySource(where | more).arrow_schema()
+
+
 def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
     secret = "never-to-be-seen"
     where = {"address": f"iggy://a:{secret}@127.0.0.1:1", "stream": "s", "topic": "t", "timeoutMs": "200"}
