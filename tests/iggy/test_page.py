@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -25,6 +26,7 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
         pytest.skip("no Kafka broker: make target/kafka/.built")
     server.create("shop", "orders", 2)
     server.create("shop", "copy", 2)
+    server.create("shop", "following", 2)
     running = kafka.Broker(tmp_path / "broker")
     running.start()
     try:
@@ -44,6 +46,9 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
             with lh.read.topic(topic, bootstrap_servers=running.address) as reader:
                 tables.append(reader.read_all().drop_columns("topic"))
         assert tables[0].equals(tables[1])
+        check_parquet_of_records(running.address, tmp_path / "records")
+        found = followed(server)
+        assert found.equals(tables[0].select(KEPT).cast(found.schema))
     finally:
         running.stop()
     table = pq.read_table(tmp_path / "orders")
@@ -52,10 +57,29 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
     ]
 
 
+def check_parquet_of_records(broker: str, directory: Path) -> None:
+    """The records of the topic are in the files, with the same values of their headers."""
+    table = pq.read_table(directory)
+    headers = {"tenant": "string", "amount_cents": "int64"}
+    with lh.read.topic("orders", bootstrap_servers=broker, columns=table.column_names[:5], headers=headers) as reader:
+        expected = reader.read_all()
+    order = [("partition", "ascending"), ("offset", "ascending")]
+    assert table.cast(expected.schema).sort_by(order).equals(expected.sort_by(order))
+
+
+KEPT = ["partition", "offset", "timestamp", "key", "value", "headers"]
+
+
+def followed(server: Server) -> pa.Table:
+    """The records that a streaming query has copied."""
+    with lh.read.iggy(
+        server.address, stream="shop", topic="following", columns=KEPT, mapping="kafka-gateway-lossless"
+    ) as reader:
+        return reader.read_all()
+
+
 def _partition(server: Server) -> Path:
     """A directory with files: the server writes its own when it stops."""
     server.create("tests", "files", 1, {"messages_required_to_save": "1"})
-    import pyarrow as pa
-
     lh.write.iggy(pa.table({"payload": [b"x"]}), server.address, stream="tests", topic="files")
     return max(server.partitions.rglob("*.log"), key=lambda file: file.stat().st_mtime).parent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Calla
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300 + 60 * KILLS)
+@pytest.mark.timeout(300 + 120 * KILLS)
 def test_a_driver_that_is_killed_loses_and_repeats_nothing(
     server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
 ) -> None:
@@ -123,11 +124,13 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
     fill(server, topic, count)
     rows = str(count // (4 * KILLS + 2))
     commits = tmp_path / "checkpoint" / "commits"
+    moments = random.Random(1)
     for _ in range(KILLS):
         before = len(list(commits.glob("[0-9]*")))
         with started(server, topic, tmp_path, rows) as driver:
             while driver.poll() is None and len(list(commits.glob("[0-9]*"))) <= before:
                 time.sleep(0.02)
+            time.sleep(moments.random())  # into the next batch
             os.killpg(driver.pid, signal.SIGKILL)
             assert driver.wait(30) == -signal.SIGKILL, "the stream ended before it was killed"
     with started(server, topic, tmp_path, rows) as driver:
@@ -203,6 +206,16 @@ def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..
     source = IggySource(options(server, create()))
     assert source.arrow_schema().field("timestamp").type == pa.timestamp("us", "UTC")
     assert source.schema()["id"].dataType.simpleString() == "binary"
+
+
+@pytest.mark.parametrize("more", [{"errors": "null"}, {"where": "tenant = 'acme'"}])
+def test_a_mapping_with_errors_or_a_condition_is_refused(more: dict[str, str]) -> None:
+    from letterhead.spark.sources.iggy import IggySource
+
+    where = {"address": "iggy://u:p@h", "stream": "s", "topic": "t", "mapping": "kafka-gateway"}
+    assert IggySource(where).arrow_schema().names[-3:] == ["key", "value", "headers"]
+    with pytest.raises(ValueError, match="the option mapping needs errors=raise and no where"):
+        IggySource(where | more).arrow_schema()
 
 
 def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:

@@ -177,7 +177,7 @@ def new_columns(made: Any, name: str, rows: Rows) -> NewColumns:
 def deliver(
     batches: Iterator[pa.RecordBatch],
     tally: Tally,
-    source: Path,
+    source: Path | None,
     in_file: int,
     rows: Rows,
     document: Callable[[dict[str, Any]], Any],
@@ -196,11 +196,11 @@ def deliver(
         _show(batches, tally, in_file, rows, prefix)
 
 
-def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
+def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) -> None:
     """Write Parquet to a temporary name first, so that a failure leaves no partial file."""
     import pyarrow.parquet as pq
 
-    if out.exists() and source.samefile(out):
+    if source is not None and out.exists() and source.samefile(out):
         raise Failure("--out is the file that is read: give another name")
     partial = out.with_name(out.name + ".part")
     try:
@@ -219,8 +219,8 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
     """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
     view, shown = None, 0
-    # The offset of a record is its number.
-    index = () if tally.noun == "record" else (tally.noun,)
+    # The offset in a partition is a number already.
+    index = () if tally.whole == "partition" else (tally.noun,)
     for batch in batches:
         names = batch.schema.names
         as_lists = len(names) > MAX_COLUMNS

@@ -1,10 +1,10 @@
-"""`letterhead dump`: show the records of log segments."""
+"""`letterhead dump`: show the records of log segments, or the messages of an Iggy topic."""
 
 from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.iggy_topic import SCHEMES, open_topic, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
 from letterhead.cli.render import moment, progress, warn
 from letterhead.cli.source import reason
@@ -24,7 +25,8 @@ from letterhead.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.read.segments_reader import SegmentsReader
+    from letterhead.read.reader import Reader
+    from letterhead.read.segments_reader import Bounds, SegmentsReader
 
 ON_SCREEN = ("offset", "timestamp", "key", "headers", "value")
 
@@ -33,8 +35,12 @@ ON_SCREEN = ("offset", "timestamp", "key", "headers", "value")
 def dump_command(
     *,
     paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="A partition's folder, a broker's data folder, or .log files."),
+        list[str],
+        typer.Argument(
+            metavar="PATH...",
+            help="A partition's folder, a broker's data folder, .log files, or one topic of an Iggy server: "
+            "iggy://user:password@host:port/stream/topic.",
+        ),
     ],
     json: Json = False,
     parquet: Annotated[Path | None, option("--parquet -o", "Write the records as Parquet.", "FILE")] = None,
@@ -55,9 +61,10 @@ def dump_command(
 ) -> int:
     """Show the records in a broker's log segments, without asking the broker.
 
-    Checksums are verified: a damaged batch ends the command; with --errors
-    column it becomes a row with the error, and reading goes on. A log whose end
-    is torn is read up to there; the exit code is then 1.
+    The messages of an Iggy topic are read from its server, up to the last ones
+    at the start. Checksums are verified: a damaged batch ends the command; with
+    --errors column it becomes a row with the error, and reading goes on. A log
+    whose end is torn is read up to there; the exit code is then 1.
 
     \b
     Examples:
@@ -66,6 +73,7 @@ def dump_command(
       letterhead dump orders-0 --where "tenant = 'acme' and offset >= 5000"
       letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
       letterhead dump /var/lib/kafka/data --committed -o everything.parquet
+      letterhead dump iggy://iggy:iggy@127.0.0.1:8090/shop/orders --where "retry::int > 2"
     """
     rows = Rows(errors.value, "error", limit, parquet, json, everything)
     limit = limit if everything else rows.checked().limit
@@ -75,8 +83,13 @@ def dump_command(
     except ImportError as error:
         raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
     bounds = Bounds.of(start, end, read_time("--since", since), read_time("--until", until))
+    if any(path.startswith(SCHEMES) for path in paths):
+        if len(paths) > 1 or committed:
+            raise Failure("an Iggy topic is dumped by itself, and without --committed: Iggy has no transactions")
+        return _dump_topic(paths[0], bounds, where, limit, rows, limits)
+    files = [Path(path) for path in paths]
     try:
-        found = partitions(paths[0] if len(paths) == 1 else paths)
+        found = partitions(files[0] if len(files) == 1 else files)
         names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if rows.on_screen else COLUMNS
         wanted = SegmentRows(names, None, bounds, rows.options["errors"], limits=limits, where=where)
         reader = SegmentsReader(found, wanted, bounds, committed=committed)
@@ -86,26 +99,38 @@ def dump_command(
     document = functools.partial(to_json, format="record-batch")
     # A torn end is reported below, as one line.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
-        deliver(_records(reader, tally, limit, rows), tally, paths[0], len(found), rows, document)
+        records = _records(reader, tally, limit, rows, reader.total, lambda: reader.done)
+        deliver(records, tally, files[0], len(found), rows, document)
     return max(tally.report("decode"), _report(reader))
 
 
-def _records(reader: SegmentsReader, tally: Tally, limit: int | None, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Read and count records."""
+def _dump_topic(url: str, bounds: Bounds, where: str | None, limit: int | None, rows: Rows, limits: Limits) -> int:
+    reader, partitions = open_topic(url, bounds, where, rows, limits)
+    tally = Tally("message", "partition")
+    messages = _records(reader, tally, limit, rows, None, lambda: tally.rows)
+    with server_errors():
+        deliver(messages, tally, None, partitions, rows, functools.partial(to_json, format="iggy-batch"))
+    return tally.report("decode")
+
+
+def _records(
+    reader: Reader, tally: Tally, limit: int | None, rows: Rows, total: int | None, done: Callable[[], int]
+) -> Iterator[pa.RecordBatch]:
+    """Read and count records, and show how much of the total is done."""
     import pyarrow as pa
 
     # Without records there are columns all the same.
     yield _printable(pa.RecordBatch.from_pylist([], schema=reader.schema), rows)
-    done = 0
-    with progress(reader.total, "reading") as advance, reader:
+    shown = 0
+    with progress(total, "reading") as advance, reader:
         try:
             for batch in reader:
                 if limit is not None and tally.rows + len(batch) > limit:
                     batch, tally.more = batch.slice(0, limit - tally.rows), True
                 tally.add(len(batch), batch.column("error") if "error" in batch.schema.names else None)
                 yield _printable(batch, rows)
-                advance(reader.done - done)
-                done = reader.done
+                advance(done() - shown)
+                shown = done()
                 if tally.more:
                     return
         except OSError as error:
@@ -120,14 +145,18 @@ def _printable(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
         batch = batch.drop_columns(["error"])
     if rows.out is not None:
         return batch
-    at = batch.schema.get_field_index("timestamp")
-    times = batch.column(at).cast(pa.int64())
-    if rows.on_screen:
-        times = pa.array(
-            [None if time is None else moment(time).removesuffix(" UTC") or str(time) for time in times.to_pylist()],
-            pa.string(),
-        )
-    return batch.set_column(at, "timestamp (UTC)" if rows.on_screen else "timestamp", times)
+    for at, field in enumerate(batch.schema):
+        if pa.types.is_timestamp(field.type):
+            times, name = batch.column(at).cast(pa.int64()), field.name
+            if rows.on_screen:
+                dates = [_date(time, field.type.unit) for time in times.to_pylist()]
+                times, name = pa.array(dates, pa.string()), f"{name} (UTC)"
+            batch = batch.set_column(at, name, times)
+    return batch
+
+
+def _date(time: int | None, unit: str) -> str | None:
+    return None if time is None else moment(time, microseconds=unit == "us").removesuffix(" UTC") or str(time)
 
 
 def _report(reader: SegmentsReader) -> int:

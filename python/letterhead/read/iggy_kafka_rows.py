@@ -10,7 +10,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead.conventions.kafka_gateway import to_record
 from letterhead.errors import DecodeError, replaced
-from letterhead.read.columns import TIMES, check_columns
+from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 from letterhead.read.iggy_rows import CONSTANTS, IggyRows
 
 if TYPE_CHECKING:
@@ -37,13 +37,17 @@ class KafkaRows:
 
     where = None
 
-    def __init__(self, columns: Sequence[str], headers: Columns | None, limits: Limits | None) -> None:
+    def __init__(
+        self, columns: Sequence[str], headers: Columns | None, limits: Limits | None, dialect: Dialect = "arrow"
+    ) -> None:
         check_columns(columns, COLUMNS, headers, "raise", "error")
         self._messages = IggyRows(_READ, limits=limits)
         self._columns = columns
         self._headers = headers
+        self._dialect = dialect
         selected = list(self._selected(pa.array([], _HEADERS)).type) if headers else []
-        self.schema = pa.schema([*((name, _FIELDS[name]) for name in columns), *selected])
+        types = _FIELDS | {"timestamp": TIMES[dialect]}
+        self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
 
     def __call__(
         self, data: Any, *, start: int = 0, end: int | None = None, constants: Mapping[str, Any]
@@ -65,7 +69,7 @@ class KafkaRows:
         made = {
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
-            "timestamp": pa.array([record.timestamp for record in records], pa.int64()).cast(TIMES["arrow"]),
+            "timestamp": as_times(pa.array([record.timestamp for record in records], pa.int64()), self._dialect),
             "headers": pa.array(lists, _HEADERS),
         }
         columns = [made[name] if name in made else rows.column(name) for name in self._columns]
@@ -74,7 +78,7 @@ class KafkaRows:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
-        return lha.select(headers, "kafka", self._headers or {})
+        return lha.select(headers, "kafka", self._headers or {}, _dialect=self._dialect)
 
 
 def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:

@@ -39,10 +39,10 @@ _OF_SERVER = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
 """Columns that a reader returns and the server sets: they are not written."""
 
 _OF_BROKER = (
-    "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
-    "transactional",
+    "stream", "topic", "partition", "offset", "timestamp_type", "timestampType", "producer_id", "producer_epoch",
+    "sequence", "transactional",
 )  # fmt: skip
-"""The same of Kafka records."""
+"""The same of Kafka records, as a reader and as Spark name them."""
 
 _MOST_PAYLOAD = 64_000_000
 _MOST_HEADERS = 100_000

@@ -10,8 +10,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from letterhead.errors import OffsetsGone
+from letterhead.read import iggy_kafka_rows
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
+from letterhead.read.iggy_kafka_rows import KafkaRows
 from letterhead.read.iggy_polls import Span, rows_of
 from letterhead.read.iggy_rows import COLUMNS, IggyRows
 from letterhead.spark.sources._spans import divided, limited
@@ -41,7 +43,11 @@ class Query:
         self.topic = Topic(values["stream"], values["topic"])
         self.loss = not values.get("failOnDataLoss", True)
         self.limit = values.get("maxOffsetsPerTrigger")
-        default = [name for name in COLUMNS if not (values.get("headerColumns") and name == "headers")]
+        self._mapped = "mapping" in values
+        if self._mapped and (values.get("errors", "raise") != "raise" or "where" in values):
+            raise ValueError("the option mapping needs errors=raise and no where: filter the DataFrame")
+        known = iggy_kafka_rows.COLUMNS if self._mapped else COLUMNS
+        default = [name for name in known if not (values.get("headerColumns") and name == "headers")]
         self._columns = values.get("columns", default)
 
     @property
@@ -111,8 +117,11 @@ class Query:
         with self.client() as client:
             yield from rows_of(client, [span], self._rows(), loss=self.loss)
 
-    def _rows(self) -> IggyRows:
-        return IggyRows(self._columns, self._values.get("headerColumns"), **read_arguments(self._values))
+    def _rows(self) -> IggyRows | KafkaRows:
+        headers, arguments = self._values.get("headerColumns"), read_arguments(self._values)
+        if self._mapped:
+            return KafkaRows(self._columns, headers, arguments["limits"], arguments["dialect"])
+        return IggyRows(self._columns, headers, **arguments)
 
 
 @dataclass

@@ -24,7 +24,7 @@ class _Writer:
         self._arguments: dict[str, Any] = {
             "address": values["address"], "stream": values["stream"], "topic": values["topic"],
             "partition": int(partition) if partition is not None and partition.isdecimal() else partition,
-            "partition_key": values.get("partitionKey"), "timeout_ms": values.get("timeoutMs", 60_000),
+            "partition_key": values.get("partitionKey"), "mapping": values.get("mapping"), "timeout_ms": values.get("timeoutMs", 60_000),
         }  # fmt: skip
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:

@@ -13,8 +13,9 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from letterhead.conventions.kafka_gateway import MAPPINGS
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, parse_options, text
+from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +52,9 @@ OPTIONS = {
     "minPartitions": Option(number(1), "Minimum number of tasks."),
     "timeoutMs": Option(
         number(1), "How long to retry each request while the server does not answer; 60 000 by default."
+    ),
+    "mapping": Option(
+        one_of(*MAPPINGS), "Read and write Kafka records, as `mapping` of `lh.read.iggy` and `lh.write.iggy`."
     ),
     "partition": Option(text, "Writing: a partition, or the column with the partition of each row."),
     "partitionKey": Option(text, "Writing: the column whose values choose partitions, as the server does."),

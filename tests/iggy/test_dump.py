@@ -1,0 +1,89 @@
+"""`letterhead dump` of a topic of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result, runner
+from server import Server
+from test_write import table
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def url(server: Server) -> str:
+    """A topic with 30 messages."""
+    server.create("dumped", "orders/new")
+    lh.write.iggy(table(30).drop_columns("key"), server.address, stream="dumped", topic="orders/new")
+    return f"{server.address}/dumped/orders%2Fnew"
+
+
+def test_messages_are_shown_with_the_values_of_their_headers(run: Run, url: str) -> None:
+    result = run("dump", url, "--limit", "2")
+    assert (result.code, result.err) == (0, "")
+    head, _, first, _, second, _, last = result.lines
+    assert head.split() == ["offset", "timestamp", "(UTC)", "headers", "payload"]
+    assert (first.split()[0], second.split()[0]) == ("0", "1")
+    assert 'tenant="acme"' in first
+    assert '"payload 0"' in first
+    assert last == "2 messages of 1 partition, and there are more"
+
+
+def test_json_has_everything_of_the_selected_messages(run: Run, server: Server, url: str) -> None:
+    result = run(
+        "dump", url, "--json", "--where", "retry::int32 > 20 and tenant = 'acme'", "--start", "5", "--end", "24"
+    )
+    assert result.code == 0
+    rows = [json.loads(line) for line in result.lines]
+    with lh.read.iggy(server.address, stream="dumped", topic="orders/new") as reader:
+        expected = reader.read_all().slice(21, 3).to_pylist()
+    assert [row["offset"] for row in rows] == [21, 22, 23]
+    for row, other in zip(rows, expected, strict=True):
+        assert row["timestamp"] == round(other["timestamp"].timestamp() * 1e6)
+        assert bytes.fromhex(row["id"]["hex"]) == other["id"]
+        assert bytes.fromhex(row["payload"]["hex"]) == other["payload"]
+        assert [(header["key"], header["value"]["type"]) for header in row["headers"]] == [
+            ("tenant", "string"),
+            ("retry", "int32"),
+        ]
+
+
+def test_times_bound_the_messages(run: Run, url: str) -> None:
+    def count(*options: str) -> int:
+        return len(run("dump", url, "--json", *options).lines)
+
+    assert count("--since", "2024-01-01") == 30
+    assert count("--until", "2024-01-01") == 0
+
+
+def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: str, tmp_path: Path) -> None:
+    out = tmp_path / "orders.parquet"
+    assert run("dump", url, "-o", out).code == 0
+    with lh.read.iggy(server.address, stream="dumped", topic="orders/new") as reader:
+        assert pq.read_table(out) == reader.read_all()
+
+
+def test_what_cannot_be_read_is_wrong_usage(run: Run, server: Server, url: str) -> None:
+    refused = {
+        server.address: "does not name a topic",
+        f"{server.address}/dumped/nothing": "stream 'dumped' has no topic 'nothing'",
+        f"iggy://iggy:secret@127.0.0.1:{server.port}/dumped/orders": "is wrong",
+        "iggy://127.0.0.1/s/t": "the address of an Iggy server is",
+    }
+    for address, message in refused.items():
+        result = run("dump", address)
+        assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
+    assert "without --committed" in run("dump", url, "--committed").err
