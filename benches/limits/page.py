@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benches import goal, run
+from benches import goal, history, instructions, run
 from benches.limits import goals, plots, summary
 from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
 from benches.spark import pairs
@@ -506,6 +506,19 @@ def queries() -> str:
     return table(["their query", "rows it gets wrong, of 10,000", "x"], rows)
 
 
+def releases() -> str:
+    """Return the tables of the last releases: instructions, then ratios."""
+    kept = history.releases()[-4:]
+    versions = [release["version"] for release in kept]
+
+    def rows(part: str) -> list[list[str]]:
+        names = dict.fromkeys(name for release in kept for name in release[part])
+        return [[name, *(digits(each[part][name]) if name in each[part] else "" for each in kept)] for name in names]
+
+    counts = table(["instructions a header", *versions], rows("instructions"))
+    return f"{counts}\n\n{table(['time of the alternative, ours = 1', *versions], rows('ratios'))}"
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "matters": matters,
     "readme": readme,
@@ -525,6 +538,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "where": where,
     "memory": memory,
     "spark": spark,
+    "releases": releases,
     "engines": engines,
     "batch-sizes": batch_sizes,
     "queries": queries,
@@ -581,6 +595,19 @@ def drawn_plots() -> dict[str, str]:
         up = {"rows": "ns a row", "headers": "ns a row", "value bytes": "ns a header"}[curve]
         name = f"{curve.replace(' ', '-')}.svg"
         result[name] = plots.lines(f"Cost as {curve} grow", across, up, series, log_up=not level)
+    kept = history.releases()
+    styles = [(dash, colour) for dash in (*plots.DASHES, ":") for colour in plots.COLOURS]
+    result["releases.svg"] = plots.releases(
+        "Instructions by release, regular headers",
+        "instructions a header",
+        [release["version"] for release in kept],
+        [
+            plots.Series(
+                job, [(at, each["instructions"][f"{job}, regular"]) for at, each in enumerate(kept)], colour, dash
+            )
+            for job, (dash, colour) in zip(instructions.JOBS, styles, strict=False)
+        ],
+    )
     return result
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benches import instructions, plain
+from benches import history, instructions, plain
 from benches.limits import corpus, goals
 from benches.limits.report import Bar, Record
 from benches.spark import pairs
@@ -102,3 +102,19 @@ def test_instructions_without_valgrind_fail_where_they_are_required(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert instructions.main(arguments) == code
+
+
+@pytest.mark.parametrize(
+    ("now", "compiler", "verdict"),
+    [(103.0, "a", ""), (103.1, "a", instructions.HIGHER), (124.0, "b", ""), (97.0, "a", "lower: record it")],
+)
+def test_a_count_may_grow_by_three_percent(now: float, compiler: str, verdict: str):
+    assert instructions.verdict(now, 100.0, instructions.allowed({"compiler": "a"}, compiler)) == verdict
+
+
+def test_the_last_release_kept_has_a_count_for_every_job():
+    last = history.releases()[-1]
+    assert set(last["instructions"]) == {
+        f"{job}, {batch}" for job in instructions.JOBS for batch in instructions.BATCHES
+    }
+    assert last["ratios"]

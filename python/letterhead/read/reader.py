@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ class Reader(Closing):
     """A stream of record batches that is read once.
 
     Any Arrow library accepts it (``__arrow_c_stream__``). Files and connections are opened when the first batch is read,
-    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block.
+    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block. Threads that share a reader get
+    each batch once.
 
     Parameters
     ----------
@@ -34,18 +36,24 @@ class Reader(Closing):
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._closed = False
         self._pid = os.getpid()
+        # A generator cannot be advanced, or closed, while another thread is in it.
+        self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         return self
 
     def __next__(self) -> pa.RecordBatch:
+        # A thread that did not survive a fork may have held the lock.
         if self._closed:
             raise ValueError("the reader is closed")
         if os.getpid() != self._pid:
             raise RuntimeError("the reader was opened before a fork: open one in the new process")
-        if self._batches is None:
-            self._batches = self._open()
-        return next(self._batches)
+        with self._lock:
+            if self._closed:
+                raise ValueError("the reader is closed")
+            if self._batches is None:
+                self._batches = self._open()
+            return next(self._batches)
 
     def read_all(self) -> pa.Table:
         """Read the remaining batches.
@@ -66,8 +74,12 @@ class Reader(Closing):
 
     def close(self) -> None:
         """Close the files or connections. A closed reader returns no batches."""
-        self._closed = True
-        close = getattr(self._batches, "close", None)
         # A forked child must not close what its parent has open.
-        if close is not None and os.getpid() == self._pid:
-            close()
+        if os.getpid() != self._pid:
+            self._closed = True
+            return
+        with self._lock:
+            self._closed = True
+            close = getattr(self._batches, "close", None)
+            if close is not None:
+                close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, bisect_right
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,8 @@ FEW = 64
 class SortedMap(dict[K, V], Generic[K, V]):
     """A dict that also returns ranges of its keys in order.
 
-    Reads and writes cost the same as in a dict. The order is updated when a range is requested.
+    Reads and writes cost the same as in a dict. The order is updated when a range is requested. Threads may request ranges
+    at the same time, but not while one of them writes.
 
     Examples
     --------
@@ -32,6 +34,7 @@ class SortedMap(dict[K, V], Generic[K, V]):
         self._order: list[Any] = []
         self._new: set[K] = set()
         self._gone: set[K] = set()
+        self._ordering = threading.Lock()
 
     def __setitem__(self, key: K, value: V) -> None:
         if key not in self:
@@ -70,6 +73,12 @@ class SortedMap(dict[K, V], Generic[K, V]):
         return order[low:high]
 
     def _in_order(self) -> list[Any]:
+        if self._new or self._gone:
+            with self._ordering:
+                self._update_order()
+        return self._order
+
+    def _update_order(self) -> None:
         order = self._order
         if len(self._new) + len(self._gone) <= FEW:
             for key in self._gone:
@@ -84,4 +93,3 @@ class SortedMap(dict[K, V], Generic[K, V]):
             self._order = order
         self._new.clear()
         self._gone.clear()
-        return order
