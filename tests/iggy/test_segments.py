@@ -96,3 +96,25 @@ def test_a_torn_end_is_reported_and_damage_before_it_is_rejected(
 def test_a_directory_without_segments_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no segments are there"):
         read(tmp_path)
+
+
+@pytest.mark.timeout(180)
+def test_spark_reads_each_file_in_a_task(stopped: tuple[Path, pa.Table], spark: Any) -> None:
+    from letterhead import spark as lhs
+
+    path, _ = stopped
+    columns, headers = ["partition", "offset", "timestamp", "payload"], {"retry": "int32"}
+    frame = (
+        spark.read.format("letterhead-segments")
+        .options(**lhs.options(columns=columns, headers=headers), format="iggy-batch", where="retry::int32 >= 4000")
+        .load(str(path))
+    )
+    assert frame.rdd.getNumPartitions() == len(list(path.rglob("*.log")))
+    expected = read(path, columns=columns, headers=headers, where="retry::int32 >= 4000")
+    assert len(expected) == COUNT - 4000
+    order = [(name, "ascending") for name in ("partition", "offset")]
+    assert frame.toArrow().cast(expected.schema).sort_by(order).equals(expected.sort_by(order))
+    with pytest.raises(Exception, match="needs segments of Kafka"):
+        spark.read.format("letterhead-segments").options(format="iggy-batch", isolationLevel="read_committed").load(
+            str(path)
+        )

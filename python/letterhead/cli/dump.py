@@ -73,7 +73,7 @@ def dump_command(
       letterhead dump orders-0 --where "tenant = 'acme' and offset >= 5000"
       letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
       letterhead dump /var/lib/kafka/data --committed -o everything.parquet
-      letterhead dump iggy://iggy:iggy@127.0.0.1:8090/shop/orders --where "retry::int > 2"
+      letterhead dump iggy://me:secret@host/shop/orders --where "retry::int > 2"
     """
     rows = Rows(errors.value, "error", limit, parquet, json, everything)
     limit = limit if everything else rows.checked().limit

@@ -1,4 +1,4 @@
-"""Read the log files that a server of Apache Iggy keeps of its partitions, without the server: :func:`iggy_segments`.
+"""Read the log files that a server of Apache Iggy keeps of its partitions: :class:`IggySegmentsReader`.
 
 ::
 
@@ -35,10 +35,8 @@ from letterhead.read.segments_reader import Bounds, SegmentsReader, Torn
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.limits import Limits
-    from letterhead.where.conditions import Where
 
-__all__ = ["iggy_segments"]
+__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -75,26 +73,9 @@ class Batch(NamedTuple):
     last_offset: int
 
 
-def iggy_segments(
-    path: Paths,
-    columns: Sequence[str] | None,
-    headers: Columns | None,
-    bounds: Bounds,
-    *,
-    errors: OnError,
-    error_column: str,
-    limits: Limits | None,
-    where: Where | None,
-) -> SegmentsReader:
-    """Return the reader of the segments in a path, with the arguments of :func:`letterhead.read.segments`."""
-    columns = COLUMNS if columns is None else columns
-    options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
-    also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
-    schema = IggyRows(columns, headers, **options).schema
-    return _Reader(_partitions(path), IggyRows([*columns, *also], headers, **options), bounds, errors, schema)
+class IggySegmentsReader(SegmentsReader):
+    """A stream of the messages of log segments; :meth:`of` makes it."""
 
-
-class _Reader(SegmentsReader):
     def __init__(
         self, partitions: Sequence[Any], rows: IggyRows, bounds: Bounds, errors: OnError, schema: pa.Schema
     ) -> None:
@@ -102,6 +83,27 @@ class _Reader(SegmentsReader):
         self.schema = schema
         self._rows = rows
         self._errors = errors
+
+    @classmethod
+    def of(
+        cls,
+        partitions: Sequence[Sequence[IggySegment]],
+        columns: Sequence[str] | None,
+        headers: Columns | None,
+        bounds: Bounds,
+        *,
+        errors: OnError = "raise",
+        **options: Any,
+    ) -> IggySegmentsReader:
+        """Return the reader of segments; the options are those of :class:`IggyRows`."""
+        columns = COLUMNS if columns is None else columns
+        also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
+        schema = IggyRows(columns, headers, errors=errors, **options).schema
+        return cls(partitions, IggyRows([*columns, *also], headers, errors=errors, **options), bounds, errors, schema)
+
+    def reading(self, segment: IggySegment) -> IggySegmentsReader:
+        """Return a reader of one segment with the same arguments."""
+        return IggySegmentsReader([[segment]], self._rows, self._bounds, self._errors, self.schema)
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
@@ -172,7 +174,8 @@ class _Reader(SegmentsReader):
         warnings.warn(str(torn), TornTailWarning, stacklevel=5)
 
 
-def _partitions(path: Paths) -> list[list[IggySegment]]:
+def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
+    """Find the segments of each partition in a path, in order."""
     paths = [path] if isinstance(path, str | os.PathLike) else path
     files: set[Path] = set()
     for each in map(Path, paths):

@@ -110,11 +110,12 @@ def segments(
     check_name("format", format, ("record-batch", "iggy-batch"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
     if format == "iggy-batch":
-        from letterhead.read.iggy_segments import iggy_segments
+        from letterhead.read.iggy_segments import IggySegmentsReader, iggy_partitions
 
-        return iggy_segments(
-            path, columns, headers, bounds, errors=errors, error_column=error_column, limits=limits, where=where
-        )
+        return IggySegmentsReader.of(
+            iggy_partitions(path), columns, headers, bounds, errors=errors, error_column=error_column, limits=limits,
+            where=where,
+        )  # fmt: skip
     rows = SegmentRows(
         COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
         where=where,

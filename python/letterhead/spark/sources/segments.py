@@ -1,4 +1,4 @@
-"""The data source ``letterhead-segments``: log segments of Kafka as tables."""
+"""The data source ``letterhead-segments``: log segments of Kafka and Iggy as tables."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from letterhead.spark.sources.pushdown import push, reader_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.read.iggy_segments import IggySegment, IggySegmentsReader
     from letterhead.read.log_directory import Segment
-    from letterhead.read.segments_reader import Bounds, SegmentRows
+    from letterhead.read.segments_reader import Bounds
     from letterhead.read.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
 
 OPTIONS = {
     "path": Option(path, "The directory of a partition, a broker's directory of these, or a `.log` file."),
+    "format": Option(
+        one_of("record-batch", "iggy-batch"), "Segments of Kafka (default) or Iggy, as in `letterhead.read.segments`."
+    ),
     "start": Option(number(), "First offset of each partition."),
     "end": Option(number(), "Offset before which to stop."),
     "since": Option(number(), "First timestamp, in milliseconds since 1970."),
@@ -80,7 +84,9 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
         return reader
 
     def _reader(self) -> SegmentsSourceReader:
-        return reader_class(SegmentsSourceReader)(parse_options(self.options, OPTIONS))
+        values = parse_options(self.options, OPTIONS)
+        plain = IggySegmentsSourceReader if values.get("format") == "iggy-batch" else SegmentsSourceReader
+        return reader_class(plain)(values)
 
 
 @dataclass
@@ -104,7 +110,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         self._values = values
         self.wanted = self._rows(values.get("where"))
 
-    def _rows(self, where: Any) -> SegmentRows:
+    def _rows(self, where: Any) -> Any:
         from letterhead.read.segments_reader import COLUMNS, SegmentRows
 
         columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
@@ -140,6 +146,37 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         from letterhead.read.segments_reader import SegmentsReader
 
         with SegmentsReader([[partition.segment]], self.wanted, partition.bounds, known=partition.known) as reader:
+            yield from reader
+
+
+@dataclass
+class IggyPart(InputPartition):  # type: ignore[misc]
+    """A segment of Iggy."""
+
+    segment: IggySegment
+
+
+class IggySegmentsSourceReader(SegmentsSourceReader):
+    """The same for segments of Iggy: a task reads a file."""
+
+    def _rows(self, where: Any) -> IggySegmentsReader:
+        from letterhead.read.iggy_segments import IggySegmentsReader
+
+        if self._committed:
+            raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
+        arguments = read_arguments(self._values) | {"where": where}
+        columns, headers = self._values.get("columns"), self._values.get("headerColumns")
+        return IggySegmentsReader.of([], columns, headers, self._bounds, **arguments)
+
+    def partitions(self) -> list[InputPartition]:
+        """Return the files."""
+        from letterhead.read.iggy_segments import iggy_partitions
+
+        return [IggyPart(segment) for segments in iggy_partitions(self._path) for segment in segments]
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Read a file."""
+        with self.wanted.reading(partition.segment) as reader:
             yield from reader
 
 
