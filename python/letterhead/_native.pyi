@@ -55,6 +55,8 @@ _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
+_Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
+_Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, null_headers, canonical
 _Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate", "where"]
 
 @final
@@ -132,13 +134,7 @@ def decode(
     data: bytes, format: str, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | dict[str, Any]: ...
 def messages(
-    data: bytes,
-    format: str,
-    *,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
-    parse_headers: bool = True,
+    data: bytes, format: str, read: _Read | None = None, *, parse_headers: bool = True
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
     message: Sequence[_Pair] | dict[Any, Any] | None,
@@ -149,33 +145,11 @@ def encode(
     canonical: bool = False,
 ) -> bytes | None: ...
 def convert(
-    data: bytes,
-    format: str,
-    target: str,
-    *,
-    on_loss: _OnLoss = "raise",
-    types: _Types | None = None,
-    null_headers: _NullHeaders = "empty",
-    canonical: bool = False,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
+    data: bytes, format: str, target: str, read: _Read | None = None, write: _Write | None = None
 ) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
-def select(
-    data: bytes,
-    format: str,
-    columns: list[_Spec],
-    *,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
-) -> dict[str, Any]: ...
-def validate(
-    data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> list[_Fault]: ...
-def inspect(
-    data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> dict[str, Any]: ...
+def select(data: bytes, format: str, columns: list[_Spec], read: _Read | None = None) -> dict[str, Any]: ...
+def validate(data: bytes, format: str, read: _Read | None = None) -> list[_Fault]: ...
+def inspect(data: bytes, format: str, read: _Read | None = None) -> dict[str, Any]: ...
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
 @overload
 def split_value(
@@ -185,15 +159,7 @@ def split_value(
 def split_value(
     value: bytes, timestamped: Literal[False], message_bytes: int | None = None, /
 ) -> tuple[bytes, None, int, int]: ...
-def batch(
-    messages: list[dict[str, Any]],
-    format: str,
-    codec: str,
-    *,
-    on_loss: _OnLoss = "raise",
-    types: _Types | None = None,
-    null_headers: _NullHeaders = "empty",
-) -> bytes: ...
+def batch(messages: list[dict[str, Any]], format: str, codec: str, options: _Write | None = None) -> bytes: ...
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...

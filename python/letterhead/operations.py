@@ -130,7 +130,7 @@ def messages(
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    read, error = _native().messages(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
+    read, error = _native().messages(bytes_of(data), format, (lenient, strict_types, limits))
     return _each(read, error)
 
 
@@ -194,9 +194,7 @@ def batch(
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
     given = [fields_of(message, format, field_types) for message in messages]
-    written: bytes = native.batch(
-        given, format, codec, on_loss=on_loss, types=plain_types(types), null_headers=null_headers
-    )
+    written: bytes = native.batch(given, format, codec, (on_loss, plain_types(types), null_headers, False))
     return written
 
 
@@ -287,18 +285,8 @@ def convert(
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
     made: bytes | None
-    made, losses, backs = _native().convert(
-        bytes_of(data),
-        format,
-        target,
-        on_loss=on_loss,
-        types=plain_types(types),
-        null_headers=null_headers,
-        canonical=canonical,
-        lenient=lenient,
-        strict_types=strict_types,
-        limits=limits,
-    )
+    read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), null_headers, canonical)
+    made, losses, backs = _native().convert(bytes_of(data), format, target, read, write)
     if on_loss != "report":
         return made
     return Converted(made, Losses((Loss(*loss) for loss in losses), _types(backs)))
@@ -438,9 +426,8 @@ def select(
     >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": "array<string>"})
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
-    values: dict[str, Any] = _native().select(
-        bytes_of(data), format, normalise(columns), lenient=lenient, strict_types=strict_types, limits=limits
-    )
+    read = (lenient, strict_types, limits)
+    values: dict[str, Any] = _native().select(bytes_of(data), format, normalise(columns), read)
     return values
 
 
@@ -478,9 +465,7 @@ def validate(
     """
     return [
         ErrorDetail(*error).as_error(DecodeError, format)
-        for error in _native().validate(
-            bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits
-        )
+        for error in _native().validate(bytes_of(data), format, (lenient, strict_types, limits))
     ]
 
 
@@ -517,7 +502,7 @@ def inspect(
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["errors"]
     (True, [])
     """
-    seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
+    seen = _native().inspect(bytes_of(data), format, (lenient, strict_types, limits))
     return {
         "labels": [Label(*label) for label in seen["labels"]],
         "errors": [ErrorDetail(*error) for error in seen["errors"]],

@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyType};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::encoding::Encoding;
 use crate::error::{Code, Direction, Error, ErrorDetail, unknown_name};
@@ -50,8 +50,7 @@ pub struct HeadersArgument<'py>(Vec<HeaderArgument<'py>>);
 
 struct HeaderArgument<'py> {
     key: KeyObject<'py>,
-    value_type: Option<ValueType>,
-    value: Option<Bound<'py, PyBytes>>,
+    value: ValueObject<'py>,
 }
 
 enum KeyObject<'py> {
@@ -59,6 +58,9 @@ enum KeyObject<'py> {
     Int(i32),
     Typed(ValueType, Bound<'py, PyBytes>),
 }
+
+/// The type of a value, if it has one, and its bytes or bits.
+type ValueObject<'py> = (Option<ValueType>, Option<Bound<'py, PyBytes>>);
 
 impl<'py> HeadersArgument<'py> {
     /// Reads a list of pairs as in `letterhead.Headers`, or a dict as users pass it.
@@ -68,7 +70,11 @@ impl<'py> HeadersArgument<'py> {
             let mut parsed = Vec::with_capacity(list.len());
             for pair in list {
                 let (key, value) = pair.extract()?;
-                parsed.push(HeaderArgument::of(key, value)?);
+                let value = match plain_value(value)? {
+                    Ok(value) => value,
+                    Err(value) => typed_parts(&value).map(|(value_type, bits)| (Some(value_type), Some(bits)))?,
+                };
+                parsed.push(HeaderArgument { key: KeyObject::of(key)?, value });
             }
             return Ok(HeadersArgument(parsed));
         };
@@ -76,11 +82,11 @@ impl<'py> HeadersArgument<'py> {
         let pairs: Vec<_> = dict.iter().collect();
         let mut parsed = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
-            if !key.is_instance_of::<PyString>() || !is_plain(&value)? {
+            let (Ok(key), Ok(value)) = (key.cast_into::<PyString>(), plain_value(value)?) else {
                 let pairs = headers.py().import("letterhead.headers")?.getattr("pairs_of")?.call1((headers,))?;
                 return HeadersArgument::of(&pairs);
-            }
-            parsed.push(HeaderArgument::of(key, value)?);
+            };
+            parsed.push(HeaderArgument { key: KeyObject::Text(key), value });
         }
         Ok(HeadersArgument(parsed))
     }
@@ -88,7 +94,7 @@ impl<'py> HeadersArgument<'py> {
     /// The headers for the core, or the error of a key without a UTF-8 form.
     pub fn headers(&self, format: &'static str) -> PyResult<Vec<Header<'_>>> {
         let mut headers = Vec::with_capacity(self.0.len());
-        for (index, HeaderArgument { key, value_type, value }) in self.0.iter().enumerate() {
+        for (index, HeaderArgument { key, value: (value_type, value) }) in self.0.iter().enumerate() {
             let key = match key {
                 KeyObject::Text(text) => Key::from(text.to_str().map_err(|_| half_pair(index, format))?),
                 KeyObject::Int(number) => Key::Int(*number),
@@ -103,32 +109,28 @@ impl<'py> HeadersArgument<'py> {
     }
 }
 
-impl<'py> HeaderArgument<'py> {
-    fn of(key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<Self> {
-        let key = match key.cast_into::<PyString>().map_err(CastIntoError::into_inner) {
-            Ok(text) => KeyObject::Text(text),
-            Err(key) if key.is_instance_of::<PyInt>() => KeyObject::Int(key.extract()?),
-            Err(key) => {
-                let (value_type, bits) = typed_parts(&key)?;
-                KeyObject::Typed(value_type, bits)
-            }
-        };
-        if value.is_none() {
-            return Ok(HeaderArgument { key, value_type: None, value: None });
-        }
-        match value.cast_into::<PyBytes>().map_err(CastIntoError::into_inner) {
-            Ok(bytes) => Ok(HeaderArgument { key, value_type: None, value: Some(bytes) }),
-            Err(value) => {
-                let (value_type, bits) = typed_parts(&value)?;
-                Ok(HeaderArgument { key, value_type: Some(value_type), value: Some(bits) })
-            }
+impl<'py> KeyObject<'py> {
+    fn of(key: Bound<'py, PyAny>) -> PyResult<Self> {
+        match key.cast_into::<PyString>().map_err(CastIntoError::into_inner) {
+            Ok(text) => Ok(KeyObject::Text(text)),
+            Err(key) if key.is_instance_of::<PyInt>() => Ok(KeyObject::Int(key.extract()?)),
+            Err(key) => typed_parts(&key).map(|(value_type, bits)| KeyObject::Typed(value_type, bits)),
         }
     }
 }
 
-/// Whether a value is null, bytes, or of a class such as `letterhead.Int32`.
-fn is_plain(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(value.is_none() || value.is_exact_instance_of::<PyBytes>() || type_of_class(&value.get_type())?.is_some())
+/// A value that is null, bytes or of a class such as `letterhead.Int32`, or else the object.
+fn plain_value<'py>(value: Bound<'py, PyAny>) -> PyResult<Result<ValueObject<'py>, Bound<'py, PyAny>>> {
+    if value.is_none() {
+        return Ok(Ok((None, None)));
+    }
+    let value = match value.cast_into_exact::<PyBytes>() {
+        Ok(bytes) => return Ok(Ok((None, Some(bytes)))),
+        Err(other) => other.into_inner(),
+    };
+    let Some(value_type) = type_of_class(&value.get_type())? else { return Ok(Err(value)) };
+    let bits = value.getattr(intern!(value.py(), "_bits"))?.cast_into()?;
+    Ok(Ok((Some(value_type), Some(bits))))
 }
 
 /// The type and the bits of a `letterhead.Value`.
@@ -180,7 +182,7 @@ pub enum OccurrencesArgument {
 }
 
 impl TypesArgument {
-    pub fn type_option(self) -> Result<TypeOption, Error> {
+    fn type_option(self) -> Result<TypeOption, Error> {
         let words = [
             ("be", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Big))),
             ("le", TypeOption::Untyped(Encoding::Bytes(ByteOrder::Little))),
@@ -267,23 +269,13 @@ pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T
     found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
 
-/// The options of a reader: `limits` is a `letterhead.Limits`, or None for the limits of the process.
-pub fn read_options(
-    py: Python<'_>,
-    lenient: bool,
-    strict_types: bool,
-    limits: Option<&Bound<'_, PyAny>>,
-) -> PyResult<ReadOptions> {
-    Ok(ReadOptions { lenient, strict_types, text_keys: false, limits: limits_or_default(py, limits)? })
-}
-
-/// The limits; unset ones are those of the process.
+/// The limits of a `letterhead.Limits`; unset ones, and all without it, are those of the process.
 pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     // Read once: reading a message costs less than reading a variable of the environment.
     static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
     let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
     let of_process = of_process.clone()?;
-    let Some(limits) = limits else { return Ok(of_process) };
+    let Some(limits) = limits.filter(|limits| !limits.is_none()) else { return Ok(of_process) };
     let limit = |name, otherwise: usize| match limits.getattr_opt(name)? {
         Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),
         None => {
@@ -300,19 +292,44 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
     })
 }
 
-pub fn write_options(
-    on_loss: &str,
-    types: Option<TypesArgument>,
-    null_headers: &str,
-    canonical: bool,
-) -> Result<WriteOptions, Error> {
-    let losses = [("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)];
-    Ok(WriteOptions {
-        on_loss: named("on_loss value", on_loss, &losses)?,
-        types: types.map(TypesArgument::type_option).transpose()?.unwrap_or_default(),
-        refuse_null_headers: named("null_headers value", null_headers, &[("empty", false), ("raise", true)])?,
-        canonical,
+/// The options of a reader of one message: `(lenient, strict_types, limits)`, or None for the defaults.
+pub fn read_options(py: Python<'_>, argument: Option<Bound<'_, PyTuple>>) -> PyResult<ReadOptions> {
+    let Some(argument) = argument else {
+        return Ok(ReadOptions { limits: limits_or_default(py, None)?, ..ReadOptions::default() });
+    };
+    let (lenient, strict_types, limits): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) = argument.extract()?;
+    Ok(ReadOptions {
+        lenient: argument::lenient(&lenient)?,
+        strict_types: argument::strict_types(&strict_types)?,
+        text_keys: false,
+        limits: limits_or_default(py, Some(&limits))?,
     })
+}
+
+/// The options of a writer of messages: `(on_loss, types, null_headers, canonical)`, or None for the defaults.
+pub fn write_options(argument: Option<Bound<'_, PyTuple>>) -> PyResult<WriteOptions> {
+    let Some(argument) = argument else { return Ok(WriteOptions::default()) };
+    let (loss, types, nulls, canonical): (Bound<'_, PyAny>, _, Bound<'_, PyAny>, Bound<'_, PyAny>) =
+        argument.extract()?;
+    Ok(WriteOptions {
+        on_loss: on_loss(argument::on_loss(&loss)?)?,
+        types: type_option(types)?,
+        refuse_null_headers: null_headers(argument::null_headers(&nulls)?)?,
+        canonical: argument::canonical(&canonical)?,
+    })
+}
+
+pub fn on_loss(name: &str) -> Result<OnLoss, Error> {
+    named("on_loss value", name, &[("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)])
+}
+
+/// Whether null lists of headers are rejected.
+pub fn null_headers(name: &str) -> Result<bool, Error> {
+    named("null_headers value", name, &[("empty", false), ("raise", true)])
+}
+
+pub fn type_option(types: Option<TypesArgument>) -> Result<TypeOption, Error> {
+    types.map_or(Ok(TypeOption::Unset), TypesArgument::type_option)
 }
 
 /// A message passed from Python: headers, and the values of the other fields with their types.

@@ -7,9 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Fields};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict};
+use pyo3::types::{PyBool, PyDict, PyString};
 
-use super::arguments::{KeyArgument, TypesArgument, argument, limits_or_default, named, write_options};
+use super::arguments::{KeyArgument, argument, limits_or_default, named, null_headers, on_loss, type_option};
 use super::capsule::{self, FormatOperation, Schema};
 use super::filter::filter;
 use crate::arrow::amqp::ReadAmqp;
@@ -64,26 +64,23 @@ pub struct Options {
 
 impl Options {
     fn of(py: Python<'_>, argument: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let (mut lenient, mut strict_types, mut text_keys, mut limits) = (false, false, false, None);
-        let (mut on_loss, mut types, mut null_headers, mut canonical) =
-            ("raise".to_owned(), None, "empty".to_owned(), false);
         let mut options = Options { threads: 1, max_offset: MAX_OFFSET, ..Options::default() };
+        options.read.limits = limits_or_default(py, None)?;
         for (name, value) in argument.into_iter().flatten() {
-            let name: String = name.extract()?;
-            match name.as_str() {
+            match name.cast::<PyString>()?.to_str()? {
                 "errors" => options.on_error = on_error(argument::errors(&value)?)?,
                 "error_column" => {
                     let name = argument::error_column(&value)?;
                     options.error_column = (name != ERROR_COLUMN).then(|| name.to_owned());
                 }
-                "lenient" => lenient = argument::lenient(&value)?,
-                "strict_types" => strict_types = argument::strict_types(&value)?,
-                "text_keys" => text_keys = argument::text_keys(&value)?,
-                "limits" => limits = Some(value).filter(|limits| !limits.is_none()),
-                "on_loss" => on_loss = argument::on_loss(&value)?.to_owned(),
-                "types" => types = value.extract::<Option<TypesArgument>>()?,
-                "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
-                "canonical" => canonical = argument::canonical(&value)?,
+                "lenient" => options.read.lenient = argument::lenient(&value)?,
+                "strict_types" => options.read.strict_types = argument::strict_types(&value)?,
+                "text_keys" => options.read.text_keys = argument::text_keys(&value)?,
+                "limits" => options.read.limits = limits_or_default(py, Some(&value))?,
+                "on_loss" => options.write.on_loss = on_loss(argument::on_loss(&value)?)?,
+                "types" => options.write.types = type_option(value.extract()?)?,
+                "null_headers" => options.write.refuse_null_headers = null_headers(argument::null_headers(&value)?)?,
+                "canonical" => options.write.canonical = argument::canonical(&value)?,
                 "dialect" => {
                     let dialects = [("arrow", Dialect::Arrow), ("spark", Dialect::Spark)];
                     options.dialect = named("dialect", argument::dialect(&value)?, &dialects)?;
@@ -98,15 +95,12 @@ impl Options {
                 }
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
-                _ => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
+                name => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
             }
         }
         if options.error_column.is_some() && options.on_error != OnError::Column {
             return Err(PyValueError::new_err("error_column= names the column of errors='column'"));
         }
-        options.read =
-            ReadOptions { lenient, strict_types, text_keys, limits: limits_or_default(py, limits.as_ref())? };
-        options.write = write_options(&on_loss, types, &null_headers, canonical)?;
         Ok(options)
     }
 

@@ -3,9 +3,9 @@
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyTuple};
 
-use super::arguments::{MessageArgument, TypesArgument, argument, named, size, write_options};
+use super::arguments::{MessageArgument, argument, named, size, write_options};
 use super::gil::{catch_panic, without_gil_if_long};
 use crate::codec::Codec;
 use crate::error::Error;
@@ -38,18 +38,16 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
 
 /// Writes dicts of the fields of messages as one batch.
 #[pyfunction]
-#[pyo3(signature = (messages, format, codec, *, on_loss="raise", types=None, null_headers="empty"))]
+#[pyo3(signature = (messages, format, codec, options=None))]
 pub fn batch<'py>(
     py: Python<'py>,
     messages: Vec<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
-    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<TypesArgument>,
-    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    options: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec)))?;
-    let options = write_options(on_loss, types, null_headers, false)?;
+    let options = write_options(options)?;
     let info = format.info();
     let of_dict = |dict: &Bound<'py, PyAny>| MessageArgument::of(dict, info);
     let arguments = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;

@@ -3,9 +3,11 @@
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
-use super::arguments::{MessageArgument, TypesArgument, argument, read_options, size, write_options};
+use super::arguments::{
+    self, MessageArgument, TypesArgument, argument, limits_or_default, read_options, size, type_option, write_options,
+};
 use super::columns::{Spec, selections};
 use super::errors::{ErrorTuple, LossTuple, error_tuple, loss_tuple};
 use super::gil::{catch_panic, without_gil, without_gil_if_long};
@@ -21,9 +23,11 @@ use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{MessageHeaders, ReadMessages};
 use crate::op::values::{MessageSink, ReadMessage};
 use crate::op::write::TypeHint;
-use crate::traits::{Class, FieldValue, Presence, ReadOptions};
+use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
 
 /// Headers as `letterhead.Headers`, which are parsed on access; a message as a dict of its fields.
+///
+/// `decode` and `encode` are the fastest functions: their options are no tuple, which would have to be made and read.
 #[pyfunction]
 #[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(
@@ -34,7 +38,8 @@ pub fn decode<'py>(
     #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let options = read_options(py, lenient, strict_types, limits)?;
+    let limits = limits_or_default(py, limits)?;
+    let options = ReadOptions { lenient, strict_types, text_keys: false, limits };
     let info = format.info();
     let bytes = data.as_bytes();
     // Positions have 32 bits; the objects of a larger message, which no default limit allows, are created at once.
@@ -56,17 +61,15 @@ pub fn decode<'py>(
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False`
 /// the headers are their bytes, which are not validated.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None, parse_headers=true))]
+#[pyo3(signature = (data, format, read=None, *, parse_headers=true))]
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-    limits: Option<&Bound<'py, PyAny>>,
+    read: Option<Bound<'py, PyTuple>>,
     parse_headers: bool,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
-    let options = read_options(py, lenient, strict_types, limits)?;
+    let options = read_options(py, read)?;
     let (info, list, mut failed) = (format.info(), PyList::empty(py), None);
     let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
         let headers = match headers {
@@ -102,9 +105,12 @@ pub fn encode<'py>(
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let options = write_options(on_loss, types, null_headers, canonical)?;
-    let argument = MessageArgument::of(message, format.info())?;
-    let message = argument.encode(format.info().name, options)?;
+    let (on_loss, types) = (arguments::on_loss(on_loss)?, type_option(types)?);
+    let refuse_null_headers = arguments::null_headers(null_headers)?;
+    let options = WriteOptions { on_loss, types, refuse_null_headers, canonical };
+    let info = format.info();
+    let argument = MessageArgument::of(message, info)?;
+    let message = argument.encode(info.name, options)?;
     let result = without_gil_if_long(py, size(&message), || format.visit(message))?;
     Ok(result.map(|bytes| PyBytes::new(py, &bytes)))
 }
@@ -112,26 +118,16 @@ pub fn encode<'py>(
 /// A message of one format to bytes of another, the losses, and the types that restore the values; None if the
 /// target writes no bytes for it.
 #[pyfunction]
-#[pyo3(signature = (
-    data, format, target, *, on_loss="raise", types=None, null_headers="empty", canonical=false, lenient=false,
-    strict_types=false, limits=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+#[pyo3(signature = (data, format, target, read=None, write=None))]
 pub fn convert<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::target)] target: Format,
-    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    types: Option<TypesArgument>,
-    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
-    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-    limits: Option<&Bound<'py, PyAny>>,
+    read: Option<Bound<'py, PyTuple>>,
+    write: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<ConvertedTuple<'py>> {
-    let write = write_options(on_loss, types, null_headers, canonical)?;
-    let read = read_options(py, lenient, strict_types, limits)?;
+    let (write, read) = (write_options(write)?, read_options(py, read)?);
     let result = without_gil(py, || convert_message(data, format, target, read, write))?;
     let losses = result.losses.into_iter().map(loss_tuple).collect();
     let back = |back: TypeHint| Ok((requested_object(py, &back.key)?, back.value_type, back.lost));
@@ -147,18 +143,16 @@ type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<Typ
 
 /// Some headers of a message as a dict of Python values.
 #[pyfunction]
-#[pyo3(signature = (data, format, columns, *, lenient=false, strict_types=false, limits=None))]
+#[pyo3(signature = (data, format, columns, read=None))]
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
     columns: Vec<Spec>,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-    limits: Option<&Bound<'py, PyAny>>,
+    read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let selections = selections(columns)?;
-    let options = read_options(py, lenient, strict_types, limits)?;
+    let options = read_options(py, read)?;
     let operation = Select { selections, dialect: Dialect::Arrow, options, ..Select::default() };
     // Before the message is copied.
     options.limits.check_size(data.len(), format.info().name)?;
@@ -175,31 +169,27 @@ pub fn select<'py>(
 
 /// Everything that is wrong with a message.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None))]
+#[pyo3(signature = (data, format, read=None))]
 pub fn validate<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-    limits: Option<&Bound<'py, PyAny>>,
+    read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Vec<ErrorTuple>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, read)?)?;
     Ok(found.errors.into_iter().map(error_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None))]
+#[pyo3(signature = (data, format, read=None))]
 pub fn inspect<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: Format,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
-    limits: Option<&Bound<'py, PyAny>>,
+    read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, read)?)?;
     let labels: Vec<_> =
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);

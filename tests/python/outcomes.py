@@ -59,6 +59,11 @@ def decoded_alike(message: bytes, format: str, **read: bool) -> Any:
     return read_alike(_native.decode(message, format, **read))
 
 
+def read_tuple(lenient: bool = False, strict_types: bool = False) -> tuple[bool, bool, None]:
+    """Return the options of a reader as the core takes them."""
+    return lenient, strict_types, None
+
+
 def read_alike(read: Any) -> Any:
     """Return what was decoded as the reference has it: headers as triples, here and in dicts of fields."""
     if isinstance(read, lh.Headers):

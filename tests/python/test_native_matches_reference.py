@@ -21,7 +21,7 @@ from letterhead.conventions import amqp
 from letterhead.fields import normalise
 from letterhead.types import ORDERS, SELECT_TYPES
 from list_columns import list_column, list_rows
-from outcomes import decoded, decoded_alike, outcome, read_alike, same, selected
+from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from reference import ops, value_types
 from reference.formats import FORMATS
 from strategies import BATCHES, ONE, few
@@ -262,7 +262,7 @@ def test_one_message(format: str, data: st.DataObject, read: dict[str, bool]) ->
     for value in filter(None, data.draw(strategies.rows(format))):
         native = outcome(partial(decoded_alike, value, format, **read))
         assert native == outcome(partial(ops.decode, value, format, **read))
-        chosen = outcome(partial(_native.select, value, format, normalise(columns), **read))
+        chosen = outcome(partial(_native.select, value, format, normalise(columns), read_tuple(**read)))
         assert chosen == outcome(partial(ops.select, value, format, columns, **read))
 
 
@@ -278,7 +278,7 @@ def test_the_messages_of_one_batch(format: str, data: st.DataObject, read: dict[
         if details:
             break
         whole.append({name: value for name, value in message.items() if name != "row"})
-    native, error = _native.messages(value, format, **read)
+    native, error = _native.messages(value, format, read_tuple(**read))
     assert same([read_alike(message) for message in native]) == same(whole)
     assert same(error and detail_of(error)) == same(details[0] if details else None)
 

@@ -46,6 +46,11 @@ def types_option(types: Any) -> Types | None:
     return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
 
 
+def write_tuple(types: Any, on_loss: Any, null_headers: Any, canonical: bool = False) -> Any:
+    """Return the options of a writer as the core takes them."""
+    return on_loss, plain_types(types_option(types)), null_headers, canonical
+
+
 def pairs_in(message: Any) -> Any:
     """Return headers, or the fields of a message, with headers as pairs of key and value."""
     if isinstance(message, dict):
@@ -151,8 +156,7 @@ def test_encode_one_message(format: str, data: st.DataObject) -> None:
     message = without_types_of_nulls(message)
     options = data.draw(write_options(format, keys_of([message or []])))
     options["on_loss"] = "raise" if options["on_loss"] == "raise" else "drop"
-    reported = {**options, "types": plain_types(types_option(options["types"]))}
-    native = outcome(lambda: _native.encode(pairs_in(message), format, **reported))
+    native = outcome(lambda: _native.encode(pairs_in(message), format, *write_tuple(**options)))
     assert native == outcome(lambda: ops.encode(message, format, **options))
 
 
@@ -203,14 +207,14 @@ def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) ->
     options = {name: options[name] for name in ("types", "null_headers")} | {"on_loss": "drop"}
     if data.draw(st.booleans()):
         options["on_loss"] = "raise"
-    reported = {**options, "types": plain_types(types_option(options["types"]))}
+    reported = write_tuple(**options)
     source = [without_types_of_nulls(message) for message in source]
     plain = [pairs_in(message) for message in source]
-    native = outcome(lambda: opened(_native.batch(plain, format, codec, **reported), format, codec))
+    native = outcome(lambda: opened(_native.batch(plain, format, codec, reported), format, codec))
     assert native == outcome(lambda: opened(ops.batch(source, format, codec=codec, **options), format, codec))
     if isinstance(native, dict):
         for result in (
-            _native.batch(plain, format, codec, **reported),
+            _native.batch(plain, format, codec, reported),
             ops.batch(source, format, codec=codec, **options),
         ):
             read = ops.messages(result, format)

@@ -71,7 +71,7 @@ class RowFilter:
         values: Mapping[str, Any] = {}
         if data is not None:
             try:
-                values = _native.select(data, self._format, self._specs, limits=self._limits)
+                values = _native.select(data, self._format, self._specs, (False, False, self._limits))
             except DecodeError as error:
                 if self._errors != "null":
                     raise replaced(error, column=error.column and "where") from None
