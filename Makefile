@@ -153,6 +153,10 @@ $(VENV)/.supply: pyproject.toml $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --group supply
 	touch $@
 
+$(VENV)/.publish: pyproject.toml $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --group publish
+	touch $@
+
 # Some 300 crates: it takes minutes, once.
 target/tools/bin/cargo-deny:
 	cargo install --quiet --locked --root target/tools --target-dir target/tools/build cargo-deny@0.20.2
@@ -164,7 +168,7 @@ $(VENV)/.docs: docs/requirements.txt $(VENV)/.wheel
 # A real wheel, installed as a user would: nothing is tested that is not in it.
 $(VENV)/.wheel: $(WHEEL_SOURCES) $(VENV)/.deps
 	rm -f dist/letterhead-*.whl dist/release/letterhead-*  # of other sources
-	$(BIN)/maturin build --quiet --release --locked --out dist
+	$(BIN)/maturin build --quiet --release --locked --compression-level 9 --out dist
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
 	touch $@
 

@@ -1,4 +1,4 @@
-//! Arrow in and out as PyCapsules. The one file that names pyo3-arrow.
+//! Columns, streams and types as Python objects, which other libraries import as PyCapsules.
 
 use std::collections::VecDeque;
 use std::iter::Fuse;
@@ -9,11 +9,9 @@ use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
-use pyo3_arrow::error::PyArrowResult;
-use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
-use pyo3_arrow::input::AnyArray;
+use pyo3::types::PyCapsule;
 
+use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
 use super::columns::Options;
 use super::gil::without_gil;
 use crate::arrow::input::Bytes;
@@ -32,15 +30,19 @@ pub struct Column {
 impl Column {
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
-    ) -> PyArrowResult<Bound<'py, PyTuple>> {
-        to_array_pycapsules(py, unnamed(self.array.data_type()), &self.array, requested_schema)
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        if let Some(capsules) = requested("array", slf, requested_schema)? {
+            return Ok(capsules);
+        }
+        let array = &slf.get().array;
+        Ok(export_array(py, &unnamed(array.data_type()), array)?.into_pyobject(py)?.into_any())
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        to_schema_pycapsule(py, unnamed(self.array.data_type()).as_ref())
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_type(py, &unnamed(self.array.data_type()))
     }
 
     fn __len__(&self) -> usize {
@@ -72,18 +74,21 @@ enum State {
 impl Stream {
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
+        slf: &Bound<'py, Self>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
-    ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        let Some(chunks) = self.take(State::Exported)? else {
-            return Err(PyValueError::new_err("the stream was read already: make it again to read it again").into());
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (slf.py(), slf.get());
+        if let Some(capsule) = requested("stream", slf, requested_schema)? {
+            return Ok(capsule);
+        }
+        let Some(chunks) = this.take(State::Exported)? else {
+            return Err(PyValueError::new_err("the stream was read already: make it again to read it again"));
         };
-        to_stream_pycapsule(py, Box::new(Unattached(chunks)), requested_schema)
+        Ok(export_stream(py, &this.field, Box::new(Unattached(chunks)))?.into_any())
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        to_schema_pycapsule(py, self.field.as_ref())
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_type(py, &self.field)
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
@@ -128,8 +133,8 @@ pub struct Schema {
 
 #[pymethods]
 impl Schema {
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        to_schema_pycapsule(py, unnamed(&self.of).as_ref())
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        export_type(py, &unnamed(&self.of))
     }
 
     /// The type in Spark's DDL; of a struct, its columns.
@@ -143,6 +148,17 @@ impl Schema {
             other => ddl(other),
         }
     }
+}
+
+/// What leaves, in the type that a consumer requests; `None` without a request, or where nothing can cast.
+fn requested<'py, T: pyo3::PyTypeInfo>(
+    function: &str,
+    column: &Bound<'py, T>,
+    schema: Option<Bound<'py, PyCapsule>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(schema) = schema else { return Ok(None) };
+    let cast = column.py().import("letterhead._requested")?.call_method1(function, (column, schema))?;
+    Ok((!cast.is_none()).then_some(cast))
 }
 
 fn unnamed(of: &DataType) -> FieldRef {
@@ -196,9 +212,7 @@ impl Shared {
 /// Work on the chunks of a stream. Threads work on whole chunks where these are of similar size, and else share the rows
 /// of one after the other.
 struct Chunks {
-    source: Fuse<Box<dyn ArrayReader + Send>>,
-    /// The type of what is made.
-    field: FieldRef,
+    source: Fuse<ImportedStream>,
     shared: Shared,
     rows_before: usize,
     /// Chunks that were read, at most one per thread, and the error at which reading ended.
@@ -302,12 +316,6 @@ impl Iterator for Unattached {
     }
 }
 
-impl ArrayReader for Unattached {
-    fn field(&self) -> FieldRef {
-        Arc::clone(&self.0.field)
-    }
-}
-
 /// Does work on anything with `__arrow_c_array__` or `__arrow_c_stream__`.
 pub fn apply<'py>(
     py: Python<'py>,
@@ -317,37 +325,22 @@ pub fn apply<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let shared = Shared { work, threads: options.threads, max_offset: options.max_offset };
     match import(column)? {
-        AnyArray::Array(array) => {
-            let (array, _) = array.into_inner();
+        c_interface::Column::Array(array) => {
             let array = without_gil(py, || shared.apply_whole(&array))?;
             Ok(Column { array }.into_pyobject(py)?.into_any())
         }
-        AnyArray::Stream(stream) => {
-            let source = stream.into_reader()?;
+        c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
-            let empty = new_empty_array(source.field().data_type());
+            let empty = new_empty_array(source.data_type());
             let of = without_gil(py, || {
                 shared.work.apply(Input::new(&empty))?;
                 shared.work.output_type()
             })?;
-            let field = unnamed(&of);
             let (source, ahead) = (source.fuse(), VecDeque::new());
-            let chunks = Chunks { source, field: Arc::clone(&field), shared, rows_before: 0, ahead, failed: false };
-            Ok(Stream { field, chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
+            let chunks = Chunks { source, shared, rows_before: 0, ahead, failed: false };
+            Ok(Stream { field: unnamed(&of), chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
         }
     }
-}
-
-fn import(column: &Bound<'_, PyAny>) -> PyResult<AnyArray> {
-    let py = column.py();
-    let has = |name| column.hasattr(pyo3::types::PyString::new(py, name));
-    if !has("__arrow_c_array__")? && !has("__arrow_c_stream__")? {
-        let class = column.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
-            "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {class}"
-        )));
-    }
-    column.extract()
 }
 
 /// The addresses of the buffers that a kernel would read, children included: what shows that nothing was copied.
@@ -358,10 +351,10 @@ pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
         out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
         data.child_data().iter().for_each(|child| gather(child, out));
     }
-    let AnyArray::Array(array) = import(column)? else {
+    let c_interface::Column::Array(array) = import(column)? else {
         return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
     };
     let mut out = Vec::new();
-    gather(&array.array().to_data(), &mut out);
+    gather(&array.to_data(), &mut out);
     Ok(out)
 }

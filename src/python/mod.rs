@@ -2,6 +2,7 @@
 
 mod allocator;
 mod arguments;
+mod c_interface;
 mod capsule;
 mod columns;
 mod errors;

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -161,6 +162,40 @@ def test_a_stream_gives_a_stream_to_other_libraries(rows: pa.Array) -> None:
     assert pa.chunked_array(result).to_pylist() == lha.decode(rows[:9], "kafka").to_pylist()
     with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):
         pa.chunked_array(result)
+
+
+def exported(made: pa.Array | pa.ChunkedArray) -> Any:
+    """Return an array or a stream of another library: nothing but the protocol, with capsules that are made once."""
+    name = "__arrow_c_stream__" if isinstance(made, pa.ChunkedArray) else "__arrow_c_array__"
+    capsules = getattr(made, name)()
+    return SimpleNamespace(**{name: lambda requested_schema=None: capsules})
+
+
+def test_a_consumer_may_request_another_type(headers: pa.Array, rows: pa.Array) -> None:
+    wide = pa.large_binary()
+    assert pa.array(lha.encode(exported(headers), "kafka"), type=wide).equals(rows.cast(wide))
+    stream = lha.encode(exported(pa.chunked_array([headers[:9], headers[9:]])), "kafka")
+    assert pa.chunked_array(stream, type=wide).equals(pa.chunked_array([rows[:9].cast(wide), rows[9:].cast(wide)]))
+    schema = pa.schema([("retry", pa.int64())])
+    columns = lha.select(exported(pa.chunked_array([rows])), "kafka", {"retry": "int32"})
+    assert pa.RecordBatchReader.from_stream(columns, schema=schema).schema == schema
+
+
+def test_a_capsule_that_was_imported_is_not_imported_again(rows: pa.Array) -> None:
+    array, stream = exported(rows), exported(pa.chunked_array([rows]))
+    for column in (array, stream):
+        lha.validate(column, "kafka")
+        with pytest.raises(ValueError, match="was imported already: export it again"):
+            lha.validate(column, "kafka")
+
+
+def test_capsules_of_other_names_are_rejected() -> None:
+    class Swapped:
+        def __arrow_c_array__(self, requested_schema: object = None) -> object:
+            return pa.array([b""]).__arrow_c_array__()[::-1]
+
+    with pytest.raises(ValueError, match="incorrect name"):
+        lha.validate(Swapped(), "kafka")
 
 
 def test_an_error_in_a_stream_counts_rows_over_all_chunks(rows: pa.Array) -> None:

@@ -262,8 +262,10 @@ def test_threads_that_share_a_stream_lose_no_row() -> None:
     chunk = pa.array([lh.encode(HEADERS, "kafka")] * 50_000)
     stream = lha.decode(ArrowStream(*[chunk] * 16), "kafka")
     refusals: list[str] = []
+    start = threading.Barrier(THREADS)
 
     def read() -> int:
+        start.wait()
         rows = 0
         while True:
             try:
@@ -276,7 +278,8 @@ def test_threads_that_share_a_stream_lose_no_row() -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         rows = sum(pool.map(lambda _: read(), range(THREADS)))
     assert rows == 16 * len(chunk)
-    assert set(refusals) == {"another thread is reading the stream: read it in one thread, or make one for each"}
+    # Threads that take turns by chance are not refused.
+    assert set(refusals) <= {"another thread is reading the stream: read it in one thread, or make one for each"}
 
 
 def test_a_stream_does_not_go_on_after_a_chunk_that_failed() -> None:

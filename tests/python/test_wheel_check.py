@@ -73,8 +73,8 @@ def test_a_file_that_should_not_be_there_is_refused(tmp_path: Path, file: str) -
 
 
 def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    data = bytes((check.MOST_MIB << 20) + 1)
-    assert "MiB: more than 6" in refused(wheel(tmp_path, **{"letterhead/large.py": data}))
+    data = bytes(check.MOST_BYTES)
+    assert "bytes: more than 5,000,000" in refused(wheel(tmp_path, **{"letterhead/large.py": data}))
 
 
 def test_a_module_that_is_no_library_is_refused(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_sources_without_a_licence_or_with_data_in_bulk_are_refused(tmp_path: Pa
 
 def test_the_licences_name_the_crates_that_the_lock_file_has() -> None:
     named = licences.named((ROOT / "THIRD-PARTY.txt").read_text(encoding="utf-8"))
-    assert len(named) > 50
+    assert len(named) > 40
     lock = (ROOT / "Cargo.lock").read_text()
     locked = {
         " ".join(part.split('"')[1] for part in lines.splitlines()[1:3]) for lines in lock.split("[[package]]")[1:]

@@ -45,9 +45,18 @@ def test_an_action_is_named_by_its_commit_and_the_same_everywhere(path):
 def test_a_job_may_read_the_sources_and_nothing_else(path):
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {"contents": "read"}
-    assert not [name for name, job in workflow["jobs"].items() if "permissions" in job]
+    more = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert more == ({"publish": {"contents": "read", "id-token": "write"}} if path.name == "release.yml" else {})
     assert "secrets." not in path.read_text()
     assert "pull_request_target" not in path.read_text()
+
+
+def test_only_a_tag_is_published_after_all_that_was_built_passed():
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]
+    publish = jobs.pop("publish")
+    assert publish["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert set(publish["needs"]) == set(jobs)
+    assert publish["environment"] == "pypi"
 
 
 @every_workflow

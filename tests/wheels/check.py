@@ -29,9 +29,8 @@ from elftools.elf.elffile import ELFFile
 
 HERE = Path(__file__).parent
 
-MOST_MIB = 6
-"""A wheel is sent to every worker of a cluster. Past this, pyo3-arrow with what it brings is the first to go (it is named in
-one file, and the C interface of Arrow can be spoken without it)."""
+MOST_BYTES = 5_000_000
+"""A wheel is sent to every worker of a cluster."""
 
 MODULE = re.compile(r"letterhead/_native\.(abi3\.so|cpython-\d+t?-[\w-]+\.so|pyd|cp\d+t?-\w+\.pyd)")
 OURS = re.compile(r"letterhead/([a-z_0-9]+/)*[a-z_0-9]+\.pyi?|letterhead/py\.typed|letterhead-[\d.]+\.dist-info/.+")
@@ -82,10 +81,10 @@ def audit(wheel: Path) -> None:
     strange = [file for file in files if not OURS.fullmatch(file) and not MODULE.fullmatch(file)]
     if strange or sum(1 for file in files if MODULE.fullmatch(file)) != 1:
         fail(f"{wheel.name} should have one module and Python files, and has {strange}")
-    size = wheel.stat().st_size / 2**20
-    if size > MOST_MIB:
-        fail(f"{wheel.name} has {size:.1f} MiB: more than {MOST_MIB}")
-    reported = [f"{size:.1f} MiB of {MOST_MIB}"]
+    size = wheel.stat().st_size
+    if size > MOST_BYTES:
+        fail(f"{wheel.name} has {size:,} bytes: more than {MOST_BYTES:,}")
+    reported = [f"{size:,} bytes of {MOST_BYTES:,}"]
     if is_stable:
         run(sys.executable, "-m", "abi3audit", "--strict", wheel)
         reported.append("nothing but abi3 of 3.11")

@@ -1,0 +1,227 @@
+//! Arrow's C data interface in PyCapsules: arrays, streams and types of other libraries, and those that leave.
+//!
+//! `arrow-array` has the structures and imports arrays. Its streams are of record batches only; these are of arrays of any
+//! type.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{NonNull, null_mut};
+
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_schema::{ArrowError, DataType, Field};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+const ARRAY: &CStr = c"arrow_array";
+const SCHEMA: &CStr = c"arrow_schema";
+const STREAM: &CStr = c"arrow_array_stream";
+
+/// The error numbers of a stream, `EIO` and `EINVAL`.
+const IO_ERROR: c_int = 5;
+const INVALID: c_int = 22;
+
+/// A column of another library.
+pub enum Column {
+    Array(ArrayRef),
+    Stream(ImportedStream),
+}
+
+/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
+    let py = column.py();
+    if column.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? {
+        let capsules = column.call_method0(pyo3::intern!(py, "__arrow_c_array__"))?;
+        let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
+        return import_array(&schema, &array).map(Column::Array);
+    }
+    if column.hasattr(pyo3::intern!(py, "__arrow_c_stream__"))? {
+        let capsule = column.call_method0(pyo3::intern!(py, "__arrow_c_stream__"))?;
+        return ImportedStream::new(&capsule.extract()?).map(Column::Stream);
+    }
+    let class = column.get_type().name()?;
+    Err(PyTypeError::new_err(format!(
+        "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {class}"
+    )))
+}
+
+fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> PyResult<ArrayRef> {
+    let schema: NonNull<FFI_ArrowSchema> = schema.pointer_checked(Some(SCHEMA))?.cast();
+    let array: NonNull<FFI_ArrowArray> = array.pointer_checked(Some(ARRAY))?.cast();
+    // SAFETY: the interface promises a structure of this type in a capsule of this name, and the capsule lives during the
+    // call. The array is moved out; a released one stays in the capsule.
+    let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
+    if array.is_released() {
+        return Err(PyValueError::new_err("the array was imported already: export it again"));
+    }
+    // SAFETY: as above. The exporter promises that array and schema agree and that the buffers are as the format says.
+    let data = unsafe { from_ffi(array, schema.as_ref()) };
+    data.map(make_array).map_err(|error| PyTypeError::new_err(error.to_string()))
+}
+
+/// The arrays of a stream of another library.
+pub struct ImportedStream {
+    stream: FFI_ArrowArrayStream,
+    data_type: DataType,
+}
+
+impl ImportedStream {
+    fn new(capsule: &Bound<'_, PyCapsule>) -> PyResult<Self> {
+        let stream: NonNull<FFI_ArrowArrayStream> = capsule.pointer_checked(Some(STREAM))?.cast();
+        // SAFETY: the interface promises a stream in a capsule of this name, and the capsule lives during the call. The
+        // stream is moved out; a released one stays in the capsule.
+        let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
+        if stream.release.is_none() {
+            return Err(PyValueError::new_err("the stream was imported already: export it again"));
+        }
+        let mut schema = FFI_ArrowSchema::empty();
+        let code = match stream.get_schema {
+            // SAFETY: the stream is not released, and both pointers are valid for the call.
+            Some(get_schema) => unsafe { get_schema(&mut stream, &mut schema) },
+            None => INVALID,
+        };
+        if code != 0 {
+            return Err(PyValueError::new_err(last_error(&mut stream, code)));
+        }
+        let data_type = DataType::try_from(&schema).map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        Ok(Self { stream, data_type })
+    }
+
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+}
+
+impl Iterator for ImportedStream {
+    type Item = Result<ArrayRef, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut array = FFI_ArrowArray::empty();
+        let code = match self.stream.get_next {
+            // SAFETY: the stream is not released before it is dropped, and both pointers are valid for the call.
+            Some(get_next) => unsafe { get_next(&mut self.stream, &mut array) },
+            None => INVALID,
+        };
+        if code != 0 {
+            return Some(Err(ArrowError::CDataInterface(last_error(&mut self.stream, code))));
+        }
+        if array.is_released() {
+            return None;
+        }
+        // SAFETY: the exporter promises that each array is of the type of its stream, with buffers as the format says.
+        Some(unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map(make_array))
+    }
+}
+
+fn last_error(stream: &mut FFI_ArrowArrayStream, code: c_int) -> String {
+    let unexplained = || format!("error {code} without a message");
+    let Some(get_last_error) = stream.get_last_error else { return unexplained() };
+    // SAFETY: the stream is not released, and its last call failed.
+    let message = unsafe { get_last_error(stream) };
+    if message.is_null() {
+        return unexplained();
+    }
+    // SAFETY: not null; the exporter promises text that ends with a zero byte, valid until the next call of the stream.
+    unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
+}
+
+pub fn export_type<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyCapsule>> {
+    PyCapsule::new_with_value(py, to_schema(field).map_err(|error| PyValueError::new_err(error.to_string()))?, SCHEMA)
+}
+
+fn to_schema(field: &Field) -> Result<FFI_ArrowSchema, ArrowError> {
+    FFI_ArrowSchema::try_from(field)
+}
+
+pub fn export_array<'py>(
+    py: Python<'py>,
+    field: &Field,
+    array: &ArrayRef,
+) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+    Ok((export_type(py, field)?, PyCapsule::new_with_value(py, FFI_ArrowArray::new(&array.to_data()), ARRAY)?))
+}
+
+/// The arrays of a stream that leaves.
+pub type Arrays = Box<dyn Iterator<Item = Result<ArrayRef, ArrowError>> + Send>;
+
+pub fn export_stream<'py>(py: Python<'py>, field: &Field, arrays: Arrays) -> PyResult<Bound<'py, PyCapsule>> {
+    let exported = Box::new(Exported { field: field.clone(), arrays, last_error: CString::default() });
+    let stream = FFI_ArrowArrayStream {
+        get_schema: Some(get_schema),
+        get_next: Some(get_next),
+        get_last_error: Some(get_last_error),
+        release: Some(release),
+        private_data: Box::into_raw(exported).cast(),
+    };
+    PyCapsule::new_with_value(py, stream, STREAM)
+}
+
+/// The private data of a stream that leaves.
+struct Exported {
+    field: Field,
+    arrays: Arrays,
+    last_error: CString,
+}
+
+impl Exported {
+    /// Runs work for a consumer in C: its error, or its panic, is kept as text, and its number returned.
+    fn answer(&mut self, work: impl FnOnce(&mut Self) -> Result<(), ArrowError>) -> c_int {
+        let (code, text) = match catch_unwind(AssertUnwindSafe(|| work(self))) {
+            Ok(Ok(())) => return 0,
+            Ok(Err(error @ ArrowError::IoError(..))) => (IO_ERROR, error.to_string()),
+            Ok(Err(error)) => (INVALID, error.to_string()),
+            Err(_) => (IO_ERROR, "internal error while a stream was exported: report it".to_string()),
+        };
+        self.last_error = CString::new(text.replace('\0', "")).unwrap_or_default();
+        code
+    }
+}
+
+/// # Safety
+///
+/// The stream is one of `export_stream`, not released, and no other thread uses it, as the interface demands.
+unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> &'a mut Exported {
+    // SAFETY: `export_stream` made the pointer from a box of this type, which `release` alone frees.
+    unsafe { &mut *(*stream).private_data.cast::<Exported>() }
+}
+
+unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
+    // SAFETY: the caller's promise.
+    let exported = unsafe { exported(stream) };
+    exported.answer(|exported| {
+        let schema = to_schema(&exported.field)?;
+        // SAFETY: the caller passes memory for a schema, which needs no drop.
+        unsafe { out.write(schema) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
+    // SAFETY: the caller's promise.
+    let exported = unsafe { exported(stream) };
+    exported.answer(|exported| {
+        let next = exported.arrays.next().transpose()?;
+        // A released array is the end.
+        let array = next.map_or_else(FFI_ArrowArray::empty, |array| FFI_ArrowArray::new(&array.to_data()));
+        // SAFETY: the caller passes memory for an array, which needs no drop.
+        unsafe { out.write(array) };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
+    // SAFETY: the caller's promise.
+    unsafe { exported(stream) }.last_error.as_ptr()
+}
+
+unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
+    // SAFETY: a consumer, or the capsule, releases a stream once, and does not use it afterwards. The pointer is that of the
+    // box of `export_stream`.
+    unsafe {
+        drop(Box::from_raw((*stream).private_data.cast::<Exported>()));
+        (*stream).private_data = null_mut();
+        (*stream).release = None;
+    }
+}
