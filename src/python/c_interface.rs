@@ -10,6 +10,7 @@ use std::ptr::{NonNull, null_mut};
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, make_array};
+use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -58,7 +59,13 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     }
     // SAFETY: as above. The exporter promises that array and schema agree and that the buffers are as the format says.
     let data = unsafe { from_ffi(array, schema.as_ref()) };
-    data.map(make_array).map_err(|error| PyTypeError::new_err(error.to_string()))
+    data.map(aligned).map_err(|error| PyTypeError::new_err(error.to_string()))
+}
+
+/// Makes an array. The interface only recommends aligned buffers, which Rust needs: others are copied.
+fn aligned(mut data: ArrayData) -> ArrayRef {
+    data.align_buffers();
+    make_array(data)
 }
 
 /// The arrays of a stream of another library.
@@ -111,7 +118,7 @@ impl Iterator for ImportedStream {
             return None;
         }
         // SAFETY: the exporter promises that each array is of the type of its stream, with buffers as the format says.
-        Some(unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map(make_array))
+        Some(unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map(aligned))
     }
 }
 

@@ -106,6 +106,14 @@ def test_every_layout_of_bytes_is_read(rows: pa.Array, layout: pa.DataType) -> N
     assert lha.decode(rows.cast(layout), "kafka").equals(lha.decode(rows, "kafka"))
 
 
+def test_buffers_that_are_not_aligned_are_read(rows: pa.Array) -> None:
+    validity, offsets, values = rows.buffers()
+    moved = pa.py_buffer(b"\0" + offsets.to_pybytes()).slice(1)
+    assert moved.address % 4 != 0
+    same = pa.Array.from_buffers(rows.type, len(rows), [validity, moved, values])
+    assert lha.decode(same, "kafka").equals(lha.decode(rows, "kafka"))
+
+
 def test_large_lists_and_views_are_read(headers: pa.Array, rows: pa.Array) -> None:
     wide = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
     views = pa.list_(pa.struct([("key", pa.string_view()), ("value", pa.binary_view())]))
