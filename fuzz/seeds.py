@@ -37,6 +37,7 @@ PARTS = {
     "roundtrip": [b"\x00", b"\x01", b"\x08", b"\x20"],
     "convert": [bytes([shape, target]) for shape in (0x00, 0x10, 0x18) for target in range(0, 14, 3)],
     "select": [b"\x00\x00", b"\x08\x02", b"\x40\x07", b"\x20\x10"],
+    "filter": [b"\x00\x00\x01", b"\x08\x02\x44", b"\x40\x07\x8b", b"\x20\x10\xe6"],
     "batches": [b"\x00", b"\x08", b"\x12", b"\x1a"],
     "stored": [b""],
     "log": [b"\x00", b"\x01"],

@@ -424,3 +424,7 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
         true
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/rust/units/arrow_filter.rs"]
+mod tests;

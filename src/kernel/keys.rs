@@ -1,4 +1,5 @@
-//! The keys that are selected: a hash table in which most other keys have no entry, then one masked comparison.
+//! The keys that are selected: their lengths, then a hash table in which most other keys have no entry, then one masked
+//! comparison.
 
 use super::frame::Frame;
 use crate::value_type::ValueType;
@@ -32,6 +33,8 @@ pub struct Requested {
 }
 
 pub struct Keys {
+    /// Lengths of the requested keys, modulo 64, as bits.
+    lens: u64,
     /// By hash: the entry to begin with, counted from 1.
     table: [u16; 256],
     entries: Vec<Entry>,
@@ -67,6 +70,11 @@ pub(super) unsafe fn head(key: *const u8, len: usize) -> u128 {
     u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & MASKS[len.min(WORD)]
 }
 
+#[inline(always)]
+fn bit_of(len: usize) -> u64 {
+    1 << (len % 64)
+}
+
 /// Length and first bytes of a key, spread over the table.
 #[inline(always)]
 fn hash(head: u128, len: usize) -> usize {
@@ -77,8 +85,9 @@ fn hash(head: u128, len: usize) -> usize {
 impl Keys {
     /// `None` if there are too many.
     pub fn new(wanted: Vec<Requested>) -> Option<Self> {
-        let mut keys = Keys { table: [0; 256], entries: Vec::with_capacity(wanted.len()) };
+        let mut keys = Keys { lens: 0, table: [0; 256], entries: Vec::with_capacity(wanted.len()) };
         for wanted in wanted {
+            keys.lens |= bit_of(wanted.key.len());
             let mut word = [0; WORD];
             word.iter_mut().zip(&wanted.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
@@ -102,6 +111,9 @@ impl Keys {
         of: Option<ValueType>,
         mut found: impl FnMut(&Requested) -> bool,
     ) -> bool {
+        if self.lens & bit_of(len) == 0 {
+            return true;
+        }
         // SAFETY: the caller's contract.
         let head = unsafe { head(key, len) };
         let mut next = self.table[hash(head, len)];

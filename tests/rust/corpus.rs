@@ -72,6 +72,11 @@ fn select() {
 }
 
 #[test]
+fn filter() {
+    every_input_holds(&targets::filter::TARGET);
+}
+
+#[test]
 fn stored() {
     every_input_holds(&targets::stored::TARGET);
 }

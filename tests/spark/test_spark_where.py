@@ -75,6 +75,15 @@ def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None
     assert bad.where("error is null").count() == 0
 
 
+def test_exploded_batches_are_the_messages_that_a_condition_selects(spark: Any) -> None:
+    messages = [lh.Message(offset=at, headers=[("n", b"\0\0\0" + bytes([at % 3]))]) for at in range(9)]
+    frame = spark.createDataFrame([("a", bytearray(lh.batch(messages, "record-batch")))], "name string, data binary")
+    condition = (lh.col("n") == 1) & (lh.col("offset") > 1)
+    options: Any = {"columns": ["offset"], "headers": {"n": "int32"}, "keep": ["name"]}
+    rows = frame.transform(lhs.explode_batches("data", "record-batch", where=condition, **options)).collect()
+    assert sorted(map(tuple, rows)) == [("a", 4, 1), ("a", 7, 1)]
+
+
 @sources_only
 def test_the_page_about_conditions_runs(spark: Any, samples: Path) -> None:
     pytest.importorskip("sqlglot")

@@ -8,6 +8,7 @@ pub mod codecs;
 pub mod columns;
 pub mod convert;
 pub mod decode;
+pub mod filter;
 pub mod log;
 pub mod modes;
 pub mod roundtrip;
@@ -29,7 +30,7 @@ pub struct Target {
     pub check: fn(&str, &[u8]),
 }
 
-pub const ALL: [Target; 9] = [
+pub const ALL: [Target; 10] = [
     decode::TARGET,
     columns::TARGET,
     roundtrip::TARGET,
@@ -37,6 +38,7 @@ pub const ALL: [Target; 9] = [
     codecs::TARGET,
     convert::TARGET,
     select::TARGET,
+    filter::TARGET,
     stored::TARGET,
     log::TARGET,
 ];

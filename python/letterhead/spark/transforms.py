@@ -269,6 +269,7 @@ def explode_batches(
     strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
+    where: Where | None = None,
 ) -> Transform:
     """Read a column of batches into one row for each message.
 
@@ -291,6 +292,8 @@ def explode_batches(
         Ignore a message that is cut off at the end of a batch, as a fetch returns it.
     keep, strict_types, text_keys, limits
         As in :func:`decode_headers`.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Return only the messages that this condition on headers and fields selects, as :func:`letterhead.arrow.messages`.
 
     Examples
     --------
@@ -307,6 +310,8 @@ def explode_batches(
     options |= {"columns": ("row", *fields), "text_keys": text_keys, "_dialect": "spark"}
     if headers is not None:
         options["headers"] = _mapping("headers", headers)
+    if where is not None:
+        options["where"] = resolve(where, fields_of_format(format), headers)
     return _transform("messages", format, options, (read,), keep, ())
 
 

@@ -1,0 +1,180 @@
+//! A condition on headers: the same rows as reading everything and testing the columns after that.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test as Tested};
+use letterhead::arrow::filtered::Filtered;
+use letterhead::arrow::messages::Messages;
+use letterhead::arrow::select::Selection;
+use letterhead::arrow::types::Dialect;
+use letterhead::arrow::{Operation, Select};
+use letterhead::format::Format;
+use letterhead::log::OnError;
+use letterhead::traits::{Class, ReadOptions};
+
+use super::selections::{selections, type_of};
+use super::serialized_rows::{BEHIND, Layout};
+use super::{Shape, Target, formats, named, seal};
+use crate::columns::apply_to;
+use crate::common::read;
+
+pub const TARGET: Target = Target { name: "filter", subjects: || formats(|_| true), check };
+
+fn check(name: &str, data: &[u8]) {
+    let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
+    let Some(([of, test], data)) = data.split_first_chunk() else { return };
+    let mut serialized = data.to_vec();
+    if shape.bit(5) {
+        seal::seal(format, &mut serialized);
+    }
+    let options = ReadOptions { text_keys: false, ..shape.options() };
+    let Ok(messages) = read(format, &serialized, options) else { return };
+    let selections = selections(&messages, format.info().keys, type_of(*of));
+    let column = Layout::of(shape.bits(6, 2)).column(&[Some(&serialized), Some(&serialized)], &BEHIND);
+    let filter = Filter { steps: steps(*test, &selections, data), fields: vec![], selections };
+    let on_error = if shape.bit(3) { OnError::Null } else { OnError::Column };
+    same(format, &filter, options, on_error, &column);
+}
+
+/// A test of one column, or of two, one of them negated.
+fn steps(test: u8, selections: &[Selection], data: &[u8]) -> Vec<Step> {
+    let bits = |place: u32, count: u32| usize::from(test >> place) & ((1 << count) - 1);
+    let literal = match bits(0, 1) {
+        0 => Literal::Bytes(data.iter().take(2).copied().collect()),
+        _ => Literal::Int(i128::from(data.first().copied().unwrap_or_default() as i8)),
+    };
+    let of = match bits(1, 2) {
+        0 => Tested::IsNull,
+        1 => Tested::Compare(Comparison::Le, literal),
+        2 => Tested::Compare(Comparison::Ne, literal),
+        _ => Tested::In(vec![literal, Literal::Bytes(vec![]), Literal::Int(0)]),
+    };
+    let quantifier = if bits(3, 1) == 0 { Quantifier::Any } else { Quantifier::All };
+    let step = |place| Step::Test(Operand::Header(place % selections.len()), quantifier, of.clone());
+    match bits(6, 2) {
+        0 => vec![step(bits(4, 2))],
+        1 => vec![step(bits(4, 2)), Step::Not],
+        2 => vec![step(bits(4, 2)), step(bits(4, 2) + 1), Step::Not, Step::And],
+        _ => vec![step(bits(4, 2)), step(bits(4, 2) + 5), Step::Not, Step::Or],
+    }
+}
+
+fn same(format: Format, filter: &Filter, options: ReadOptions, on_error: OnError, column: &ArrayRef) {
+    let (dialect, shared) = (Dialect::Arrow, Arc::new(filter.clone()));
+    let selections = filter.selections.clone();
+    match format.info().class {
+        Class::Batch => {
+            let with =
+                |filter| Messages { columns: None, selections: selections.clone(), dialect, options, on_error, filter };
+            compared(filter, on_error, apply(format, &with(None), column), apply(format, &with(Some(shared)), column));
+        }
+        Class::Headers | Class::Message => {
+            let operation = Select { selections, dialect, options, on_error, views: false };
+            let all = apply(format, &operation, column);
+            let filtered = Filtered { operation, filter: shared, options, on_error };
+            compared(filter, on_error, all, apply(format, &filtered, column));
+        }
+    }
+}
+
+fn apply(format: Format, operation: &impl Operation, column: &ArrayRef) -> ArrayRef {
+    apply_to(format, operation, column).expect("nothing is raised")
+}
+
+fn compared(filter: &Filter, on_error: OnError, all: ArrayRef, filtered: ArrayRef) {
+    let structs = all.as_struct();
+    let errors = (on_error == OnError::Column).then(|| structs.column_by_name("error").expect("it was requested"));
+    let is_kept =
+        |row: &usize| errors.is_some_and(|errors| errors.is_valid(*row)) || truth(filter, &all, *row) == Some(true);
+    let kept: Vec<_> = (0..all.len()).filter(is_kept).collect();
+    assert_eq!(filtered.len(), kept.len(), "{filter:?}");
+    for (place, row) in kept.into_iter().enumerate() {
+        for (name, column) in structs.column_names().into_iter().zip(structs.columns()) {
+            let found = filtered.as_struct().column_by_name(name).expect("the columns are the same");
+            if name == "error" {
+                // An error in a column of the condition is listed for the condition and for the result.
+                assert_eq!(found.is_valid(place), column.is_valid(row), "row {row}: {filter:?}");
+            } else {
+                assert_eq!(found.slice(place, 1).as_ref(), column.slice(row, 1).as_ref(), "row {row}: {filter:?}");
+            }
+        }
+    }
+}
+
+/// The condition as SQL defines it, step by step, for one row.
+fn truth(filter: &Filter, all: &ArrayRef, row: usize) -> Option<bool> {
+    let mut stack: Vec<Option<bool>> = vec![];
+    for step in &filter.steps {
+        let next = match step {
+            Step::Null => None,
+            Step::Not => stack.pop().flatten().map(|flag| !flag),
+            Step::And | Step::Or => {
+                let (right, left) = (stack.pop().flatten(), stack.pop().flatten());
+                let decides = *step == Step::Or;
+                match (left, right) {
+                    (Some(flag), _) | (_, Some(flag)) if flag == decides => Some(decides),
+                    (Some(_), Some(_)) => Some(!decides),
+                    _ => None,
+                }
+            }
+            Step::Test(Operand::Header(place), quantifier, test) => {
+                let name = &filter.selections[*place].output;
+                let column = all.as_struct().column_by_name(name).expect("it was selected");
+                tested(column, row, *quantifier, test)
+            }
+            Step::Test(Operand::Field(_), ..) => unreachable!("no step has a field"),
+        };
+        stack.push(next);
+    }
+    stack.pop().flatten()
+}
+
+fn tested(column: &ArrayRef, row: usize, quantifier: Quantifier, test: &Tested) -> Option<bool> {
+    let DataType::List(_) = column.data_type() else { return of_value(column, row, test) };
+    if column.is_null(row) {
+        return None;
+    }
+    let values = column.as_list::<i32>().value(row);
+    let truths: Vec<_> = (0..values.len()).map(|place| of_value(&values, place, test)).collect();
+    let decides = quantifier == Quantifier::Any;
+    match truths {
+        truths if truths.is_empty() => None,
+        truths if truths.contains(&Some(decides)) => Some(decides),
+        truths if truths.contains(&None) => None,
+        _ => Some(!decides),
+    }
+}
+
+fn of_value(column: &ArrayRef, row: usize, test: &Tested) -> Option<bool> {
+    if *test == Tested::IsNull {
+        return Some(column.is_null(row));
+    }
+    if column.is_null(row) {
+        return None;
+    }
+    let value = match column.data_type() {
+        DataType::Utf8 => Literal::Bytes(column.as_string::<i32>().value(row).into()),
+        DataType::Binary => Literal::Bytes(column.as_binary::<i32>().value(row).to_vec()),
+        DataType::Int8 => Literal::Int(column.as_primitive::<Int8Type>().value(row).into()),
+        DataType::Int16 => Literal::Int(column.as_primitive::<Int16Type>().value(row).into()),
+        DataType::Int32 => Literal::Int(column.as_primitive::<Int32Type>().value(row).into()),
+        DataType::Int64 => Literal::Int(column.as_primitive::<Int64Type>().value(row).into()),
+        // Literals of another type are in no order.
+        _ => return Some(matches!(test, Tested::Compare(Comparison::Ne, _))),
+    };
+    let order = |literal: &Literal| match (&value, literal) {
+        (Literal::Bytes(value), Literal::Bytes(other)) => Some(value.cmp(other)),
+        (Literal::Int(value), Literal::Int(other)) => Some(value.cmp(other)),
+        _ => None,
+    };
+    Some(match test {
+        Tested::Compare(Comparison::Le, literal) => order(literal).is_some_and(|order| order.is_le()),
+        Tested::Compare(_, literal) => order(literal) != Some(std::cmp::Ordering::Equal),
+        Tested::In(literals) => literals.iter().any(|literal| order(literal) == Some(std::cmp::Ordering::Equal)),
+        _ => unreachable!("it is not made"),
+    })
+}
