@@ -5,7 +5,7 @@ use super::frame::Frame;
 use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
-pub(super) const WORD: usize = 16;
+const WORD: usize = 16;
 
 /// Which headers with a requested key are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ const MASKS: [u128; WORD + 1] = {
 ///
 /// `WORD` bytes are readable at `key`.
 #[inline(always)]
-pub(super) unsafe fn head(key: *const u8, len: usize) -> u128 {
+unsafe fn head(key: *const u8, len: usize) -> u128 {
     // SAFETY: the caller's contract.
     u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & MASKS[len.min(WORD)]
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::buffer::{Progress, Runs, Tail, Values as _};
 use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
-use super::keys::{Keep, Keys, Requested, WORD, head};
+use super::keys::{Keep, Keys, Requested};
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
@@ -387,11 +387,6 @@ fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
 #[inline(always)]
 unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
     const HIGH: u64 = 0x8080_8080_8080_8080;
-    if len <= WORD {
-        // A kernel that looks for keys reads the same bytes in any case.
-        // SAFETY: the caller's contract.
-        return unsafe { head(bytes, len) } & (u128::from(HIGH) << 64 | u128::from(HIGH)) != 0;
-    }
     /// The high bits of as many bytes as are read, and zeros after them.
     const MASK: [u64; 2 * COPY / 8] = {
         let mut mask = [0; 2 * COPY / 8];
