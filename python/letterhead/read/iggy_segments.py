@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
 
-__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions"]
+__all__ = ["IggySegment", "IggySegmentRows", "IggySegmentsReader", "iggy_partitions"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -73,37 +73,39 @@ class Batch(NamedTuple):
     last_offset: int
 
 
-class IggySegmentsReader(SegmentsReader):
-    """A stream of the messages of log segments; :meth:`of` makes it."""
+class IggySegmentRows(NamedTuple):
+    """Which rows are read of segments; it can be pickled, unlike a reader."""
 
-    def __init__(
-        self, partitions: Sequence[Any], rows: IggyRows, bounds: Bounds, errors: OnError, schema: pa.Schema
-    ) -> None:
-        super().__init__(partitions, rows, bounds)  # type: ignore[arg-type]
-        self.schema = schema
-        self._rows = rows
-        self._errors = errors
+    rows: IggyRows
+    bounds: Bounds
+    errors: OnError
+    schema: pa.Schema
 
     @classmethod
     def of(
         cls,
-        partitions: Sequence[Sequence[IggySegment]],
         columns: Sequence[str] | None,
         headers: Columns | None,
         bounds: Bounds,
         *,
         errors: OnError = "raise",
         **options: Any,
-    ) -> IggySegmentsReader:
-        """Return the reader of segments; the options are those of :class:`IggyRows`."""
+    ) -> IggySegmentRows:
+        """Return the rows within bounds; the options are those of :class:`IggyRows`."""
         columns = COLUMNS if columns is None else columns
         also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
         schema = IggyRows(columns, headers, errors=errors, **options).schema
-        return cls(partitions, IggyRows([*columns, *also], headers, errors=errors, **options), bounds, errors, schema)
+        return cls(IggyRows([*columns, *also], headers, errors=errors, **options), bounds, errors, schema)
 
-    def reading(self, segment: IggySegment) -> IggySegmentsReader:
-        """Return a reader of one segment with the same arguments."""
-        return IggySegmentsReader([[segment]], self._rows, self._bounds, self._errors, self.schema)
+
+class IggySegmentsReader(SegmentsReader):
+    """A stream of the messages of log segments."""
+
+    def __init__(self, partitions: Sequence[Sequence[IggySegment]], wanted: IggySegmentRows) -> None:
+        super().__init__(partitions, wanted.rows, wanted.bounds)  # type: ignore[arg-type]
+        self.schema = wanted.schema
+        self._rows = wanted.rows
+        self._errors = wanted.errors
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:

@@ -110,12 +110,12 @@ def segments(
     check_name("format", format, ("record-batch", "iggy-batch"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
     if format == "iggy-batch":
-        from letterhead.read.iggy_segments import IggySegmentsReader, iggy_partitions
+        from letterhead.read.iggy_segments import IggySegmentRows, IggySegmentsReader, iggy_partitions
 
-        return IggySegmentsReader.of(
-            iggy_partitions(path), columns, headers, bounds, errors=errors, error_column=error_column, limits=limits,
-            where=where,
-        )  # fmt: skip
+        wanted = IggySegmentRows.of(
+            columns, headers, bounds, errors=errors, error_column=error_column, limits=limits, where=where
+        )
+        return IggySegmentsReader(iggy_partitions(path), wanted)
     rows = SegmentRows(
         COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
         where=where,

@@ -18,7 +18,7 @@ from letterhead.spark.sources.pushdown import push, reader_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.read.iggy_segments import IggySegment, IggySegmentsReader
+    from letterhead.read.iggy_segments import IggySegment, IggySegmentRows
     from letterhead.read.log_directory import Segment
     from letterhead.read.segments_reader import Bounds
     from letterhead.read.transactions import Transactions
@@ -159,14 +159,14 @@ class IggyPart(InputPartition):  # type: ignore[misc]
 class IggySegmentsSourceReader(SegmentsSourceReader):
     """The same for segments of Iggy: a task reads a file."""
 
-    def _rows(self, where: Any) -> IggySegmentsReader:
-        from letterhead.read.iggy_segments import IggySegmentsReader
+    def _rows(self, where: Any) -> IggySegmentRows:
+        from letterhead.read.iggy_segments import IggySegmentRows
 
         if self._committed:
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
         arguments = read_arguments(self._values) | {"where": where}
         columns, headers = self._values.get("columns"), self._values.get("headerColumns")
-        return IggySegmentsReader.of([], columns, headers, self._bounds, **arguments)
+        return IggySegmentRows.of(columns, headers, self._bounds, **arguments)
 
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
@@ -176,7 +176,9 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a file."""
-        with self.wanted.reading(partition.segment) as reader:
+        from letterhead.read.iggy_segments import IggySegmentsReader
+
+        with IggySegmentsReader([[partition.segment]], self.wanted) as reader:
             yield from reader
 
 
