@@ -36,6 +36,11 @@ JOBS = [
     "convert from iggy",
     "decode iggy",
     "encode iggy",
+    "decode where",
+    "decode kip82-typed",
+    "decode streams",
+    "messages of record-batch",
+    "select from record-batch",
 ]
 BATCHES = ["regular", "vectors"]
 

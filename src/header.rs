@@ -100,7 +100,7 @@ impl From<String> for Key<'_> {
     }
 }
 
-/// Bytes that were seen to be UTF-8. They stay bytes: sinks copy and compare them, and only people read them as text.
+/// Bytes that are UTF-8, which unsafe code relies on. They stay bytes: sinks copy and compare them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a>(Cow<'a, [u8]>);
 
@@ -112,12 +112,6 @@ impl<'a> Text<'a> {
             std::str::from_utf8(bytes)?;
         }
         Ok(Text(Cow::Borrowed(bytes)))
-    }
-
-    /// Bytes that are validated elsewhere before they are used as text.
-    #[inline(always)]
-    pub fn trusted(bytes: &'a [u8]) -> Self {
-        Text(Cow::Borrowed(bytes))
     }
 
     #[inline]

@@ -22,3 +22,6 @@ pub mod varint;
 
 #[cfg(feature = "python")]
 mod python;
+
+#[cfg(all(feature = "python", target_endian = "big"))]
+compile_error!("a big-endian machine is not supported: arrow-buffer reads null bits there in the wrong order");

@@ -271,28 +271,73 @@ pub trait MessageFormat: Sized + 'static {
     }
 }
 
+/// The fields of a message of a batch, which become values when a receiver requests them.
+pub trait Fields<'a>: Copy {
+    type Values: AsRef<[FieldValue<'a>]>;
+
+    /// All fields, in the order of the table.
+    fn values(&self) -> Self::Values;
+
+    /// The field at a place in the table.
+    fn value(&self, place: usize) -> FieldValue<'a>;
+
+    /// The sum of [`FieldValue::byte_len`].
+    fn byte_len(&self) -> usize;
+}
+
+impl<'a, const N: usize> Fields<'a> for [FieldValue<'a>; N] {
+    type Values = Self;
+
+    #[inline(always)]
+    fn values(&self) -> Self {
+        *self
+    }
+
+    #[inline(always)]
+    fn value(&self, place: usize) -> FieldValue<'a> {
+        self[place]
+    }
+
+    #[inline(always)]
+    fn byte_len(&self) -> usize {
+        self.iter().map(FieldValue::byte_len).sum()
+    }
+}
+
+/// The fields of a message of a batch format.
+pub type FieldsOf<'a, B> = <B as BatchFormat>::Fields<'a>;
+
 /// The bytes of a message that count against the limits: those of its fields and of its headers.
 #[inline(always)]
-pub fn message_len(fields: &[FieldValue<'_>], headers: Option<Cursor<'_>>) -> usize {
-    fields.iter().map(FieldValue::byte_len).sum::<usize>() + headers.map_or(0, |headers| headers.remaining())
+pub fn message_len<'a, F: Fields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -> usize {
+    fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
 }
 
 /// A receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
 pub trait Messages<'a> {
-    /// The same for messages of another lifetime.
-    type Within<'b>: Messages<'b>;
+    type Batch: BatchFormat;
 
-    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result;
+    /// The same for messages of another lifetime.
+    type Within<'b>: Messages<'b, Batch = Self::Batch>;
+
+    fn message(&mut self, fields: &FieldsOf<'a, Self::Batch>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result;
 
     /// A message that broke, in a frame that continues after it: the log holds its errors.
     fn unreadable(&mut self, log: &mut Exact) -> Result;
 
     /// Passes on messages in temporary bytes, which are dropped when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
+
+    /// A buffer for temporary bytes, possibly one that was returned.
+    fn take_buffer(&mut self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn return_buffer(&mut self, _buffer: Vec<u8>) {}
 }
 
 /// The bytes of many messages.
-pub trait BatchFormat {
+pub trait BatchFormat: Sized {
     const NAME: &'static str;
     /// Where the layout is specified.
     const SOURCE: &'static str;
@@ -300,9 +345,11 @@ pub trait BatchFormat {
     const LAYOUT: &'static str;
     /// One message of the batch: its fields and headers.
     type Message: MessageFormat;
+    /// The fields of a message as the parser passes them on.
+    type Fields<'a>: Fields<'a>;
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
-    fn messages<'a, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a, Batch = Self>>(
         data: Cursor<'a>,
         options: ReadOptions,
         log: &mut Exact,
@@ -353,7 +400,7 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a>>(
+pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a, Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
     log: &mut Exact,

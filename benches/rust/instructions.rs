@@ -8,17 +8,33 @@ mod batches;
 
 use std::env;
 use std::hint::black_box;
+use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test};
+use letterhead::arrow::filtered::Filtered;
+use letterhead::arrow::messages::Messages;
 use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Operation, Validate};
+use letterhead::codec::Codec;
 use letterhead::encoding::Encoding;
 use letterhead::format::Format;
-use letterhead::log::OnLoss;
-use letterhead::traits::WriteOptions;
+use letterhead::formats::batch::record_batch_writer::RecordBatchBuilder;
+use letterhead::header::Header;
+use letterhead::log::{OnError, OnLoss};
+use letterhead::op::batch::write;
+use letterhead::op::write::EncodeMessage;
+use letterhead::traits::{FieldValue, ReadOptions, WriteOptions};
 use letterhead::type_option::TypeOption;
 use letterhead::value::ByteOrder;
+use letterhead::varint;
 
-use batches::{BATCHES, apply, batch, check_amounts, select_three};
+use batches::{BATCHES, ROWS, apply, batch, check_amounts, select_three};
+
+/// Records of a batch.
+const RECORDS: usize = 160;
+/// The condition `amount < MOST` selects so many rows of the regular batch.
+const MOST: usize = ROWS / 20;
 
 /// What the jobs are done on.
 struct Columns {
@@ -26,6 +42,9 @@ struct Columns {
     lists: ArrayRef,
     iggy: ArrayRef,
     iggy_lists: ArrayRef,
+    kip82: ArrayRef,
+    streams: ArrayRef,
+    record_batches: ArrayRef,
 }
 
 /// What the target cannot carry is left out.
@@ -38,9 +57,66 @@ fn apply_to(operation: &impl Operation, format: Format, column: &ArrayRef) -> Ar
     format.visit(Apply(operation, Input::new(column))).unwrap().column
 }
 
+/// Decodes the rows in which `amount` is small.
+fn decode_where() -> Filtered<Decode> {
+    let selections = vec![select_three().selections.swap_remove(0)];
+    let test = Test::Compare(Comparison::Lt, Literal::Int(MOST as i128));
+    let steps = vec![Step::Test(Operand::Header(0), Quantifier::Any, test)];
+    let filter = Arc::new(Filter { selections, fields: vec![], steps });
+    Filtered { operation: Decode::default(), filter, options: ReadOptions::default(), on_error: OnError::default() }
+}
+
+/// Offset and three headers of each message.
+fn select_messages() -> Messages {
+    let columns = Some(vec!["offset".into()]);
+    Messages { columns, selections: select_three().selections, ..Default::default() }
+}
+
+/// The headers in messages of streams, each with a payload.
+fn streams(serialized_rows: &ArrayRef) -> ArrayRef {
+    let rows = serialized_rows.as_binary::<i32>();
+    let message = |headers: &[u8]| {
+        let mut bytes = Vec::new();
+        varint::write_count(headers.len(), &mut bytes);
+        [&bytes, headers, b"payload"].concat()
+    };
+    let messages: Vec<_> = rows.iter().map(|row| message(row.expect("a row"))).collect();
+    Arc::new(BinaryArray::from_vec(messages.iter().map(Vec::as_slice).collect()))
+}
+
+/// The message of a row of headers.
+fn message(row: &ArrayRef) -> EncodeMessage<'_> {
+    let (keys, values) = (row.as_struct().column(0).as_string::<i32>(), row.as_struct().column(1).as_binary::<i32>());
+    let headers = keys.iter().zip(values).enumerate().map(|(index, (key, value))| Header {
+        index,
+        key: key.expect("a key").into(),
+        value_type: None,
+        value,
+        at: None,
+    });
+    let mut fields = vec![FieldValue::Null; 10];
+    fields[4] = FieldValue::Binary(b"value");
+    EncodeMessage { headers: Some(headers.collect()), fields, options: Default::default() }
+}
+
+/// Record batches of these rows.
+fn record_batches(lists: &ArrayRef) -> ArrayRef {
+    let rows: Vec<_> = lists.as_list::<i32>().iter().map(|row| row.expect("a row")).collect();
+    let batch =
+        |rows: &[ArrayRef]| write::<RecordBatchBuilder>(rows.iter().map(message).collect(), Codec::None).unwrap();
+    let batches: Vec<_> = rows.chunks(RECORDS).map(batch).collect();
+    Arc::new(BinaryArray::from_vec(batches.iter().map(Vec::as_slice).collect()))
+}
+
 /// The jobs by their names.
-fn run(job: &str, Columns { serialized_rows, lists, iggy, iggy_lists }: &Columns) -> ArrayRef {
+fn run(job: &str, columns: &Columns) -> ArrayRef {
+    let Columns { serialized_rows, lists, iggy, iggy_lists, kip82, streams, record_batches } = columns;
     match job {
+        "decode where" => apply(&decode_where(), serialized_rows),
+        "decode kip82-typed" => apply_to(&Decode::default(), Format::Kip82Typed, kip82),
+        "decode streams" => apply_to(&Decode::default(), Format::Streams, streams),
+        "messages of record-batch" => apply_to(&Messages::default(), Format::RecordBatch, record_batches),
+        "select from record-batch" => apply_to(&select_messages(), Format::RecordBatch, record_batches),
         "convert to kip82-typed" => apply(&convert(Format::Kip82Typed, TypeOption::Binary), serialized_rows),
         "convert to iggy" => apply(&convert(Format::Iggy, TypeOption::Binary), serialized_rows),
         "convert from iggy" => {
@@ -73,7 +149,15 @@ fn main() {
     }
     let iggy = apply(&convert(Format::Iggy, TypeOption::Binary), &batch.serialized_rows);
     let iggy_lists = apply_to(&Decode::default(), Format::Iggy, &iggy);
-    let columns = Columns { serialized_rows: batch.serialized_rows, lists, iggy, iggy_lists };
+    let kip82 = apply(&convert(Format::Kip82Typed, TypeOption::Binary), &batch.serialized_rows);
+    let streams = streams(&batch.serialized_rows);
+    let record_batches = record_batches(&lists);
+    let columns =
+        Columns { serialized_rows: batch.serialized_rows, lists, iggy, iggy_lists, kip82, streams, record_batches };
+    assert_eq!(run("decode where", &columns).len(), if name == "regular" { MOST } else { 0 });
+    assert_eq!(run("messages of record-batch", &columns).len(), ROWS);
+    let headers = run("decode streams", &columns).as_struct().column_by_name("headers").expect("headers").clone();
+    assert_eq!(&headers, &columns.lists);
     for _ in 0..times.parse().expect("a number of times") {
         black_box(run(job, black_box(&columns)));
     }

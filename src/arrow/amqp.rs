@@ -1,5 +1,6 @@
 //! [`ReadAmqp`] converts a column of AMQP primitives to a typed column.
 
+use std::str::from_utf8;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,7 +16,7 @@ use super::{Input, Output, Work, schema};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
-use crate::kernel::buffer::{Progress, Runs, Validity};
+use crate::kernel::buffer::{Progress, Validity, Values as _};
 use crate::log::{Log, OnError, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
@@ -171,26 +172,31 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
             Data::Float64(numbers) => {
                 fast.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
             }
-            Data::Text(runs) => match scalar {
-                Scalar::Uuid => fast.runs(max_offset, runs, |payload, runs| {
-                    runs.push(&uuid_digits(payload.try_into().ok()?)[..UUID_LEN]);
-                    Some(())
-                }),
-                Scalar::Char => fast.runs(max_offset, runs, |payload, runs| {
-                    runs.push(character(payload)?.encode_utf8(&mut [0; 4]).as_bytes());
-                    Some(())
-                }),
-                _ => fast.runs(max_offset, runs, |payload, runs| {
-                    if std::str::from_utf8(payload).is_err() {
-                        return None;
+            Data::Text(runs) => {
+                let room = max_offset.saturating_sub(runs.byte_len());
+                let mut push = |text: &str| {
+                    runs.push(text);
+                    Some(text.len())
+                };
+                match scalar {
+                    Scalar::Uuid => {
+                        let digits = |payload: &[u8]| Some(uuid_digits(payload.try_into().ok()?));
+                        fast.runs(room, |payload| match payload {
+                            Some(payload) => push(from_utf8(&digits(payload)?[..UUID_LEN]).ok()?),
+                            None => push(""),
+                        })
                     }
-                    runs.push(payload);
-                    Some(())
-                }),
-            },
-            Data::Bytes(runs) => fast.runs(max_offset, runs, |payload, runs| {
+                    Scalar::Char => fast.runs(room, |payload| match payload {
+                        Some(payload) => push(character(payload)?.encode_utf8(&mut [0; 4])),
+                        None => push(""),
+                    }),
+                    _ => fast.runs(room, |payload| push(from_utf8(payload.unwrap_or_default()).ok()?)),
+                }
+            }
+            Data::Bytes(runs) => fast.runs(max_offset.saturating_sub(runs.byte_len()), |payload| {
+                let payload = payload.unwrap_or_default();
                 runs.push(payload);
-                Some(())
+                Some(payload.len())
             }),
             // This operation never produces views; the rows are read one by one.
             Data::TextViews(_) | Data::ByteViews(_) => 0,
@@ -257,16 +263,17 @@ impl<'a> FastPath<'a, '_> {
         })
     }
 
-    /// Values with offsets, which stay within the largest one: `push` gets the payload.
+    /// Values with offsets, up to the one for which there is no room: `push` gets the payload of each, or `None` of a null,
+    /// and returns how many bytes it appended.
     #[inline(always)]
-    fn runs(&mut self, max_offset: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
-        self.primitives(|opened| match opened {
-            Some((_, payload)) if runs.byte_len() + payload.len().max(UUID_LEN) <= max_offset => push(payload, runs),
-            Some(_) => None,
-            None => {
-                runs.push(&[]);
-                Some(())
+    fn runs(&mut self, mut room: usize, mut push: impl FnMut(Option<&'a [u8]>) -> Option<usize>) -> usize {
+        self.primitives(|opened| {
+            let payload = opened.map(|(_, payload)| payload);
+            if payload.is_some_and(|payload| payload.len().max(UUID_LEN) > room) {
+                return None;
             }
+            room -= push(payload)?;
+            Some(())
         })
     }
 

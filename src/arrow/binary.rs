@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringArray, StringVie
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::input::Bytes;
-use crate::kernel::buffer::{Runs, Validity};
+use crate::kernel::buffer::{Runs, Utf8, Validity};
 use crate::kernel::views::{Parts, Views, Window};
 
 fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
@@ -18,14 +18,11 @@ fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
 }
 
 /// A column of text.
-///
-/// # Safety
-///
-/// Every run is UTF-8.
-pub unsafe fn text(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
-    let (offsets, bytes) = parts(runs);
+pub fn text(runs: Utf8<Runs>, nulls: Option<NullBuffer>) -> ArrayRef {
+    let (offsets, bytes) = parts(runs.into_inner());
     debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
-    // SAFETY: the caller's contract, and the last offset is the number of bytes.
+    assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == offsets.len() - 1), "one bit for each value");
+    // SAFETY: `Utf8` has nothing but text, run by run, and the last offset is the number of bytes.
     Arc::new(unsafe { StringArray::new_unchecked(offsets, bytes, nulls) })
 }
 
@@ -67,6 +64,11 @@ impl ViewInput {
         Views::new(Arc::clone(&self.windows))
     }
 
+    /// An empty column of views that are text.
+    pub fn text_views(&self) -> Utf8<Views> {
+        Utf8::new(Arc::clone(&self.windows))
+    }
+
     /// The views and the buffers that they refer to.
     fn finish(&self, views: Views) -> (ScalarBuffer<u128>, Vec<Buffer>) {
         let Parts { mut views, own, windows, refers } = views.into_parts();
@@ -84,15 +86,12 @@ impl ViewInput {
     }
 
     /// A column of text.
-    ///
-    /// # Safety
-    ///
-    /// Every value is UTF-8.
-    pub unsafe fn text(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
-        let (views, buffers) = self.finish(views);
+    pub fn text(&self, views: Utf8<Views>, nulls: Option<NullBuffer>) -> ArrayRef {
+        let (views, buffers) = self.finish(views.into_inner());
         debug_assert!(StringViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
+        assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len()), "one bit for each value");
         // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the
-        // bytes after them; the caller guarantees the text.
+        // bytes after them; `Utf8` has nothing but text.
         Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
     }
 
@@ -100,6 +99,7 @@ impl ViewInput {
     pub fn binary(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
         let (views, buffers) = self.finish(views);
         debug_assert!(BinaryViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
+        assert!(nulls.as_ref().is_none_or(|nulls| nulls.len() == views.len()), "one bit for each value");
         // SAFETY: as above.
         Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) })
     }

@@ -8,11 +8,10 @@ use arrow_array::{ArrayRef, BooleanArray, make_array};
 use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
-use simdutf8::basic::from_utf8;
 
 use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
+use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _};
 use crate::kernel::scan::{self, Value as Found};
 use crate::kernel::views::Views;
 use crate::traits::FieldValue;
@@ -33,9 +32,9 @@ pub enum Data {
     Decimal(Vec<i128>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
-    Text(Runs),
+    Text(Utf8<Runs>),
     Bytes(Runs),
-    TextViews(Views),
+    TextViews(Utf8<Views>),
     ByteViews(Views),
 }
 
@@ -84,9 +83,9 @@ impl Column {
             DataType::Decimal128(..) => Data::Decimal(Vec::new()),
             DataType::Float32 => Data::Float32(Vec::new()),
             DataType::Float64 => Data::Float64(Vec::new()),
-            DataType::Utf8 => Data::Text(Runs::default()),
+            DataType::Utf8 => Data::Text(Utf8::default()),
             DataType::Binary => Data::Bytes(Runs::default()),
-            DataType::Utf8View => Data::TextViews(input.views()),
+            DataType::Utf8View => Data::TextViews(input.text_views()),
             DataType::BinaryView => Data::ByteViews(input.views()),
             other => unreachable!("no scalar has the type {other}"),
         };
@@ -98,8 +97,10 @@ impl Column {
         match_data! { &mut self.data,
             numbers => numbers.reserve_exact(values),
             Data::Bool(bits) => bits.reserve(values),
-            Data::Text(runs) | Data::Bytes(runs) => runs.reserve(values, bytes),
-            Data::TextViews(views) | Data::ByteViews(views) => views.reserve(values),
+            Data::Text(runs) => runs.reserve(values, bytes),
+            Data::Bytes(runs) => runs.reserve(values, bytes),
+            Data::TextViews(views) => views.reserve(values),
+            Data::ByteViews(views) => views.reserve(values),
         }
     }
 
@@ -112,8 +113,10 @@ impl Column {
     #[inline]
     pub fn byte_len(&self) -> usize {
         match &self.data {
-            Data::Text(runs) | Data::Bytes(runs) => runs.byte_len(),
-            Data::TextViews(views) | Data::ByteViews(views) => views.byte_len(),
+            Data::Text(runs) => runs.byte_len(),
+            Data::Bytes(runs) => runs.byte_len(),
+            Data::TextViews(views) => views.byte_len(),
+            Data::ByteViews(views) => views.byte_len(),
             _ => 0,
         }
     }
@@ -146,8 +149,10 @@ impl Column {
             Data::Decimal(numbers) => numbers.push(wide),
             Data::Float32(numbers) => numbers.push(if let Some(Value::Float32(number)) = value { number } else { 0.0 }),
             Data::Float64(numbers) => numbers.push(if let Some(Value::Float64(number)) = value { number } else { 0.0 }),
-            Data::Text(runs) | Data::Bytes(runs) => runs.push(bytes_of(&value)),
-            Data::TextViews(views) | Data::ByteViews(views) => views.push(bytes_of(&value)),
+            Data::Text(runs) => runs.push(text_of(&value)),
+            Data::Bytes(runs) => runs.push(bytes_of(&value)),
+            Data::TextViews(views) => views.push(text_of(&value)),
+            Data::ByteViews(views) => views.push(bytes_of(&value)),
         }
     }
 
@@ -196,52 +201,62 @@ impl Column {
             Data::Int64(numbers) => numbers!(numbers, i64),
             Data::Float32(numbers) => numbers!(numbers, f32),
             Data::Float64(numbers) => numbers!(numbers, f64),
-            Data::Text(runs) => {
-                let before = runs.count();
-                valid = scan::append(found, progress, runs);
-                done = runs.first_not_text(before).map_or(found.len(), |run| run - before);
-                runs.truncate(before + done);
-            }
-            Data::Bytes(runs) => {
-                valid = scan::append(found, progress, runs);
-                done = found.len();
-            }
-            Data::TextViews(views) => (valid, done) = push_views(found, views, |bytes| from_utf8(bytes).is_ok()),
-            Data::ByteViews(views) => (valid, done) = push_views(found, views, |_| true),
+            Data::Text(runs) => (valid, done) = scan::append_text(found, progress, runs),
+            Data::Bytes(runs) => (valid, done) = (scan::append(found, progress, runs), found.len()),
+            Data::TextViews(views) => (valid, done) = scan::append_text_views(found, views),
+            Data::ByteViews(views) => (valid, done) = (scan::append_views(found, views), found.len()),
             _ => {}
         }
         self.valid.push_word(valid, done);
         done
     }
 
-    /// Appends fields of messages, by a loop of the column's type where there are many.
-    pub fn push_fields<'f>(&mut self, fields: impl ExactSizeIterator<Item = &'f FieldValue<'f>>) {
-        let (first, valid) = (self.valid.count(), &mut self.valid);
+    /// Appends fields of messages, by a loop of the column's type.
+    pub fn push_fields<'f>(
+        &mut self,
+        fields: impl ExactSizeIterator<Item = FieldValue<'f>> + Clone,
+        progress: Progress,
+    ) {
+        let (first, count, valid) = (self.valid.count(), fields.len(), &mut self.valid);
+        valid.push_all(count);
+        let mut null = |place| valid.clear(first + place);
+        /// The value of each field that is of this variant, and of any other a null.
+        macro_rules! each {
+            ($of:pat => $value:expr; $null:expr) => {
+                fields.enumerate().map(|(place, field)| match field {
+                    $of => $value,
+                    _ => {
+                        null(place);
+                        $null
+                    }
+                })
+            };
+        }
+        macro_rules! numbers {
+            ($numbers:ident, $of:pat => $value:expr) => {{
+                progress.reserve($numbers, count);
+                $numbers.extend(each!($of => $value; 0));
+            }};
+        }
+        let byte_len = || fields.clone().map(|field| field.byte_len()).sum();
         match &mut self.data {
-            Data::Int64(numbers) => {
-                valid.push_all(fields.len());
-                numbers.extend(fields.enumerate().map(|(place, field)| {
-                    let FieldValue::Int64(number) = field else {
-                        valid.clear(first + place);
-                        return 0;
-                    };
-                    *number
-                }));
-            }
+            Data::Bool(bits) => each!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag)),
+            Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => number as i8),
+            Data::Int64(numbers) => numbers!(numbers, FieldValue::Int64(number) => number),
+            Data::Decimal(numbers) => numbers!(numbers, FieldValue::Uint64(number) => number.into()),
+            Data::Text(runs) => each!(FieldValue::Text(text) => text; "").for_each(|text| runs.push(text)),
             Data::Bytes(runs) => {
-                valid.push_all(fields.len());
-                for (place, field) in fields.enumerate() {
-                    runs.push(match field {
-                        FieldValue::Binary(bytes) => bytes,
-                        FieldValue::Id(id) => id,
-                        _ => {
-                            valid.clear(first + place);
-                            &[]
-                        }
-                    });
-                }
+                runs.reserve_rest(count, byte_len(), progress);
+                fields.enumerate().for_each(|(place, field)| match field {
+                    FieldValue::Binary(bytes) => runs.push(bytes),
+                    FieldValue::Id(id) => runs.push(&id),
+                    _ => {
+                        null(place);
+                        runs.push(&[]);
+                    }
+                });
             }
-            _ => fields.for_each(|field| self.push(value_of(field))),
+            _ => unreachable!("no field of a message has the type {}", self.of),
         }
     }
 
@@ -255,11 +270,10 @@ impl Column {
                         numbers.extend_from_slice(others);
                     })*
                     (Data::Bool(bits), Data::Bool(others)) => bits.append_packed_range(0..others.len(), others.as_slice()),
-                    (Data::Text(runs), Data::Text(others)) | (Data::Bytes(runs), Data::Bytes(others)) => {
-                        runs.extend(others, progress);
-                    }
-                    (Data::TextViews(views), Data::TextViews(others))
-                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
+                    (Data::Text(runs), Data::Text(others)) => runs.extend(others, progress),
+                    (Data::Bytes(runs), Data::Bytes(others)) => runs.extend(others, progress),
+                    (Data::TextViews(views), Data::TextViews(others)) => views.extend(others, progress),
+                    (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, progress),
                     _ => unreachable!("columns of one output have one type"),
                 }
             };
@@ -274,8 +288,10 @@ impl Column {
         match_data! { &mut self.data,
             numbers => numbers.truncate(len),
             Data::Bool(bits) => bits.truncate(len),
-            Data::Text(runs) | Data::Bytes(runs) => runs.truncate(len),
-            Data::TextViews(views) | Data::ByteViews(views) => views.truncate(len),
+            Data::Text(runs) => runs.truncate(len),
+            Data::Bytes(runs) => runs.truncate(len),
+            Data::TextViews(views) => views.truncate(len),
+            Data::ByteViews(views) => views.truncate(len),
         }
     }
 
@@ -284,36 +300,20 @@ impl Column {
         match_data! { self.data,
             numbers => primitive(numbers, nulls, self.of),
             Data::Bool(mut bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            // SAFETY: `push` gets text, `push_found` validates it, and `extend` appends what these two have appended.
-            Data::Text(runs) => unsafe { binary::text(runs, nulls) },
+            Data::Text(runs) => binary::text(runs, nulls),
             Data::Bytes(runs) => binary::binary(runs, nulls),
-            // SAFETY: as above.
-            Data::TextViews(views) => unsafe { self.input.text(views, nulls) },
+            Data::TextViews(views) => self.input.text(views, nulls),
             Data::ByteViews(views) => self.input.binary(views, nulls),
         }
     }
 }
 
-fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
-    match value {
-        Some(Value::Text(text)) => text.as_bytes(),
-        Some(Value::Bytes(bytes)) => bytes,
-        _ => &[],
-    }
+fn text_of<'v>(value: &'v Option<Value<'_>>) -> &'v str {
+    if let Some(Value::Text(text)) = value { text } else { "" }
 }
 
-/// Appends values up to the first that is rejected: a bit for each that is not null, and how many.
-fn push_views(found: &[Found<'_>], views: &mut Views, is_taken: impl Fn(&[u8]) -> bool) -> (u64, usize) {
-    let mut valid = 0;
-    for (place, value) in found.iter().enumerate() {
-        let bytes = value.bytes();
-        if !bytes.is_none_or(&is_taken) {
-            return (valid, place);
-        }
-        valid |= u64::from(bytes.is_some()) << place;
-        views.push(bytes.unwrap_or_default());
-    }
-    (valid, found.len())
+fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
+    if let Some(Value::Bytes(bytes)) = value { bytes } else { &[] }
 }
 
 pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {

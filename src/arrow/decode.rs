@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef};
 
 use super::binary::{self, ViewInput};
@@ -14,25 +14,27 @@ use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::{Progress, Runs, Validity, Values as _, extend_ends};
-use crate::kernel::decode::{Lists, decode, max_bytes};
+use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _, extend_ends};
+use crate::kernel::decode::{self, Lists, max_bytes};
 use crate::kernel::frame::Frame;
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Presence, Sink};
+use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
-use crate::value_type::{MAX_NAME_LEN, Scalar, ValueType};
+use crate::value_type::{Scalar, ValueType};
 
 /// Keys as they grow, in the form of their format.
 enum Keys {
-    /// The names of their types, if keys have types, and text or bits.
-    Bytes(Option<Runs>, Runs),
+    Text(Utf8<Runs>),
+    /// The names of their types, and text or bits.
+    Typed(Utf8<Runs>, Runs),
     Int(Vec<i32>),
 }
 
 impl Keys {
     fn count(&self) -> usize {
         match self {
-            Keys::Bytes(_, runs) => runs.count(),
+            Keys::Text(runs) => runs.count(),
+            Keys::Typed(_, runs) => runs.count(),
             Keys::Int(numbers) => numbers.len(),
         }
     }
@@ -40,22 +42,28 @@ impl Keys {
     /// Bytes of types or of keys, whichever are more.
     fn byte_len(&self) -> usize {
         match self {
-            Keys::Bytes(types, runs) => types.as_ref().map_or(0, Runs::byte_len).max(runs.byte_len()),
+            Keys::Text(runs) => runs.byte_len(),
+            Keys::Typed(types, runs) => types.byte_len().max(runs.byte_len()),
             Keys::Int(_) => 0,
         }
     }
 
     fn truncate(&mut self, count: usize) {
         match self {
-            Keys::Bytes(types, runs) => types.iter_mut().chain([runs]).for_each(|runs| runs.truncate(count)),
+            Keys::Text(runs) => runs.truncate(count),
+            Keys::Typed(types, runs) => {
+                types.truncate(count);
+                runs.truncate(count);
+            }
             Keys::Int(numbers) => numbers.truncate(count),
         }
     }
 
     fn extend(&mut self, other: &Keys, progress: Progress) {
         match (self, other) {
-            (Keys::Bytes(types, runs), Keys::Bytes(other_types, others)) => {
-                types.iter_mut().zip(other_types).for_each(|(types, others)| types.extend(others, progress));
+            (Keys::Text(runs), Keys::Text(others)) => runs.extend(others, progress),
+            (Keys::Typed(types, runs), Keys::Typed(other_types, others)) => {
+                types.extend(other_types, progress);
                 runs.extend(others, progress);
             }
             (Keys::Int(numbers), Keys::Int(others)) => {
@@ -68,8 +76,8 @@ impl Keys {
 
     fn finish(self) -> Vec<ArrayRef> {
         match self {
-            Keys::Bytes(Some(types), bits) => vec![text(types, None), binary::binary(bits, None)],
-            Keys::Bytes(None, runs) => vec![text(runs, None)],
+            Keys::Text(runs) => vec![binary::text(runs, None)],
+            Keys::Typed(types, bits) => vec![binary::text(types, None), binary::binary(bits, None)],
             Keys::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
         }
     }
@@ -86,17 +94,11 @@ macro_rules! match_values {
     };
 }
 
-/// A column of keys or of names of types.
-fn text(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
-    // SAFETY: a name is ASCII; a key was checked by the kernel, or comes as text.
-    unsafe { binary::text(runs, nulls) }
-}
-
 /// The list column of all headers and the columns of the other fields, as they grow.
 pub struct ListSink<E> {
     keys: Keys,
     /// Names of the types, if the format has types; null for a null value.
-    types: Option<Runs>,
+    types: Option<Utf8<Runs>>,
     values: Column,
     lists: Vec<i32>,
     has_list: Validity,
@@ -122,12 +124,12 @@ impl<E: MessageFormat> ListSink<E> {
         let fields: Vec<_> = types.map(column).enumerate().collect();
         let keys = match E::Headers::KEYS {
             KeyForm::Int => Keys::Int(Vec::new()),
-            KeyForm::Typed if !text_keys => Keys::Bytes(Some(Runs::default()), Runs::default()),
-            KeyForm::Text | KeyForm::Typed => Keys::Bytes(None, Runs::default()),
+            KeyForm::Typed if !text_keys => Keys::Typed(Utf8::default(), Runs::default()),
+            KeyForm::Text | KeyForm::Typed => Keys::Text(Utf8::default()),
         };
         ListSink {
             keys,
-            types: E::Headers::TYPES.is_typed().then(Runs::default),
+            types: E::Headers::TYPES.is_typed().then(Utf8::default),
             values: column(DataType::Binary),
             lists: vec![0],
             has_list: Validity::default(),
@@ -152,29 +154,23 @@ impl<E: MessageFormat> ListSink<E> {
         self.with_headers
     }
 
-    #[inline(always)]
-    pub fn kept<'f, 'a>(
-        &self,
-        fields: &'f [FieldValue<'a>],
-    ) -> impl Iterator<Item = FieldValue<'a>> + use<'_, 'f, 'a, E> {
-        self.fields.iter().map(|(place, _)| fields[*place])
-    }
-
-    /// Appends the fields of messages, which are those that are kept, or all; each message has this many.
-    pub fn push_kept(&mut self, fields: &[FieldValue<'_>], width: usize) {
-        let are_kept = self.fields.len() == width;
-        for (at, (place, column)) in self.fields.iter_mut().enumerate() {
-            let place = if are_kept { at } else { *place };
-            column.push_fields(fields.chunks_exact(width).map(|message| &message[place]));
+    /// Appends the fields of messages.
+    pub fn push_fields_of<'f, F: Fields<'f>>(&mut self, messages: &[F], progress: Progress) {
+        for (place, column) in &mut self.fields {
+            column.push_fields(messages.iter().map(|message| message.value(*place)), progress);
         }
     }
 
     /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
     pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, progress: Progress) -> usize {
-        let Keys::Bytes(key_types, keys) = &mut self.keys else { return 0 };
-        let (key_types, types, ends) = (key_types.as_mut(), self.types.as_mut(), &mut self.lists);
+        let keys = match &mut self.keys {
+            Keys::Text(keys) => decode::Keys::Text(keys),
+            Keys::Typed(types, keys) => decode::Keys::Typed(types, keys),
+            Keys::Int(_) => return 0,
+        };
+        let (types, ends) = (self.types.as_mut(), &mut self.lists);
         let done = match_values!(self.values, (values, has_value) => {
-            decode::<F, _>(block, limit, progress, &mut Lists { key_types, keys, types, values, has_value, ends })
+            decode::decode::<F, _>(block, limit, progress, &mut Lists { keys, types, values, has_value, ends })
         });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
@@ -194,21 +190,21 @@ impl<E: MessageFormat> ListSink<E> {
     #[inline]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         match (&mut self.keys, &header.key) {
-            (Keys::Bytes(None, runs), Key::Text(text)) => runs.push(text.as_bytes()),
+            (Keys::Text(runs), Key::Text(text)) => runs.push_key(text),
             (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
-            (Keys::Bytes(Some(types), bits), Key::Typed(typed)) => {
-                types.push_padded(typed.value_type.padded_name());
+            (Keys::Typed(types, bits), Key::Typed(typed)) => {
+                types.push_name(Some(typed.value_type));
                 match typed.string() {
                     Some(bytes) => bits.push(bytes),
                     None => bits.push(&typed.bits()),
                 }
             }
-            (Keys::Bytes(Some(types), bits), Key::Text(text)) => {
-                types.push(Scalar::String.name().as_bytes());
+            (Keys::Typed(types, bits), Key::Text(text)) => {
+                types.push(Scalar::String.name());
                 bits.push(text.as_bytes());
             }
-            (Keys::Bytes(None, runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
-                (Some(text), _) => runs.push(text.as_bytes()),
+            (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
+                (Some(text), _) => runs.push(text),
                 (None, Some(_)) => {
                     log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
                     return Ok(false);
@@ -250,7 +246,7 @@ impl<E: MessageFormat> ListSink<E> {
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let values = self.values.finish();
         let mut columns = self.keys.finish();
-        columns.extend(self.types.map(|types| text(types, values.nulls().cloned())));
+        columns.extend(self.types.map(|types| binary::text(types, values.nulls().cloned())));
         columns.push(values);
         let fields = schema::header_fields::<E::Headers>(self.text_keys);
         // Values may be views.
@@ -278,7 +274,7 @@ impl<'a, E: MessageFormat> Sink<'a> for ListSink<E> {
             return Ok(());
         }
         if let Some(types) = &mut self.types {
-            types.push_padded(header.value_type.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name));
+            types.push_name(header.value_type);
         }
         let value = header.value.unwrap_or_default();
         match_values!(self.values, (values, has_value) => {
@@ -324,7 +320,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Bytes(Some(_), _)));
+        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed(..)));
         // At most `max_bytes` of the input are appended, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
@@ -373,7 +369,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     #[inline]
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
-        let types = self.types.as_ref().map_or(0, Runs::byte_len);
+        let types = self.types.as_ref().map_or(0, |types| types.byte_len());
         self.keys.byte_len().max(types).max(self.values.byte_len()).max(self.keys.count()).max(fields)
     }
 }

@@ -23,11 +23,11 @@ use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::header::Header;
 use crate::kernel::RowBlock;
-use crate::kernel::buffer::Progress;
+use crate::kernel::buffer::{Progress, Runs};
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::Lists;
 use crate::log::{Log, Result};
-use crate::traits::{Field, FieldType, FieldValue, HeadersFormat as _, MessageFormat, Presence, Sink};
+use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
 
 /// The messages that are evaluated at once: one for each bit of a word.
@@ -187,24 +187,31 @@ pub fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
 }
 
 impl Comparison {
-    /// NaN is unequal to everything, itself included, and in no order.
-    fn holds(self, order: Option<Ordering>) -> bool {
+    /// A bit for each order, at its place, in which this holds. NaN is unequal to everything, itself included, and in no
+    /// order.
+    fn orders(self) -> u8 {
         match self {
-            Comparison::Eq => order == Some(Ordering::Equal),
-            Comparison::Ne => order != Some(Ordering::Equal),
-            Comparison::Lt => order == Some(Ordering::Less),
-            Comparison::Le => order.is_some_and(Ordering::is_le),
-            Comparison::Gt => order == Some(Ordering::Greater),
-            Comparison::Ge => order.is_some_and(Ordering::is_ge),
+            Comparison::Lt => 0b0001,
+            Comparison::Eq => 0b0010,
+            Comparison::Le => 0b0011,
+            Comparison::Gt => 0b0100,
+            Comparison::Ge => 0b0110,
+            Comparison::Ne => 0b1101,
         }
     }
+}
+
+/// Less, equal, greater, none.
+#[inline(always)]
+fn place_of(order: Option<Ordering>) -> u8 {
+    order.map_or(3, |order| (order as i8 + 1) as u8)
 }
 
 impl Test {
     fn holds(&self, value: Element<'_>) -> bool {
         match self {
             Test::IsNull => false,
-            Test::Compare(comparison, literal) => comparison.holds(value.compare(literal)),
+            Test::Compare(comparison, literal) => comparison.orders() >> place_of(value.compare(literal)) & 1 == 1,
             Test::In(literals) => literals.iter().any(|literal| value.compare(literal) == Some(Ordering::Equal)),
             Test::StartsWith(prefix) => matches!(value, Element::Bytes(bytes) if bytes.starts_with(prefix)),
         }
@@ -217,11 +224,64 @@ impl Test {
         if *self == Test::IsNull {
             return Truth { yes: !valid & ones(places.len()), no: valid };
         }
-        let mut yes = 0;
-        for (bit, place) in places.enumerate() {
-            yes |= u64::from(self.holds(element(data, place))) << bit;
-        }
+        let yes = self.holds_for(data, places);
         Truth { yes: yes & valid, no: !yes & valid }
+    }
+
+    /// At most 64 places, nulls among them: the loop is that of the column's type.
+    fn holds_for(&self, data: &Data, places: Range<usize>) -> u64 {
+        let of_runs = |runs: &Runs| self.holds_of(places.clone().map(|place| Element::Bytes(runs.get(place))));
+        macro_rules! loops {
+            ($($of:ident)*; $($float:ident)*) => {
+                match data {
+                    $(Data::$of(numbers) => self.holds_of(numbers[places].iter().map(|n| Element::Int((*n).into()))),)*
+                    $(Data::$float(numbers) => self.holds_of(numbers[places].iter().map(|n| Element::Float((*n).into()))),)*
+                    Data::Bool(bits) => self.holds_of(places.map(|place| Element::Bool(bits.get_bit(place)))),
+                    Data::Text(runs) => of_runs(runs),
+                    Data::Bytes(runs) => of_runs(runs),
+                    Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
+                }
+            };
+        }
+        loops! { Int8 Int16 Int32 Int64 Uint8 Uint16 Uint32 Uint64 Decimal; Float32 Float64 }
+    }
+
+    // The variant of the values is known where this is inlined.
+    #[inline(always)]
+    fn holds_of<'e>(&self, values: impl Iterator<Item = Element<'e>>) -> u64 {
+        macro_rules! bits {
+            ($value:ident => $holds:expr) => {
+                values.enumerate().fold(0, |yes, (bit, $value)| yes | u64::from($holds) << bit)
+            };
+        }
+        match self {
+            Test::IsNull => 0,
+            Test::Compare(comparison, literal) => {
+                let orders = comparison.orders();
+                bits!(value => orders >> place_of(value.compare(literal)) & 1)
+            }
+            Test::In(_) | Test::StartsWith(_) => bits!(value => self.holds(value)),
+        }
+    }
+
+    /// The fields at a place of at most 64 messages.
+    fn of_fields<'f, F: Fields<'f>>(&self, messages: &[F], place: usize) -> Truth {
+        let mut truth = Truth::default();
+        for (bit, fields) in messages.iter().enumerate() {
+            let value = fields.value(place);
+            let (is_valid, holds) = match value {
+                FieldValue::Null => (false, *self == Test::IsNull),
+                FieldValue::Bool(flag) => (true, self.holds(Element::Bool(flag))),
+                FieldValue::Int64(number) => (true, self.holds(Element::Int(number.into()))),
+                FieldValue::Uint64(number) => (true, self.holds(Element::Int(number.into()))),
+                FieldValue::Text(text) => (true, self.holds(Element::Bytes(text.as_bytes()))),
+                FieldValue::Binary(bytes) => (true, self.holds(Element::Bytes(bytes))),
+                FieldValue::Id(id) => (true, self.holds(Element::Bytes(&id))),
+            };
+            truth.yes |= u64::from(holds) << bit;
+            truth.no |= u64::from(is_valid && !holds) << bit;
+        }
+        truth
     }
 
     /// The truth of one row for a list of values; null for a missing header, which is an empty list.
@@ -255,29 +315,6 @@ impl Element<'_> {
     }
 }
 
-#[inline]
-fn element(data: &Data, place: usize) -> Element<'_> {
-    match data {
-        Data::Bool(bits) => Element::Bool(bits.get_bit(place)),
-        Data::Int8(numbers) => Element::Int(numbers[place].into()),
-        Data::Int16(numbers) => Element::Int(numbers[place].into()),
-        Data::Int32(numbers) => Element::Int(numbers[place].into()),
-        Data::Int64(numbers) => Element::Int(numbers[place].into()),
-        Data::Uint8(numbers) => Element::Int(numbers[place].into()),
-        Data::Uint16(numbers) => Element::Int(numbers[place].into()),
-        Data::Uint32(numbers) => Element::Int(numbers[place].into()),
-        Data::Uint64(numbers) => Element::Int(numbers[place].into()),
-        Data::Decimal(numbers) => Element::Int(numbers[place]),
-        Data::Float32(numbers) => Element::Float(numbers[place].into()),
-        Data::Float64(numbers) => Element::Float(numbers[place]),
-        Data::Text(runs) | Data::Bytes(runs) => {
-            let (ends, bytes) = runs.parts();
-            Element::Bytes(&bytes[ends[place] as usize..ends[place + 1] as usize])
-        }
-        Data::TextViews(_) | Data::ByteViews(_) => unreachable!("a filter makes no views"),
-    }
-}
-
 /// The operands of a filter as columns, and the truth for their rows.
 pub struct FilterSink<'a> {
     filter: Arc<Filter>,
@@ -308,13 +345,6 @@ impl<'a> FilterSink<'a> {
         !self.headers.is_empty()
     }
 
-    /// Appends the operands among the fields of messages, each of which has this many.
-    pub fn push_fields(&mut self, fields: &[FieldValue<'_>], width: usize) {
-        for (place, column) in &mut self.fields {
-            column.push_fields(fields.chunks_exact(width).map(|message| &message[*place]));
-        }
-    }
-
     /// The truth for at most 64 rows.
     pub fn truth(&self, rows: Range<usize>, known: Known) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
@@ -323,20 +353,42 @@ impl<'a> FilterSink<'a> {
                 test.of_column(&self.fields[place].1, rows.clone())
             }
             (Known::Fields, Operand::Header(_)) => Truth::default(),
-            (Known::Everything, Operand::Header(place)) => match self.headers.column(place) {
-                (column, None) => test.of_column(column, rows.clone()),
-                (column, Some(ends)) => rows.clone().enumerate().fold(Truth::default(), |truth, (bit, row)| {
-                    let one = test.of_list(quantifier, column, ends[row] as usize..ends[row + 1] as usize);
-                    Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
-                }),
-            },
+            (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),
+        })
+    }
+
+    fn truth_of_header(&self, rows: Range<usize>, place: usize, quantifier: Quantifier, test: &Test) -> Truth {
+        match self.headers.column(place) {
+            (column, None) => test.of_column(column, rows),
+            (column, Some(ends)) => rows.enumerate().fold(Truth::default(), |truth, (bit, row)| {
+                let one = test.of_list(quantifier, column, ends[row] as usize..ends[row + 1] as usize);
+                Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
+            }),
+        }
+    }
+
+    /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
+    pub fn truth_of<'f, F: Fields<'f>>(&self, messages: &[F], known: Known) -> Truth {
+        let rows = 0..messages.len();
+        self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
+            (Known::Everything | Known::Fields, Operand::Field(place)) => {
+                test.of_fields(messages, self.fields[place].0)
+            }
+            (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),
+            (Known::Fields, Operand::Header(_)) => Truth::default(),
+            (Known::Nothing, _) => Truth::of_null(test, rows.len()),
         })
     }
 
     /// The truth of which headers are no part. Without fields, no message is excluded.
-    pub fn truth_by_fields(&self, rows: Range<usize>) -> Truth {
+    pub fn truth_by_fields<'f, F: Fields<'f>>(&self, messages: &[F]) -> Truth {
         let is_null = self.fields.is_empty() && self.has_headers();
-        if is_null { Truth::default() } else { self.truth(rows, Known::Fields) }
+        if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }
+    }
+
+    /// Appends the operands among the headers of rows, up to the first that needs the exact routine; returns how many.
+    pub fn append_headers<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize) -> usize {
+        self.headers.append::<F>(block, limit, Progress { bytes: 1, all: 1 })
     }
 
     pub fn clear(&mut self) {

@@ -5,31 +5,32 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, FieldRef};
 
-use super::decode::ListSink;
 use super::errors::ErrorColumn;
-use super::filter::{Filter, FilterSink, Known, ones, runs};
+use super::filter::{Filter, Known, ones, runs};
+use super::message_sinks::{BothSinks, parse_headers};
 use super::run::too_large;
 use super::schema;
-use super::select::{SelectSink, Selection};
-use super::sink::RowSink;
-use super::validate::Nothing;
+use super::select::Selection;
+use super::sink::RowSink as _;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, unknown_name};
-use crate::header::Header;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
-use crate::kernel::{self, ROWS, RowBlock};
-use crate::log::{Either, Exact, Fast, Log, OnError, OnLoss, Result, Stop};
+use crate::kernel::{ROWS, RowBlock, recycled};
+use crate::log::{Exact, Fast, Log as _, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, FieldValue, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver, Presence, ReadOptions,
-    Sink, message_len, parse_batch,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver,
+    ReadOptions, message_len, parse_batch,
 };
 
 /// The column with the input row that a message comes from.
 const ROW: &str = "row";
+
+/// Columns reserve memory for at most so many times the batches that were read: those to come may be unlike them.
+const MOST_GROWTH: usize = 16;
 
 /// Batches → messages.
 #[derive(Debug, Clone, Default)]
@@ -45,7 +46,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    fn requests(&self, name: &str) -> bool {
+    pub(super) fn requests(&self, name: &str) -> bool {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|requested| requested == name))
     }
 
@@ -99,12 +100,18 @@ impl Operation for Messages {
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
         let both = Some(BothSinks::new(self));
-        let mut receiver = Rows::<'_, '_, B> { operation: self, done, both, pending: None, rest: None };
-        let mut until = input.column.len();
+        let mut receiver =
+            Rows::<'_, '_, B> { operation: self, done, both, pending: None, rest: None, buffer: Vec::new() };
+        let rows = input.from..input.column.len();
+        let all = rows.clone().filter_map(|row| batches.cursor(row)).map(|batch| batch.remaining()).sum::<usize>();
+        let mut bytes = 0usize;
+        let mut until = rows.end;
         let mut whole = 0;
-        for row in input.from..input.column.len() {
+        for row in rows {
             receiver.done.row = input.rows_before + row;
             if let Some(batch) = batches.cursor(row) {
+                bytes += batch.remaining();
+                receiver.done.progress = Progress { bytes, all: all.min(bytes.saturating_mul(MOST_GROWTH)) };
                 receiver.batch(batch);
             }
             if let Some(error) = receiver.done.failed.take() {
@@ -127,19 +134,23 @@ impl Operation for Messages {
 }
 
 /// Messages whose headers the kernels are still to read, of one batch.
-#[derive(Default)]
-struct Pending<'a> {
+struct Pending<'a, B: BatchFormat> {
     rows: RowBlock<'a>,
     headers: Vec<Cursor<'a>>,
-    /// The fields that are kept, message after message; all fields, if there is a filter.
-    fields: Vec<FieldValue<'a>>,
+    fields: Vec<FieldsOf<'a, B>>,
     /// The number of each in its value, counted from 1.
     numbers: Vec<usize>,
     /// Where errors are placed, if not at their byte.
     place: Option<usize>,
 }
 
-impl Pending<'_> {
+impl<B: BatchFormat> Default for Pending<'_, B> {
+    fn default() -> Self {
+        Pending { rows: RowBlock::default(), headers: Vec::new(), fields: Vec::new(), numbers: Vec::new(), place: None }
+    }
+}
+
+impl<'a, B: BatchFormat> Pending<'a, B> {
     fn clear(&mut self) {
         self.rows.clear();
         self.headers.clear();
@@ -147,22 +158,29 @@ impl Pending<'_> {
         self.numbers.clear();
     }
 
+    /// Its memory, for messages in other bytes.
+    fn recycled<'b>(self) -> Pending<'b, B> {
+        let Pending { headers, fields, numbers, .. } = self;
+        let (headers, fields, numbers) = (recycled(headers), recycled(fields), recycled(numbers));
+        Pending { headers, fields, numbers, ..Pending::default() }
+    }
+
     /// Keeps the messages whose bits are set. The number of bytes stays an upper bound.
     fn retain(&mut self, selected: u64) {
-        let (all, width) = (self.headers.len(), self.width());
+        let all = self.headers.len();
         if selected & ones(all) == ones(all) {
             return;
         }
         let mut kept = 0;
         for run in runs(selected & ones(all)) {
             if run.start > kept {
-                self.fields.copy_within(run.start * width..run.end * width, kept * width);
+                self.fields.copy_within(run.clone(), kept);
                 self.headers.copy_within(run.clone(), kept);
                 self.numbers.copy_within(run.clone(), kept);
             }
             kept += run.len();
         }
-        self.fields.truncate(kept * width);
+        self.fields.truncate(kept);
         self.headers.truncate(kept);
         self.numbers.truncate(kept);
         self.rows.retain(selected);
@@ -170,10 +188,9 @@ impl Pending<'_> {
 
     /// Moves the messages from one of them on to another place.
     fn split_off(&mut self, first: usize, rest: &mut Self) {
-        let width = self.width();
         rest.clear();
         rest.place = self.place;
-        rest.fields.extend(self.fields.drain(first * width..));
+        rest.fields.extend(self.fields.drain(first..));
         rest.headers.extend(self.headers.drain(first..));
         rest.numbers.extend(self.numbers.drain(first..));
         rest.rows.copy_from(&self.rows);
@@ -181,14 +198,9 @@ impl Pending<'_> {
         self.rows.truncate(first);
     }
 
-    /// The fields of each message.
-    fn width(&self) -> usize {
-        self.fields.len() / self.headers.len().max(1)
-    }
-
     /// Removes messages from the front.
     fn skip(&mut self, rows: usize) {
-        self.fields.drain(..rows * self.width());
+        self.fields.drain(..rows);
         self.rows.skip(rows);
         self.headers.drain(..rows);
         self.numbers.drain(..rows);
@@ -202,9 +214,11 @@ struct Rows<'v, 'a, B: BatchFormat> {
     done: Done,
     /// `None` while the rows of a compressed set are read.
     both: Option<BothSinks<'a, B::Message>>,
-    pending: Option<Box<Pending<'a>>>,
+    pending: Option<Box<Pending<'a, B>>>,
     /// Memory for those of the pending messages that the filter has not read.
-    rest: Option<Box<Pending<'a>>>,
+    rest: Option<Box<Pending<'a, B>>>,
+    /// Memory for compressed sets.
+    buffer: Vec<u8>,
 }
 
 /// The rows so far, and why there are no more.
@@ -215,6 +229,7 @@ struct Done {
     /// The current row of the input.
     row: usize,
     max_offset: usize,
+    progress: Progress,
     full: bool,
     failed: Option<ErrorDetail>,
 }
@@ -269,7 +284,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
     #[inline(always)]
-    fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, len: usize, log: &Exact) -> Result<bool> {
+    fn keep(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, len: usize, log: &Exact) -> Result<bool> {
         let options = &self.operation.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_types && FrameOf::<B::Message>::TYPED;
@@ -280,19 +295,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         };
         // An upper bound of what the message adds to any one column.
         let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
-        let len = len + if B::Message::HAS_TEXT { fields.iter().map(text).sum::<usize>() } else { 0 };
+        let len = len + if B::Message::HAS_TEXT { fields.values().as_ref().iter().map(text).sum() } else { 0 };
         if self.pending.as_ref().is_some_and(|pending| !pending.rows.has_room(ROWS, len)) {
             self.flush()?;
         }
-        let operation = self.operation;
-        let both = self.both.get_or_insert_with(|| BothSinks::new(operation));
         let pending = self.pending.get_or_insert_default();
         pending.place = log.place;
-        if both.filter.is_some() {
-            pending.fields.extend_from_slice(fields);
-        } else {
-            pending.fields.extend(both.list.kept(fields));
-        }
+        pending.fields.push(*fields);
         pending.numbers.push(log.messages);
         pending.rows.push(Some(span), len);
         pending.headers.push(headers);
@@ -318,27 +327,23 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Appends those messages that the filter selects. Only its operands are read of the others.
-    fn append_selected(&mut self, pending: &mut Pending<'a>, rest: &mut Pending<'a>) -> Result {
+    fn append_selected(&mut self, pending: &mut Pending<'a, B>, rest: &mut Pending<'a, B>) -> Result {
         let (limit, max_offset) = (self.operation.options.limits.headers, self.done.max_offset);
         while !pending.headers.is_empty() && !self.has_ended() {
             let all = pending.headers.len();
             let Some(filter) = &mut self.both().filter else { return Ok(()) };
-            filter.push_fields(&pending.fields, pending.width());
-            let by_fields = filter.truth_by_fields(0..all);
+            let by_fields = filter.truth_by_fields(&pending.fields);
             if !filter.has_headers() {
-                filter.clear();
                 pending.retain(by_fields.yes);
                 return self.append_pending(pending);
             }
             if by_fields.no != 0 {
-                filter.clear();
                 pending.retain(!by_fields.no);
                 continue;
             }
             let fits = filter.room::<FrameOf<B::Message>>(max_offset).is_some();
-            let progress = Progress { bytes: 1, all: 1 };
-            let scanned = if fits { filter.append::<FrameOf<B::Message>>(&pending.rows, limit, progress) } else { 0 };
-            let truth = filter.truth(0..scanned, Known::Everything);
+            let scanned = if fits { filter.append_headers::<FrameOf<B::Message>>(&pending.rows, limit) } else { 0 };
+            let truth = filter.truth_of(&pending.fields[..scanned], Known::Everything);
             filter.clear();
             if scanned == all {
                 pending.retain(truth.yes);
@@ -354,18 +359,14 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         Ok(())
     }
 
-    fn append_pending(&mut self, pending: &mut Pending<'a>) -> Result {
+    fn append_pending(&mut self, pending: &mut Pending<'a, B>) -> Result {
         let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
-        let width = pending.width();
+        let progress = self.done.progress;
         let mut next = 0;
         while next < all && !self.has_ended() {
-            let fields = &pending.fields[next * width..];
-            let done = self.both().append::<FrameOf<B::Message>>(
-                &mut pending.rows,
-                (fields, width),
-                options.limits.headers,
-                max_offset,
-            );
+            let (rows, fields) = (&mut pending.rows, &pending.fields[next..]);
+            let limit = options.limits.headers;
+            let done = self.both().append::<FrameOf<B::Message>, _>(rows, fields, limit, max_offset, progress);
             self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
             if self.operation.on_error == OnError::Column {
                 self.done.errors.push_whole(done);
@@ -381,26 +382,22 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Reads one of the pending messages by the exact routine.
-    fn pending_now(&mut self, pending: &Pending<'a>, row: usize) -> Result {
-        let width = pending.width();
+    fn pending_now(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
         let mut exact = Exact::default();
         (exact.messages, exact.place) = (pending.numbers[row], pending.place);
-        self.message_now(&pending.fields[row * width..][..width], Some(pending.headers[row]), &mut exact)
+        self.message_now(pending.fields[row], Some(pending.headers[row]), &mut exact)
     }
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
-    fn read_exactly(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    fn read_exactly(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
         self.flush()?;
-        if self.operation.filter.is_some() {
-            return self.message_now(fields, block, exact);
-        }
-        let kept: Vec<_> = self.both().list.kept(fields).collect();
-        self.message_now(&kept, block, exact)
+        self.message_now(*fields, block, exact)
     }
 
-    /// `fields` are those that are kept, or all if there is a filter.
-    fn message_now(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    fn message_now(&mut self, fields: FieldsOf<'a, B>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+        let values = fields.values();
+        let fields = values.as_ref();
         let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
         if exact.errors.is_empty() && both.excludes(fields) {
@@ -461,145 +458,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
-struct BothSinks<'a, E: MessageFormat> {
-    list: ListSink<E>,
-    select: SelectSink<'a>,
-    /// The operands of the filter, for the messages that are read now.
-    filter: Option<FilterSink<'a>>,
-    /// Parses headers that are neither kept nor selected from.
-    nothing: Nothing,
-}
-
-impl<'a, E: MessageFormat> BothSinks<'a, E> {
-    fn new(operation: &Messages) -> Self {
-        let list = ListSink::new(operation.options.text_keys, None);
-        let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new::<E>(filter, E::Headers::ORDER).ok());
-        BothSinks {
-            filter,
-            list: list.keep(|field| operation.requests(field.name)),
-            select: SelectSink::new(
-                &operation.selections,
-                operation.dialect,
-                E::Headers::ORDER,
-                E::Headers::TYPES.is_typed(),
-                None,
-            ),
-            nothing: Nothing::default(),
-        }
-    }
-
-    /// The same columns for messages in other bytes.
-    fn rebind<'b>(self) -> BothSinks<'b, E> {
-        let filter = self.filter.map(FilterSink::rebind);
-        BothSinks { list: self.list, select: self.select.rebind(), filter, nothing: self.nothing }
-    }
-
-    /// Whether the filter rejects a message for its fields alone.
-    fn excludes(&mut self, fields: &[FieldValue<'a>]) -> bool {
-        let Some(filter) = &mut self.filter else { return false };
-        filter.push_fields(fields, fields.len());
-        let truth = filter.truth(0..1, Known::Fields);
-        filter.clear();
-        truth.no != 0
-    }
-
-    /// Whether the filter selects the current row.
-    fn is_selected(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.truth(0..1, Known::Everything).yes != 0)
-    }
-
-    fn clear_filter(&mut self) {
-        if let Some(filter) = &mut self.filter {
-            filter.clear();
-        }
-    }
-
-    /// Lets the kernels append messages, with their fields, of which each has this many, up to the first that needs the exact routine; returns
-    /// how many.
-    fn append<F: kernel::frame::Frame>(
-        &mut self,
-        rows: &mut RowBlock<'a>,
-        (fields, width): (&[FieldValue<'_>], usize),
-        limit: usize,
-        max_offset: usize,
-    ) -> usize {
-        let keeps_headers = self.list.keeps_headers();
-        let room = |room: Option<usize>| room.is_some_and(|room| rows.byte_len() <= room);
-        let left = max_offset.saturating_sub(self.list.max_offset());
-        let list_fits = room(if keeps_headers { self.list.room::<F>(max_offset) } else { Some(left) });
-        if !list_fits || !room(self.select.room::<F>(max_offset)) {
-            return 0;
-        }
-        // Nothing is known of what is still to come.
-        let progress = Progress { bytes: 1, all: 1 };
-        let before = self.select.row_count();
-        let all = rows.rows().len();
-        let mut done = match self.select.is_empty() {
-            false => self.select.append::<F>(rows, limit, progress),
-            true if keeps_headers => all,
-            true => self.nothing.append::<F>(rows, limit, progress),
-        };
-        if keeps_headers {
-            rows.truncate(done);
-            let decoded = self.list.decode::<F>(rows, limit, progress);
-            if decoded < done {
-                self.select.truncate(before + decoded);
-                done = decoded;
-            }
-            rows.untruncate(all);
-        } else {
-            self.list.push_without_headers(done);
-        }
-        self.list.push_kept(&fields[..done * width], width);
-        done
-    }
-
-    fn begin_row(&mut self) {
-        self.list.begin_row();
-        self.select.begin_row();
-        self.filter.iter_mut().for_each(RowSink::begin_row);
-    }
-
-    fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        self.list.end_row(headers, log)?;
-        self.select.end_row(headers, log)?;
-        self.filter.iter_mut().try_for_each(|filter| filter.end_row(headers, log))
-    }
-
-    fn abort_row(&mut self) {
-        self.list.abort_row();
-        self.select.abort_row();
-        self.filter.iter_mut().for_each(RowSink::abort_row);
-    }
-
-    fn null_row(&mut self) {
-        self.list.null_row();
-        self.select.null_row();
-        self.filter.iter_mut().for_each(RowSink::null_row);
-    }
-}
-
-impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
-    #[inline]
-    fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
-        if let Some(filter) = &mut self.filter {
-            filter.header(header.clone(), log)?;
-        }
-        if self.list.keeps_headers() {
-            // Few messages are selected from and kept whole.
-            self.select.header(header.clone(), log)?;
-            return self.list.header(header, log);
-        }
-        self.select.header(header, log)
-    }
-}
-
 impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
+    type Batch = B;
     type Within<'b> = Rows<'v, 'b, B>;
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
-    fn message(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         if self.has_ended() {
             return Err(Stop);
         }
@@ -623,34 +488,23 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
         let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
-        let mut inner = Rows { operation: self.operation, done, both, pending: None, rest: None };
+        // As there are many sets, none allocates memory of its own.
+        let pending = self.pending.take().map(|pending| Box::new(pending.recycled()));
+        let rest = self.rest.take().map(|rest| Box::new(rest.recycled()));
+        let mut inner = Rows { operation: self.operation, done, both, pending, rest, buffer: Vec::new() };
         let handed = read(&mut inner);
         let _ = inner.flush();
         (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
+        self.pending = inner.pending.map(|pending| Box::new(pending.recycled()));
+        self.rest = inner.rest.map(|rest| Box::new(rest.recycled()));
         handed
     }
-}
 
-/// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
-fn parse_headers<'a, B: BatchFormat, R: Log>(
-    fields: &[FieldValue<'a>],
-    block: Option<Cursor<'a>>,
-    options: ReadOptions,
-    log: &mut R,
-    sink: &mut BothSinks<'a, B::Message>,
-) -> Result {
-    sink.list.push_kept(fields, fields.len());
-    if let Some(filter) = &mut sink.filter {
-        filter.push_fields(fields, fields.len());
+    fn take_buffer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buffer)
     }
-    let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));
-    let presence = match (parsed, log.either()) {
-        (None, _) => Presence::Absent,
-        (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
-        (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
-        (Some(Ok(())), Either::Exact(exact)) if exact.has_header_errors() => Presence::Damaged,
-        (Some(Ok(())), _) => Presence::Whole,
-    };
-    log.enter_header(None);
-    sink.end_row(presence, log)
+
+    fn return_buffer(&mut self, buffer: Vec<u8>) {
+        self.buffer = buffer;
+    }
 }

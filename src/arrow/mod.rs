@@ -9,6 +9,7 @@ pub mod errors;
 pub mod filter;
 pub mod filtered;
 pub mod input;
+mod message_sinks;
 pub mod messages;
 pub mod rows;
 pub mod run;

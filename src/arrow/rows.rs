@@ -16,7 +16,6 @@ use super::input::{Bytes, Lists, Texts};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::{Code, Error};
-use crate::format::Visitor as _;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
@@ -27,7 +26,7 @@ use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
 use crate::log::{Either, Fast, Log, OnLoss, Result, Stop};
 use crate::op::convert::{Reader, hand_over};
-use crate::op::inspect::Inspect;
+use crate::op::inspect::batch_errors;
 use crate::op::values::MessageSink;
 use crate::traits::{
     BatchFormat, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink,
@@ -154,7 +153,7 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
 
     fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut S) -> Parsed {
         let (Some(data), Either::Exact(exact)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
-        exact.errors = Inspect { data, options: self.options }.visit_batch::<B>().errors;
+        exact.errors = batch_errors::<B>(data, self.options);
         Ok(Presence::Absent)
     }
 }

@@ -19,7 +19,7 @@ use super::{Codec, Output, Result, TRAILING, TRUNCATED};
 /// The first bytes of a member.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     let mut member = GzDecoder::new(bytes);
     loop {
         output.drain(&mut member, |error| {

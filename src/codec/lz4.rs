@@ -51,7 +51,7 @@ const WINDOW_LEN: usize = 64 * 1024;
 /// Content bytes per block byte at most: a byte of a long length adds 255.
 const MAX_RATIO: usize = 255;
 
-pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output) -> Result {
+pub(super) fn decompress(bytes: &[u8], legacy: bool, output: &mut Output<'_>) -> Result {
     let mut rest = bytes;
     let frame = Frame::open(&mut rest, legacy)?;
     while frame.block(&mut rest, output)? {}
@@ -116,7 +116,7 @@ impl Frame {
     }
 
     /// Reads the next block; `false` is the end mark.
-    fn block(&self, rest: &mut &[u8], output: &mut Output) -> Result<bool> {
+    fn block(&self, rest: &mut &[u8], output: &mut Output<'_>) -> Result<bool> {
         let word = u32::from_le_bytes(array(rest)?);
         if word == 0 {
             return Ok(false);
@@ -136,7 +136,7 @@ impl Frame {
         Ok(true)
     }
 
-    fn compressed(&self, block: &[u8], output: &mut Output) -> Result {
+    fn compressed(&self, block: &[u8], output: &mut Output<'_>) -> Result {
         let max_len = self.max_block_len.min(block.len().saturating_mul(MAX_RATIO));
         let (limit, limited) = (output.too_large(), output.room() < max_len);
         output.fill(max_len.min(output.room()), |before, room| {
@@ -151,8 +151,8 @@ impl Frame {
         })
     }
 
-    fn close(&self, rest: &mut &[u8], output: &Output) -> Result {
-        let content = &output.content;
+    fn close(&self, rest: &mut &[u8], output: &Output<'_>) -> Result {
+        let content = output.content();
         if self.flags & FLAG_CONTENT_CHECKSUM != 0 {
             check(rest, content, "the checksum of the content does not hold")?;
         }

@@ -34,7 +34,22 @@ pub enum CodecError {
 ///
 /// `lz4_legacy` allows LZ4 the wrong header checksum of Kafka's message format 0.
 pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) -> Result<Vec<u8>> {
-    let mut output = Output { content: Vec::new(), limit };
+    let mut content = Vec::new();
+    let len = decompress_into(codec, bytes, lz4_legacy, limit, &mut content)?;
+    content.truncate(len);
+    Ok(content)
+}
+
+/// As `decompress`, to the beginning of a buffer, whatever it holds; returns the length of the content. A buffer that
+/// is used again is neither filled with zeros nor moved.
+pub fn decompress_into(
+    codec: Codec,
+    bytes: &[u8],
+    lz4_legacy: bool,
+    limit: usize,
+    buffer: &mut Vec<u8>,
+) -> Result<usize> {
+    let mut output = Output { buffer, len: 0, limit };
     match codec {
         Codec::None => output.extend(bytes)?,
         Codec::Gzip => gzip::decompress(bytes, &mut output)?,
@@ -42,7 +57,7 @@ pub fn decompress(codec: Codec, bytes: &[u8], lz4_legacy: bool, limit: usize) ->
         Codec::Lz4 => lz4::decompress(bytes, lz4_legacy, &mut output)?,
         Codec::Zstd => zstd::decompress(bytes, &mut output)?,
     }
-    Ok(output.content)
+    Ok(output.len)
 }
 
 /// Compresses a message set of format 0: its LZ4 frames have the wrong header checksum that readers of that time
@@ -115,16 +130,22 @@ const TRAILING: &str = "bytes are left after its end";
 /// Bytes per read of a decoder.
 const CHUNK_LEN: usize = 16 * 1024;
 
-/// Content that grows as it is decompressed and never exceeds its limit, nor does its capacity.
-struct Output {
-    content: Vec<u8>,
+/// Content that grows as it is decompressed and never exceeds its limit, nor does memory that is reserved for it.
+struct Output<'b> {
+    /// The content, and bytes that mean nothing.
+    buffer: &'b mut Vec<u8>,
+    len: usize,
     limit: usize,
 }
 
-impl Output {
+impl Output<'_> {
+    fn content(&self) -> &[u8] {
+        &self.buffer[..self.len]
+    }
+
     /// The bytes that may still be appended.
     fn room(&self) -> usize {
-        self.limit - self.content.len()
+        self.limit - self.len
     }
 
     fn too_large(&self) -> CodecError {
@@ -133,18 +154,16 @@ impl Output {
 
     fn extend(&mut self, bytes: &[u8]) -> Result {
         self.reserve(bytes.len())?;
-        self.content.extend_from_slice(bytes);
+        self.buffer[self.len..][..bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
         Ok(())
     }
 
     /// Lets `write` read the content so far and put up to `len` bytes after it; it returns how many.
     fn fill(&mut self, len: usize, write: impl FnOnce(&[u8], &mut [u8]) -> Result<usize>) -> Result {
         self.reserve(len)?;
-        let before = self.content.len();
-        self.content.resize(before + len, 0);
-        let (content, room) = self.content.split_at_mut(before);
-        let written = write(content, room)?;
-        self.content.truncate(before + written);
+        let (content, room) = self.buffer.split_at_mut(self.len);
+        self.len += write(content, &mut room[..len])?;
         Ok(())
     }
 
@@ -160,15 +179,19 @@ impl Output {
         }
     }
 
-    /// Reserves memory for `more` bytes: twice as much as before, unless that is too little or past the limit.
+    /// Makes the buffer long enough for `more` bytes. If memory has to be reserved, it is twice as much as before, unless
+    /// that is too little or past the limit.
     fn reserve(&mut self, more: usize) -> Result {
         if more > self.room() {
             return Err(self.too_large());
         }
-        let wanted = self.content.len() + more;
-        if wanted > self.content.capacity() {
-            let doubled = self.content.capacity().saturating_mul(2).min(self.limit);
-            self.content.reserve_exact(wanted.max(doubled) - self.content.len());
+        let wanted = self.len + more;
+        if wanted > self.buffer.capacity() {
+            let doubled = self.buffer.capacity().saturating_mul(2).min(self.limit);
+            self.buffer.reserve_exact(wanted.max(doubled) - self.buffer.len());
+        }
+        if wanted > self.buffer.len() {
+            self.buffer.resize(wanted, 0);
         }
         Ok(())
     }

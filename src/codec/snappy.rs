@@ -29,7 +29,7 @@ const BLOCK_LEN: usize = 32 * 1024;
 /// Content bytes per block byte at most: the best element turns 3 bytes into 64.
 const MAX_RATIO: usize = 22;
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     let Some(mut rest) = bytes.strip_prefix(&MAGIC) else {
         return block(bytes, output);
     };
@@ -62,7 +62,7 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn block(bytes: &[u8], output: &mut Output) -> Result {
+fn block(bytes: &[u8], output: &mut Output<'_>) -> Result {
     if bytes.is_empty() {
         return Err(Codec::Snappy.corrupt(TRUNCATED));
     }

@@ -17,7 +17,7 @@ use super::{Codec, Output, Result, TRUNCATED};
 /// The library reserves it and touches no more of it than there is content; if it cannot, that is an error.
 const MAX_WINDOW_LOG: u32 = 27;
 
-pub(super) fn decompress(bytes: &[u8], output: &mut Output) -> Result {
+pub(super) fn decompress(bytes: &[u8], output: &mut Output<'_>) -> Result {
     let wrong = |_| Codec::Zstd.corrupt("the decoder could not start");
     let mut decoder = Decoder::with_buffer(bytes).map_err(wrong)?;
     decoder.window_log_max(MAX_WINDOW_LOG).map_err(wrong)?;

@@ -1,9 +1,12 @@
 //! Growing buffers that kernels append to: byte runs with offsets, and validity bitmaps.
 
+use std::ops::Deref;
 use std::slice;
 
 use super::frame::write_reversed;
 use super::{COPY, copy, copy_long};
+use crate::header::Text;
+use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// Consecutive byte strings and their ends: the data of a binary or text column.
 pub struct Runs {
@@ -18,12 +21,19 @@ impl Default for Runs {
 }
 
 /// A growing column of values that kernels append to.
-pub trait Values {
+///
+/// # Safety
+///
+/// `writer` reserves memory for what it promises, beside what its `ValueWriter` may write after a value.
+pub unsafe trait Values {
     type Writer<'w>: ValueWriter
     where
         Self: 'w;
 
     fn count(&self) -> usize;
+
+    /// Appends a value.
+    fn push(&mut self, value: &[u8]);
 
     /// Back to this many values.
     fn truncate(&mut self, count: usize);
@@ -33,7 +43,12 @@ pub trait Values {
 }
 
 /// The end of a growing column of values.
-pub trait ValueWriter {
+///
+/// # Safety
+///
+/// A value that is appended has the bytes that were passed, `count` is the number of values, and nothing else is read or
+/// written than what the contract of each function allows.
+pub unsafe trait ValueWriter {
     fn count(&self) -> usize;
 
     /// Appends a value without bytes.
@@ -67,7 +82,7 @@ pub trait ValueWriter {
 }
 
 /// How much of the input was processed, to estimate the memory for the rest.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Progress {
     /// Input bytes that the output so far was made from.
     pub bytes: usize,
@@ -105,18 +120,6 @@ impl Progress {
 }
 
 impl Runs {
-    #[inline]
-    pub fn push(&mut self, run: &[u8]) {
-        self.bytes.extend_from_slice(run);
-        self.end_run();
-    }
-
-    /// Appends a run of a short array.
-    #[inline]
-    pub fn push_padded<const N: usize>(&mut self, (bytes, len): ([u8; N], usize)) {
-        self.push(&bytes[..len]);
-    }
-
     /// Appends a run whose bytes come last first.
     #[inline]
     pub fn push_reversed(&mut self, run: &[u8]) {
@@ -145,6 +148,13 @@ impl Runs {
         self.bytes.reserve_exact(bytes + COPY);
     }
 
+    /// Reserves memory for runs, and for the estimated rest where memory moves anyway.
+    #[inline(always)]
+    pub fn reserve_rest(&mut self, runs: usize, bytes: usize, progress: Progress) {
+        progress.reserve(&mut self.offsets, runs);
+        progress.reserve(&mut self.bytes, bytes + COPY);
+    }
+
     /// Appends the runs of another column.
     pub fn extend(&mut self, other: &Runs, progress: Progress) {
         let base = self.bytes.len() as i32;
@@ -169,9 +179,9 @@ impl Runs {
         ends.windows(2).position(|ends| std::str::from_utf8(run(ends)).is_err()).map(|place| from + place)
     }
 
-    /// The offsets and the bytes.
-    pub fn parts(&self) -> (&[i32], &[u8]) {
-        (&self.offsets, &self.bytes)
+    #[inline]
+    pub fn get(&self, run: usize) -> &[u8] {
+        &self.bytes[self.offsets[run] as usize..self.offsets[run + 1] as usize]
     }
 
     /// Where the runs end, the first at 0, and their bytes.
@@ -182,12 +192,19 @@ impl Runs {
     }
 }
 
-impl Values for Runs {
+// SAFETY: the writer has memory for all runs and bytes, and `COPY` bytes more.
+unsafe impl Values for Runs {
     type Writer<'w> = Writer<'w>;
 
     #[inline]
     fn count(&self) -> usize {
         self.offsets.len() - 1
+    }
+
+    #[inline]
+    fn push(&mut self, run: &[u8]) {
+        self.bytes.extend_from_slice(run);
+        self.end_run();
     }
 
     /// Back to this many runs, and to no bytes of another one.
@@ -200,10 +217,60 @@ impl Values for Runs {
 
     #[inline(always)]
     fn writer(&mut self, runs: usize, bytes: usize, progress: Progress) -> Writer<'_> {
-        progress.reserve(&mut self.offsets, runs);
-        progress.reserve(&mut self.bytes, bytes + COPY);
+        self.reserve_rest(runs, bytes, progress);
         let (count, len) = (self.offsets.len(), self.bytes.len());
         Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
+    }
+}
+
+/// A growing column of text. Outside of the kernels, which validate what they append, only text can be appended.
+#[derive(Default)]
+pub struct Utf8<V>(pub(super) V);
+
+impl<V> Deref for Utf8<V> {
+    type Target = V;
+
+    #[inline]
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
+impl<V: Values> Utf8<V> {
+    #[inline]
+    pub fn push(&mut self, text: &str) {
+        self.0.push(text.as_bytes());
+    }
+
+    /// Appends the text of a key.
+    #[inline]
+    pub fn push_key(&mut self, key: &Text<'_>) {
+        self.0.push(key.as_bytes());
+    }
+
+    pub fn truncate(&mut self, count: usize) {
+        self.0.truncate(count);
+    }
+
+    pub fn into_inner(self) -> V {
+        self.0
+    }
+}
+
+impl Utf8<Runs> {
+    /// Appends the name of a type, or nothing.
+    #[inline]
+    pub fn push_name(&mut self, of: Option<ValueType>) {
+        let (name, len) = of.map_or(([0; MAX_NAME_LEN], 0), ValueType::padded_name);
+        self.0.push(&name[..len]);
+    }
+
+    pub fn reserve(&mut self, runs: usize, bytes: usize) {
+        self.0.reserve(runs, bytes);
+    }
+
+    pub fn extend(&mut self, other: &Self, progress: Progress) {
+        self.0.extend(&other.0, progress);
     }
 }
 
@@ -296,7 +363,8 @@ impl Writer<'_> {
     }
 }
 
-impl ValueWriter for Writer<'_> {
+// SAFETY: a run is the first `len` of the bytes that are copied, and `end_run` counts it.
+unsafe impl ValueWriter for Writer<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.count - 1

@@ -2,22 +2,27 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Progress, Runs, Validity, ValueWriter, Values, Writer};
-use super::frame::{Frame, HeaderVisitor, Parts};
-use super::{RowBlock, Span, copy, dispatch};
+use super::buffer::{Progress, Runs, Utf8, Validity, ValueWriter, Values, Writer};
+use super::frame::{Frame, HeaderVisitor, Parts, for_each_header};
+use super::{RowBlock, copy, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
 pub struct Lists<'o, V = Runs> {
-    /// Of layouts with types of keys.
-    pub key_types: Option<&'o mut Runs>,
-    pub keys: &'o mut Runs,
+    pub keys: Keys<'o>,
     /// Of layouts with types of values.
-    pub types: Option<&'o mut Runs>,
+    pub types: Option<&'o mut Utf8<Runs>>,
     pub values: &'o mut V,
     pub has_value: &'o mut Validity,
     /// Where the list of each row ends; of a row without a message, where it begins.
     pub ends: &'o mut Vec<i32>,
+}
+
+/// The columns of keys.
+pub enum Keys<'o> {
+    Text(&'o mut Utf8<Runs>),
+    /// Of layouts with types of keys: the names of these types, and the keys.
+    Typed(&'o mut Utf8<Runs>, &'o mut Runs),
 }
 
 /// The maximum number of bytes that decoding this many input bytes appends to one column.
@@ -39,7 +44,13 @@ fn decode_block<F: Frame, V: Values>(
     progress: Progress,
     out: &mut Lists<'_, V>,
 ) -> usize {
-    let (first_key, first_row) = (out.keys.count(), out.ends.len());
+    let (key_types, keys) = match (&mut out.keys, F::TYPED_KEYS) {
+        (Keys::Text(keys), false) => (None, &mut keys.0),
+        (Keys::Typed(types, keys), true) => (Some(&mut types.0), &mut **keys),
+        _ => return 0,
+    };
+    let types = out.types.as_mut().filter(|_| F::TYPED);
+    let (first_key, first_row) = (keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
     let names = headers * MAX_NAME_LEN;
@@ -48,22 +59,23 @@ fn decode_block<F: Frame, V: Values>(
     let mut done = block.rows().len();
     {
         let mut to = Output {
-            key_types: if F::TYPED_KEYS {
-                out.key_types.as_mut().map(|runs| runs.writer(headers, names, progress))
-            } else {
-                None
-            },
-            keys: out.keys.writer(headers, bytes, progress),
-            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, progress)) } else { None },
+            key_types: key_types.map(|runs| runs.writer(headers, names, progress)),
+            keys: keys.writer(headers, bytes, progress),
+            types: types.map(|runs| runs.0.writer(headers, names, progress)),
             values: out.values.writer(headers, bytes, progress),
             has_value: out.has_value,
             frame: PhantomData::<F>,
         };
         for (place, row) in block.rows().iter().enumerate() {
             if let Some(row) = row {
-                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts are in it, so that the
-                // writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
-                if !unsafe { decode_row::<F, _>(*row, limit, &mut to) } {
+                // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
+                // parts are in it, so that the writers were made for all headers of the block; each name takes
+                // `MAX_NAME_LEN` bytes at most.
+                let is_whole = unsafe {
+                    F::begin(row.start(), row.len())
+                        .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))
+                };
+                if !is_whole {
                     done = place;
                     break;
                 }
@@ -76,8 +88,8 @@ fn decode_block<F: Frame, V: Values>(
         // Some headers of the row that is not readable may have been appended.
         out.truncate(first_row + done);
     }
-    if !F::TYPED_KEYS
-        && let Some(key) = out.keys.first_not_text(first_key)
+    if let Keys::Text(keys) = &out.keys
+        && let Some(key) = keys.first_not_text(first_key)
     {
         // The first row that ends after this key; rows before it are complete.
         done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
@@ -91,10 +103,16 @@ impl<V: Values> Lists<'_, V> {
     fn truncate(&mut self, ends: usize) {
         self.ends.truncate(ends);
         let headers = self.ends.last().map_or(0, |end| *end as usize);
-        for runs in [&mut self.key_types, &mut self.types].into_iter().flatten() {
-            runs.truncate(headers);
+        match &mut self.keys {
+            Keys::Text(keys) => keys.truncate(headers),
+            Keys::Typed(types, keys) => {
+                types.truncate(headers);
+                keys.truncate(headers);
+            }
         }
-        self.keys.truncate(headers);
+        if let Some(types) = &mut self.types {
+            types.truncate(headers);
+        }
         self.values.truncate(headers);
         self.has_value.truncate(headers);
     }
@@ -109,38 +127,8 @@ struct Output<'w, F, W> {
     frame: PhantomData<F>,
 }
 
-/// Appends the headers of a row; false if it is not readable, and then some of them may have been appended.
-///
-/// # Safety
-///
-/// The writers were made for the headers of the row.
-#[inline(always)]
-unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, limit: usize, to: &mut Output<'_, F, W>) -> bool {
-    let (start, len) = (row.start(), row.len());
-    let before = to.values.count();
-    // SAFETY: `Span` has `SLACK` bytes after the row, `at` is inside the row, and the parts that a frame finds are too.
-    unsafe {
-        let Some((mut at, count)) = F::begin(start, len) else { return false };
-        loop {
-            while at < len {
-                match F::header(start, at, len, to) {
-                    Some(next) => at = next,
-                    None => break,
-                }
-            }
-            if at == len {
-                break;
-            }
-            let Some(parts) = F::irregular(row.bytes(), at) else { return false };
-            to.long(start, parts);
-            at = parts.end();
-        }
-        let found = to.values.count() - before;
-        found <= limit && count.is_none_or(|count| count == found)
-    }
-}
-
-impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
+// SAFETY: every header is kept.
+unsafe impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
         // SAFETY: `SLACK` bytes follow the row; the writers were made for its headers.

@@ -9,7 +9,7 @@
 //!            └──────┴────────┴─────┴──────┴────────┴───────┘
 //! ```
 
-use super::{copy, copy_long};
+use super::{Span, copy, copy_long, fetch_ahead};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 use crate::varint::{self, Varint as Read};
@@ -65,7 +65,12 @@ pub struct Rules {
 /// Receives headers from a frame. If it returns false, the row is left to the exact routine.
 ///
 /// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
-pub trait HeaderVisitor {
+///
+/// # Safety
+///
+/// A header for which it returned false may be passed once more before the row ends: it has memory for that, or keeps
+/// nothing of such a header.
+pub unsafe trait HeaderVisitor {
     /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null
     /// has no bytes.
     ///
@@ -86,8 +91,9 @@ pub trait HeaderVisitor {
 ///
 /// # Safety
 ///
-/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all
-/// that they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
+/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. `header`
+/// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. In all that
+/// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
 /// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
 /// bytes than its header.
 ///
@@ -123,7 +129,7 @@ pub unsafe trait Frame: 'static {
     ///
     /// # Safety
     ///
-    /// As for `begin`, and `at < len`.
+    /// As for `begin`, and `at <= len`. A header that begins at the end is not inside the row.
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(_start: *const u8, _at: usize, _len: usize, _visitor: &mut T) -> Option<usize> {
         None
@@ -154,6 +160,45 @@ pub unsafe trait Frame: 'static {
     #[inline(always)]
     unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
         None
+    }
+}
+
+/// Passes the headers of a row to `visitor`; false if the row is not readable or has more than `limit`, and then some of
+/// them may have been passed.
+///
+/// # Safety
+///
+/// `begin` was returned by `F::begin` for this row.
+#[inline(always)]
+pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
+    row: Span<'_>,
+    begin: (usize, Option<usize>),
+    limit: usize,
+    visitor: &mut T,
+) -> bool {
+    let ((start, len), (mut at, count)) = ((row.start(), row.len()), begin);
+    if count.is_some_and(|count| count > limit) {
+        return false;
+    }
+    // A count ends the loop where there is one. It is compared long before the lengths that lead to the end of the row are
+    // known, so that a wrong prediction of the last header costs less.
+    let mut left = count.unwrap_or(limit);
+    loop {
+        while left > 0 && (count.is_some() || at < len) {
+            // SAFETY: `Span` has `SLACK` bytes after the row, and `at` is where it begins or a header in it ends.
+            match unsafe { F::header(start, at, len, visitor) } {
+                Some(next) => (at, left) = (next, left - 1),
+                None => break,
+            }
+        }
+        if left == 0 || count.is_none() && at == len {
+            return at == len;
+        }
+        match F::irregular(row.bytes(), at) {
+            // SAFETY: as above; the parts that a frame finds are in the row.
+            Some(parts) if unsafe { visitor.long(start, parts) } => (at, left) = (parts.end(), left - 1),
+            _ => return false,
+        }
     }
 }
 
@@ -273,9 +318,9 @@ unsafe impl Frame for Varint {
 
     #[inline(always)]
     unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
-        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length after it, at most 65 bytes
-        // further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length after
-        // it is read.
+        // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
+        // bytes further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length
+        // after it is read.
         unsafe {
             let first = *start.add(at);
             if first & LONG_OR_NEGATIVE == 0 {
@@ -416,6 +461,7 @@ pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
 /// As for [`Frame::header`]; the parts were found there.
 #[inline(always)]
 unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize, visitor: &mut T) -> Option<usize> {
+    fetch_ahead(start.wrapping_add(parts.value));
     // SAFETY: the caller's contract, and the parts end in the row.
     let is_taken = parts.end() <= len && unsafe { visitor.long(start, parts) };
     if is_taken { Some(parts.end()) } else { None }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::frame::{Frame, Header};
 use super::keys::Keys;
 use super::scan::{Hits, Nothing, RowVisitor, Select};
-use super::{BYTES, COPY, ROWS};
+use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// Byte strings with offsets.
@@ -248,16 +248,20 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Value
     ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
 }
 
-/// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
-pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
-    match lists.columns {
-        // Nothing can be wrong with these but their offsets, which the caller's library has checked.
-        Columns { key_types: None, types: None, .. } => lists.len,
-        _ => lists.for_each_row::<F, _>(&mut Nothing),
+dispatch! {
+    /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
+    pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
+        match lists.columns {
+            // Nothing can be wrong with these but their offsets, which the caller's library has checked.
+            Columns { key_types: None, types: None, .. } => lists.len,
+            _ => lists.for_each_row::<F, _>(&mut Nothing),
+        }
     }
 }
 
-/// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
-pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-    lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits))
+dispatch! {
+    /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
+    pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
+        lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits))
+    }
 }

@@ -2,9 +2,12 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Progress, Runs, Tail, Values as _};
-use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT};
+use simdutf8::basic::from_utf8;
+
+use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
+use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT, for_each_header};
 use super::keys::{Keep, Keys, Requested};
+use super::views::Views;
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
@@ -84,6 +87,38 @@ pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
         unsafe { writer.end_run(len) };
     }
     valid
+}
+
+/// As `append`, up to the first value that is not UTF-8; also returns how many there were before it.
+pub fn append_text(values: &[Value<'_>], progress: Progress, out: &mut Utf8<Runs>) -> (u64, usize) {
+    let before = out.count();
+    let valid = append(values, progress, &mut out.0);
+    let done = out.first_not_text(before).map_or(values.len(), |run| run - before);
+    out.truncate(before + done);
+    (valid, done)
+}
+
+/// Appends views of values, as `append` does.
+pub fn append_views(values: &[Value<'_>], out: &mut Views) -> u64 {
+    push_views(values, out, |_| true).0
+}
+
+/// As `append_text`, but views.
+pub fn append_text_views(values: &[Value<'_>], out: &mut Utf8<Views>) -> (u64, usize) {
+    push_views(values, &mut out.0, |bytes| from_utf8(bytes).is_ok())
+}
+
+fn push_views(values: &[Value<'_>], out: &mut Views, is_accepted: impl Fn(&[u8]) -> bool) -> (u64, usize) {
+    let mut valid = 0;
+    for (place, value) in values.iter().enumerate() {
+        let bytes = value.bytes();
+        if !bytes.is_none_or(&is_accepted) {
+            return (valid, place);
+        }
+        valid |= u64::from(bytes.is_some()) << place;
+        out.push(bytes.unwrap_or_default());
+    }
+    (valid, values.len())
 }
 
 /// A value of a key of which every value is requested.
@@ -241,12 +276,14 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     visit: &mut V,
 ) -> usize {
     scratch.0.clear();
-    let bytes = if F::TYPED_KEYS { 0 } else { block.byte_len() };
+    // The last header may be passed twice: if `visit` rejects it.
+    let bytes = if F::TYPED_KEYS { 0 } else { 2 * block.byte_len() };
     let mut odd_keys = Tail::new(&mut scratch.0, bytes);
     let mut done = block.rows().len();
     for (place, row) in block.rows().iter().enumerate() {
         let is_whole = match row {
-            // SAFETY: the keys of the block, and the lengths after them, have fewer bytes than the block.
+            // SAFETY: the keys of the block, and the lengths after them, have fewer bytes than the block, and there is memory
+            // for twice as many. After a header that `visit` rejects there is none.
             Some(row) => unsafe { scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit) },
             None => visit.null(),
         };
@@ -255,7 +292,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
             break;
         }
     }
-    if !F::TYPED_KEYS && simdutf8::basic::from_utf8(odd_keys.since(0)).is_err() {
+    if !F::TYPED_KEYS && from_utf8(odd_keys.since(0)).is_err() {
         let has_text = |row: &Option<Span<'_>>| row.is_none_or(|row| keys_are_text::<F>(row));
         done = block.rows()[..done].iter().position(|row| !has_text(row)).unwrap_or(done);
     }
@@ -273,44 +310,27 @@ unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     odd_keys: &mut Tail<'_>,
     visit: &mut V,
 ) -> bool {
-    let (start, len) = (row.start(), row.len());
-    // SAFETY: `Span` has `SLACK` bytes after the row, `at` is inside the row, and the parts that a frame finds are too.
+    // SAFETY: `Span` has `SLACK` bytes after the row; the caller's contract.
     unsafe {
-        let Some((mut at, count)) = F::begin(start, len) else { return false };
-        visit.begin(count);
-        let mut scan = Scan { place, found: 0, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
-        loop {
-            while at < len {
-                match F::header(start, at, len, &mut scan) {
-                    Some(next) => at = next,
-                    None => break,
-                }
-            }
-            if at == len {
-                break;
-            }
-            match F::irregular(row.bytes(), at) {
-                Some(parts) if scan.long(start, parts) => at = parts.end(),
-                _ => return false,
-            }
-        }
-        scan.found <= limit && count.is_none_or(|count| count == scan.found) && scan.visit.end()
+        let Some(begin) = F::begin(row.start(), row.len()) else { return false };
+        visit.begin(begin.1);
+        let mut scan = Scan { place, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
+        for_each_header::<F, _>(row, begin, limit, &mut scan) && scan.visit.end()
     }
 }
 
 /// The headers of a row, as they are scanned.
 struct Scan<'s, 't, 'a, F, V> {
     place: usize,
-    found: usize,
     odd_keys: &'s mut Tail<'t>,
     visit: &'s mut V,
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
+// SAFETY: all that is kept is the key, and `scan_block` has memory for the one of a rejected header twice.
+unsafe impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        self.found += 1;
         let header = Header { key, key_len, key_type: None, value, value_len, is_null: null, value_type: None };
         // SAFETY: the caller's contract.
         unsafe {
@@ -321,13 +341,12 @@ impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
 
     #[inline(always)]
     unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
-        self.found += 1;
         let Parts { key_len, value_len, is_null, key_type, value_type, .. } = parts;
         // SAFETY: the caller's contract.
         unsafe {
-            note_key::<F>(start, parts, self.odd_keys);
             let (key, value) = (start.add(parts.key), start.add(parts.value));
             let header = Header { key, key_len, key_type, value, value_len, is_null, value_type };
+            note_key::<F>(start, parts, self.odd_keys);
             self.visit.header(self.place, header)
         }
     }

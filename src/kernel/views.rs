@@ -12,7 +12,7 @@
 use std::slice;
 use std::sync::Arc;
 
-use super::buffer::{Progress, ValueWriter, Values};
+use super::buffer::{Progress, Utf8, ValueWriter, Values};
 
 /// The longest value inside a view.
 const INLINE: usize = 12;
@@ -73,12 +73,6 @@ impl Views {
     /// An empty column of values that are mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
         Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false }
-    }
-
-    #[inline]
-    pub fn push(&mut self, value: &[u8]) {
-        let view = self.view(value);
-        self.views.push(view);
     }
 
     /// Appends a value whose bytes come last first.
@@ -161,12 +155,35 @@ impl Views {
     }
 }
 
-impl Values for Views {
+impl Utf8<Views> {
+    /// An empty column of text that is mostly inside these windows.
+    pub fn new(windows: Arc<[Window]>) -> Self {
+        Utf8(Views::new(windows))
+    }
+
+    pub fn reserve(&mut self, values: usize) {
+        self.0.reserve(values);
+    }
+
+    /// As [`Views::extend`].
+    pub fn extend(&mut self, other: &Self, progress: Progress) {
+        self.0.extend(&other.0, progress);
+    }
+}
+
+// SAFETY: the writer has memory for all views, and writes nothing after a view.
+unsafe impl Values for Views {
     type Writer<'w> = ViewWriter<'w>;
 
     #[inline]
     fn count(&self) -> usize {
         self.views.len()
+    }
+
+    #[inline]
+    fn push(&mut self, value: &[u8]) {
+        let view = self.view(value);
+        self.views.push(view);
     }
 
     /// Back to this many values. Their own bytes stay, and nothing refers to them.
@@ -201,7 +218,8 @@ impl ViewWriter<'_> {
     }
 }
 
-impl ValueWriter for ViewWriter<'_> {
+// SAFETY: a view has the bytes that were passed or refers to them, and `push` counts it.
+unsafe impl ValueWriter for ViewWriter<'_> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.count

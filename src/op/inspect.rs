@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
-use crate::log::{Exact, Label, Log, Result};
+use crate::log::{Exact, Fast, Label, Log, OnLoss, Result};
 use crate::traits::{
-    BatchFormat, Discard, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
     parse_message,
 };
 
@@ -37,16 +37,20 @@ impl Visitor for Inspect<'_> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let mut log = Exact::labelled();
-        // The errors are the result.
-        let _ = parse_batch::<B, _>(
-            Cursor::new(self.data),
-            self.options,
-            &mut log,
-            &mut ParseHeaders::<B>::new(self.options),
-        );
+        let log = read_batch::<B>(self.data, self.options, Exact::labelled());
         Inspection { labels: without_gaps(log.labels.unwrap_or_default(), self.data.len()), errors: log.errors }
     }
+}
+
+/// All errors of a batch.
+pub fn batch_errors<B: BatchFormat>(data: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
+    read_batch::<B>(data, options, Exact::default()).errors
+}
+
+fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: Exact) -> Exact {
+    // The errors are the result.
+    let _ = parse_batch::<B, _>(Cursor::new(data), options, &mut log, &mut ParseHeaders::<B>::new(options));
+    log
 }
 
 /// Parses the headers of every message, and keeps nothing.
@@ -58,14 +62,23 @@ impl<B> ParseHeaders<B> {
     }
 }
 
+impl<B: BatchFormat> ParseHeaders<B> {
+    fn parse<R: Log>(&self, cursor: Cursor<'_>, log: &mut R) -> Result {
+        <B::Message as MessageFormat>::Headers::parse(cursor, self.0, log, &mut Discard)
+    }
+}
+
 impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
+    type Batch = B;
     type Within<'b> = Self;
 
-    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         self.0.limits.check_message(message_len(fields, headers), log)?;
-        if let Some(cursor) = headers {
+        if let Some(cursor) = headers
+            && (log.labels.is_some() || self.parse(cursor, &mut Fast::new(OnLoss::Raise)).is_err())
+        {
             // Broken headers do not hide the next message.
-            let _ = <B::Message as MessageFormat>::Headers::parse(cursor, self.0, log, &mut Discard);
+            let _ = self.parse(cursor, log);
         }
         log.enter_header(None);
         Ok(())

@@ -10,7 +10,8 @@ use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{Exact, Log as _, Result, Stop};
 use crate::traits::{
-    BatchFormat, FieldValue, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
+    parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -48,13 +49,14 @@ impl<'a, B: BatchFormat, F> Messages<'a> for Receiver<'_, B, F>
 where
     F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]),
 {
+    type Batch = B;
     type Within<'b> = Self;
 
-    fn message(&mut self, fields: &[FieldValue<'a>], headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         let ReadMessages { options, parse_headers, receive, .. } = &mut self.0;
         options.limits.check_message(message_len(fields, headers), log)?;
         if !*parse_headers && log.errors.is_empty() {
-            receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields);
+            receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref());
             return Ok(());
         }
         let mut sink = MessageSink::default();
@@ -65,7 +67,7 @@ where
         if !log.errors.is_empty() {
             return Err(Stop);
         }
-        receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields);
+        receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields.values().as_ref());
         Ok(())
     }
 

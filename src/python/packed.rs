@@ -62,12 +62,21 @@ impl Position {
     #[inline]
     fn key<'a>(&'a self, message: &'a [u8], order: ByteOrder) -> Key<'a> {
         match &self.key {
-            PositionOfKey::Text(part) => Key::Text(Text::trusted(part.bytes(message))),
-            PositionOfKey::Replaced(text) => Key::Text(Text::trusted(text)),
+            PositionOfKey::Text(part) => text_key(part.bytes(message)),
+            PositionOfKey::Replaced(text) => text_key(text),
             PositionOfKey::Int(number) => Key::Int(*number),
             PositionOfKey::Typed(value_type, part) => {
                 Key::Typed(TypedKey::new(*value_type, part.bytes(message), order))
             }
+        }
+    }
+
+    /// Whether the key is this text, or a typed string of it.
+    #[inline]
+    fn has_key(&self, wanted: &[u8], message: &[u8], order: ByteOrder) -> bool {
+        match &self.key {
+            PositionOfKey::Text(part) => part.bytes(message) == wanted,
+            _ => self.key(message, order).is_text(wanted),
         }
     }
 
@@ -76,6 +85,12 @@ impl Position {
         let value = self.value.map(|value| value.bytes(message));
         Header { index: 0, key: self.key(message, order), value_type: self.value_type, value, at: None }
     }
+}
+
+/// A key that was parsed as text.
+#[inline]
+fn text_key(bytes: &[u8]) -> Key<'_> {
+    Key::Text(Text::new(bytes).expect("the message does not change"))
 }
 
 /// Notes where the headers of a message are, which has fewer than 4 GiB.
@@ -119,7 +134,7 @@ impl Packed {
         let message = self.data.as_bytes(key.py());
         // No message has half of a surrogate pair.
         let wanted = key.to_str().ok().map(str::as_bytes);
-        let has_key = move |header: &&Position| wanted.is_some_and(|key| header.key(message, self.order).is_text(key));
+        let has_key = move |header: &&Position| wanted.is_some_and(|key| header.has_key(key, message, self.order));
         self.headers.iter().filter(has_key).map(move |header| header.header(message, self.order))
     }
 

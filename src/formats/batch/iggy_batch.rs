@@ -60,8 +60,9 @@ impl BatchFormat for IggyBatch {
     const SOURCE: &'static str = "Apache Iggy 0.11: batch as sent and as polled";
     const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
+    type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut Exact,
@@ -133,7 +134,11 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, V: Messages<'a>>(cursor: &mut Cursor<'a>, log: &mut Exact, receiver: &mut V) -> Result {
+fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
+    cursor: &mut Cursor<'a>,
+    log: &mut Exact,
+    receiver: &mut V,
+) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, log)?;

@@ -37,8 +37,9 @@ impl BatchFormat for IggyPolled2023 {
     const LAYOUT: &'static str = "u64 offset, [u8 state], u64 timestamp, u128 id, [u32 checksum], u32 headers_len, \
                                   iggy-2023 block, u32 payload_len, payload; repeated to the end";
     type Message = PolledMessage;
+    type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut Exact,

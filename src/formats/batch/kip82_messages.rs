@@ -17,7 +17,7 @@ use crate::traits::{BatchFormat, Messages, ReadOptions};
 pub struct Kip82Messages<L>(PhantomData<L>);
 
 impl<L: Layout> SetLayout for L {
-    type Fields<'a> = Fields<'a>;
+    type Batch = Kip82Messages<L>;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
         open_message::<L, R>(frame, log)
@@ -33,8 +33,9 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     const SOURCE: &'static str = L::SET_SOURCE;
     const LAYOUT: &'static str = L::SET_LAYOUT;
     type Message = Kip82Message<L>;
+    type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut Exact,

@@ -19,20 +19,20 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{FieldValue, Messages, Opened};
+use crate::traits::{BatchFormat, FieldValue, FieldsOf, Messages, Opened};
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
-    type Fields<'a>: AsRef<[FieldValue<'a>]>;
+    type Batch: BatchFormat;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
-    fn fields<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Fields<'a>;
+    fn fields<'a>(fields: Fields<'a>, set: Option<u8>) -> FieldsOf<'a, Self::Batch>;
 }
 
 /// Passes on the message in a frame, or those of the set in it.
-pub fn read_framed<'a, L: SetLayout, V: Messages<'a>>(
+pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut Exact,
@@ -42,7 +42,7 @@ pub fn read_framed<'a, L: SetLayout, V: Messages<'a>>(
     match L::open(frame, log) {
         Err(Stop) => receiver.unreadable(log),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
-            0 => receiver.message(L::fields(opened.fields, None).as_ref(), opened.headers, log),
+            0 => receiver.message(&L::fields(opened.fields, None), opened.headers, log),
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
                 let Some(value_at) = value_at else { return receiver.unreadable(log) };
@@ -109,7 +109,7 @@ pub fn bad_compression<R: Log>(error: CodecError, at: usize, log: &mut R) -> Sto
 }
 
 /// Passes on the messages of a compressed one.
-fn expand<'a, L: SetLayout, V: Messages<'a>>(
+fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
@@ -137,7 +137,7 @@ pub fn in_place_of(outer: &mut Exact, at: usize, read: impl FnOnce(&mut Exact) -
     done
 }
 
-fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
+fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     log: &mut Exact,
@@ -169,7 +169,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        receiver.message(L::fields(inner.fields, Some(attributes)).as_ref(), inner.headers, log)?;
+        receiver.message(&L::fields(inner.fields, Some(attributes)), inner.headers, log)?;
     }
     if empty && !log.errors.is_empty() {
         // There is no message that the errors of the outer one could belong to.

@@ -25,7 +25,7 @@
 //! as the headers, and a header count is never missing.
 
 use super::message_set::{SetLayout, bad_compression, in_place_of, read_framed, read_frames, unknown_codec};
-use crate::codec::{Codec, decompress};
+use crate::codec::{Codec, decompress_into};
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::checksum::{crc32c, mismatch};
@@ -36,9 +36,9 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::SLACK;
 use crate::limits::Limits;
-use crate::log::{Exact, Log, Result, Stop};
+use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
+    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
     ReadOptions, Role,
 };
 use crate::value::ByteOrder::Big;
@@ -71,7 +71,73 @@ pub const TRANSACTIONAL: usize = 8;
 pub const CONTROL: usize = 9;
 
 /// Fields but the headers, in the order of the table.
-type Fields<'a> = [FieldValue<'a>; 10];
+type Values<'a> = [FieldValue<'a>; 10];
+
+/// The fields of a record in the memory of one line of the cache: a sink that drops most records copies no more of them.
+#[derive(Clone, Copy)]
+pub struct Fields<'a> {
+    offset: i64,
+    timestamp: i64,
+    producer_id: i64,
+    key: Option<&'a [u8]>,
+    value: Option<&'a [u8]>,
+    /// -1 for none, as in the batch.
+    sequence: i32,
+    producer_epoch: i16,
+    /// Those of the batch, and whether there is a timestamp.
+    attributes: i16,
+}
+
+/// An attribute bit that Kafka does not use: messages of format 0 have no timestamp.
+const NO_TIMESTAMP: i16 = i16::MIN;
+
+impl Fields<'_> {
+    fn has(&self, attribute: i16) -> bool {
+        self.attributes & attribute != 0
+    }
+}
+
+impl<'a> traits::Fields<'a> for Fields<'a> {
+    type Values = Values<'a>;
+
+    #[inline(always)]
+    fn values(&self) -> Values<'a> {
+        [
+            self.value(OFFSET),
+            self.value(TIMESTAMP),
+            self.value(TIMESTAMP_TYPE),
+            self.value(KEY),
+            self.value(VALUE),
+            self.value(PRODUCER_ID),
+            self.value(PRODUCER_EPOCH),
+            self.value(SEQUENCE),
+            self.value(TRANSACTIONAL),
+            self.value(CONTROL),
+        ]
+    }
+
+    #[inline(always)]
+    fn value(&self, place: usize) -> FieldValue<'a> {
+        match place {
+            OFFSET => FieldValue::Int64(self.offset),
+            TIMESTAMP | TIMESTAMP_TYPE if self.has(NO_TIMESTAMP) => FieldValue::Null,
+            TIMESTAMP => FieldValue::Int64(self.timestamp),
+            TIMESTAMP_TYPE => FieldValue::Int64(self.has(LOG_APPEND_BIT.into()).into()),
+            KEY => self.key.map_or(FieldValue::Null, FieldValue::Binary),
+            VALUE => self.value.map_or(FieldValue::Null, FieldValue::Binary),
+            PRODUCER_ID => some(self.producer_id),
+            PRODUCER_EPOCH => some(self.producer_epoch.into()),
+            SEQUENCE => some(self.sequence.into()),
+            TRANSACTIONAL => FieldValue::Bool(self.has(TRANSACTIONAL_BIT)),
+            _ => FieldValue::Bool(self.has(CONTROL_BIT)),
+        }
+    }
+
+    #[inline(always)]
+    fn byte_len(&self) -> usize {
+        self.key.map_or(0, <[u8]>::len) + self.value.map_or(0, <[u8]>::len)
+    }
+}
 
 impl BatchFormat for RecordBatch {
     const NAME: &'static str = "record-batch";
@@ -79,8 +145,9 @@ impl BatchFormat for RecordBatch {
     const LAYOUT: &'static str =
         "61-byte batch headers, each with its records, compressed together; older message sets";
     type Message = Record;
+    type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: Messages<'a>>(
+    fn messages<'a, V: Messages<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut Exact,
@@ -112,34 +179,41 @@ struct Header2 {
     /// With log append time, that of every record.
     appended: Option<i64>,
     producer_id: i64,
-    producer_epoch: i64,
+    producer_epoch: i16,
     base_sequence: i32,
     attributes: i16,
     count: i32,
     count_at: usize,
 }
 
-fn read_batch<'a, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, log: &mut Exact, receiver: &mut V) -> Result {
-    let read = match open_batch(frame, log) {
-        Err(Stop) => Err(Stop),
-        Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
-            0 => return read_records(&header, records, log, receiver),
-            codec => decompressed(codec, records, limits, attributes_at, log).map(|content| (header, records, content)),
-        },
-    };
-    match read {
+fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
+    frame: Framed<'a>,
+    limits: Limits,
+    log: &mut Exact,
+    receiver: &mut V,
+) -> Result {
+    let Ok((header, records, attributes_at)) = open_batch(frame, log) else { return receiver.unreadable(log) };
+    let codec = header.attributes as u8 & CODEC_BITS;
+    if codec == 0 {
+        return read_records(&header, records, log, receiver);
+    }
+    let mut buffer = receiver.take_buffer();
+    let read = match decompressed(codec, records, limits, attributes_at, log, &mut buffer) {
         Err(Stop) => receiver.unreadable(log),
-        Ok((header, records, mut content)) => {
-            let len = content.len();
+        Ok(len) => {
             // The kernels read further than the records.
-            content.resize(len + SLACK, 0);
-            receiver.within(&content, |receiver| {
+            let readable = len + SLACK;
+            buffer.resize(readable.max(buffer.len()), 0);
+            let content = &buffer[..readable];
+            receiver.within(content, |receiver| {
                 in_place_of(log, records.at(), |log| {
-                    read_records(&header, Cursor::within(&content, 0..len), log, receiver)
+                    read_records(&header, Cursor::within(content, 0..len), log, receiver)
                 })
             })
         }
-    }
+    };
+    receiver.return_buffer(buffer);
+    read
 }
 
 /// The header of a batch with a valid checksum, its records, and the position of its attributes.
@@ -172,7 +246,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cu
         base_timestamp,
         appended: (attributes as u8 & LOG_APPEND_BIT != 0).then_some(largest_timestamp),
         producer_id,
-        producer_epoch: producer_epoch.into(),
+        producer_epoch,
         base_sequence,
         attributes,
         count,
@@ -181,21 +255,30 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cu
     Ok((header, batch, attributes_at))
 }
 
-fn decompressed<R: Log>(codec: u8, records: Cursor<'_>, limits: Limits, at: usize, log: &mut R) -> Result<Vec<u8>> {
+/// Decompresses the records to the beginning of a buffer; returns their length.
+fn decompressed<R: Log>(
+    codec: u8,
+    records: Cursor<'_>,
+    limits: Limits,
+    at: usize,
+    log: &mut R,
+    buffer: &mut Vec<u8>,
+) -> Result<usize> {
     let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, log)) };
     let bytes = records.peek_rest();
     log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
-    decompress(codec, bytes, false, limits.decompressed_bytes)
+    decompress_into(codec, bytes, false, limits.decompressed_bytes, buffer)
         .map_err(|error| bad_compression(error, records.at(), log))
 }
 
 /// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
-fn read_records<'a, V: Messages<'a>>(
+fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
     batch: &Header2,
     mut records: Cursor<'a>,
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
+    let mut fast = Fast::new(OnLoss::Raise);
     let mut found = 0;
     let mut next_message = |log: &mut Exact| {
         if found > 0 {
@@ -210,8 +293,18 @@ fn read_records<'a, V: Messages<'a>>(
             log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
             return receiver.unreadable(log);
         }
-        let framed = records.length("record length", false, log).and_then(|len| records.split(len, "record", log));
-        let Ok(record) = framed else { return receiver.unreadable(log) };
+        if log.labels.is_none() {
+            let mut ahead = records;
+            if let Ok(opened) =
+                next_record(&mut ahead, &mut fast).and_then(|record| open_record(batch, record, &mut fast))
+            {
+                records = ahead;
+                receiver.message(&opened.fields, opened.headers, log)?;
+                continue;
+            }
+        }
+        // Again, for its errors and the labels of its bytes.
+        let Ok(record) = next_record(&mut records, log) else { return receiver.unreadable(log) };
         match open_record(batch, record, log) {
             Ok(opened) => receiver.message(&opened.fields, opened.headers, log)?,
             Err(Stop) => receiver.unreadable(log)?,
@@ -230,6 +323,12 @@ fn read_records<'a, V: Messages<'a>>(
     Ok(())
 }
 
+#[inline(always)]
+fn next_record<'a, R: Log>(records: &mut Cursor<'a>, log: &mut R) -> Result<Cursor<'a>> {
+    let len = records.length("record length", false, log)?;
+    records.split(len, "record", log)
+}
+
 // Inlined, so that a sink sees which fields are numbers.
 #[inline(always)]
 fn open_record<'a, R: Log>(batch: &Header2, mut record: Cursor<'a>, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
@@ -243,22 +342,20 @@ fn open_record<'a, R: Log>(batch: &Header2, mut record: Cursor<'a>, log: &mut R)
         return Err(log.fatal(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
     }
     let sequence = match batch.base_sequence {
-        base if base < 0 => NONE,
+        base if base < 0 => NONE as i32,
         // It goes round from the largest to 0.
-        base => (i64::from(base) + i64::from(offset_delta)) & i64::from(i32::MAX),
+        base => base.wrapping_add(offset_delta) & i32::MAX,
     };
-    let fields = [
-        FieldValue::Int64(batch.base_offset.wrapping_add(offset_delta.into())),
-        FieldValue::Int64(batch.appended.unwrap_or(batch.base_timestamp.wrapping_add(timestamp_delta))),
-        FieldValue::Int64(batch.appended.is_some().into()),
+    let fields = Fields {
+        offset: batch.base_offset.wrapping_add(offset_delta.into()),
+        timestamp: batch.appended.unwrap_or(batch.base_timestamp.wrapping_add(timestamp_delta)),
+        producer_id: batch.producer_id,
         key,
         value,
-        some(batch.producer_id),
-        some(batch.producer_epoch),
-        some(sequence),
-        FieldValue::Bool(batch.attributes & TRANSACTIONAL_BIT != 0),
-        FieldValue::Bool(batch.attributes & CONTROL_BIT != 0),
-    ];
+        sequence,
+        producer_epoch: batch.producer_epoch,
+        attributes: batch.attributes & !NO_TIMESTAMP,
+    };
     Ok(Opened { headers: Some(record), fields })
 }
 
@@ -269,9 +366,9 @@ fn nullable_run<'a, R: Log>(
     length: &'static str,
     field: &'static str,
     log: &mut R,
-) -> Result<FieldValue<'a>> {
-    let Some(len) = record.nullable_length(length, false, log)? else { return Ok(FieldValue::Null) };
-    record.bytes(len, field, log).map(FieldValue::Binary)
+) -> Result<Option<&'a [u8]>> {
+    let Some(len) = record.nullable_length(length, false, log)? else { return Ok(None) };
+    record.bytes(len, field, log).map(Some)
 }
 
 fn some(number: i64) -> FieldValue<'static> {
@@ -282,7 +379,7 @@ fn some(number: i64) -> FieldValue<'static> {
 struct Old;
 
 impl SetLayout for Old {
-    type Fields<'a> = Fields<'a>;
+    type Batch = RecordBatch;
 
     fn open<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<Message<'a>> {
         open_message(frame, log)
@@ -290,15 +387,18 @@ impl SetLayout for Old {
 
     fn fields<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
         // The time of a compressed set is of the set's type.
-        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8);
-        let timestamp = fields[legacy::TIMESTAMP];
-        let timestamp_type = match timestamp {
-            FieldValue::Null => FieldValue::Null,
-            _ => FieldValue::Int64((attributes & LOG_APPEND_BIT != 0).into()),
-        };
-        let (key, value) = (fields[legacy::KEY], fields[legacy::VALUE]);
-        let (none, no) = (FieldValue::Null, FieldValue::Bool(false));
-        [fields[legacy::OFFSET], timestamp, timestamp_type, key, value, none, none, none, no, no]
+        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8) & LOG_APPEND_BIT;
+        let has_timestamp = fields[legacy::TIMESTAMP] != FieldValue::Null;
+        Fields {
+            offset: number_or(fields[legacy::OFFSET], 0),
+            timestamp: number_or(fields[legacy::TIMESTAMP], NONE),
+            producer_id: NONE,
+            key: bytes_of(fields[legacy::KEY]),
+            value: bytes_of(fields[legacy::VALUE]),
+            sequence: NONE as i32,
+            producer_epoch: NONE as i16,
+            attributes: i16::from(attributes) | if has_timestamp { 0 } else { NO_TIMESTAMP },
+        }
     }
 }
 
@@ -319,7 +419,7 @@ impl MessageFormat for Record {
     ];
 
     type Headers = Kafka;
-    type Fields<'a> = Fields<'a>;
+    type Fields<'a> = Values<'a>;
 
     fn encode<R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         let offset = number_or(message.fields[OFFSET], 0);

@@ -193,7 +193,7 @@ fn a_row_that_passes_the_largest_offset_alone_is_an_error() {
     assert_eq!(located(error), (Code::TooLarge, Some(1)));
 }
 
-fn envelopes(payloads: Vec<Option<&[u8]>>) -> StructArray {
+fn messages_with(payloads: Vec<Option<&[u8]>>) -> StructArray {
     let blocks: Vec<_> = (0..payloads.len()).map(block).collect();
     let headers =
         apply(&Decode::default(), &BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect())).unwrap();
@@ -215,8 +215,8 @@ fn write(column: &dyn Array, on_loss: OnLoss) -> Result<ArrayRef, Error> {
 }
 
 #[test]
-fn envelopes_are_written_from_structs_and_read_back() {
-    let structs = envelopes(vec![Some(b"a"), Some(b""), Some(b"ccc")]);
+fn messages_are_written_from_structs_and_read_back() {
+    let structs = messages_with(vec![Some(b"a"), Some(b""), Some(b"ccc")]);
     let serialized_rows = write(&structs, OnLoss::Raise).unwrap();
     let read =
         Format::StreamsTimestamped.visit(Apply(&Decode::default(), Input::new(&serialized_rows))).unwrap().column;
@@ -227,7 +227,7 @@ fn envelopes_are_written_from_structs_and_read_back() {
 
 #[test]
 fn a_null_payload_is_a_null_value_and_its_headers_are_a_loss() {
-    let structs = envelopes(vec![Some(b"a"), None]);
+    let structs = messages_with(vec![Some(b"a"), None]);
     assert_eq!(located(write(&structs, OnLoss::Raise).unwrap_err()), (Code::NullNotCarried, Some(1)));
     let dropped = write(&structs, OnLoss::Drop).unwrap();
     assert!(dropped.is_valid(0) && dropped.is_null(1));
@@ -238,7 +238,7 @@ fn a_null_payload_is_a_null_value_and_its_headers_are_a_loss() {
 }
 
 #[test]
-fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
+fn a_typed_value_needs_an_encoding_where_there_are_no_types() {
     let key: ArrayRef = Arc::new(StringArray::from(vec!["retry"]));
     let value_type: ArrayRef = Arc::new(StringArray::from(vec!["int16"]));
     let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[1, 2]]));

@@ -65,7 +65,7 @@ fn selection(repeat: Repeat) -> Selection {
 }
 
 #[test]
-fn a_row_is_a_message_and_says_which_value_it_is_from() {
+fn a_row_is_a_message_with_the_row_of_its_batch() {
     let made = apply(Sets, &Messages::default(), &serialized_rows()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 0, 2, 3, 3, 3]));
     assert_eq!(numbers(&made, "offset"), some(0..6));
@@ -84,7 +84,7 @@ fn a_null_value_has_no_messages_and_rows_are_counted_over_a_stream() {
 }
 
 #[test]
-fn columns_are_those_asked_for_in_their_order() {
+fn columns_are_the_requested_ones_in_their_order() {
     let operation = Messages { columns: Some(vec!["value".into(), "row".into()]), ..Messages::default() };
     let made = apply(Sets, &operation, &serialized_rows()).unwrap();
     assert_eq!(made.as_struct().column_names(), ["value", "row"]);
@@ -96,7 +96,7 @@ fn columns_are_those_asked_for_in_their_order() {
 }
 
 #[test]
-fn wanted_headers_are_columns_behind_the_fields() {
+fn requested_headers_are_columns_after_the_fields() {
     let operation = Messages {
         columns: Some(vec!["offset".into()]),
         selections: vec![selection(Repeat::Last)],
@@ -118,7 +118,7 @@ fn damaged() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_first_fault_is_raised_with_its_row() {
+fn the_first_error_is_raised_with_its_row() {
     let (row, error) = apply(Sets, &Messages::default(), &damaged()).unwrap_err();
     let at = message(1).len();
     assert_eq!((row, error.code, error.byte, error.header), (1, Code::BadCrc, Some(at + 12), None));
@@ -141,7 +141,7 @@ fn bad_messages_are_null_rows_among_whole_ones() {
 }
 
 #[test]
-fn faults_stand_beside_what_could_be_read() {
+fn errors_are_beside_what_could_be_read() {
     let operation = Messages { on_error: OnError::Column, ..Messages::default() };
     let made = apply(Sets, &operation, &damaged()).unwrap();
     assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));

@@ -86,7 +86,7 @@ fn canonical_is_for_iggy_only() {
 }
 
 #[test]
-fn kinds_that_make_no_sense_for_a_target_are_refused() {
+fn types_that_a_target_cannot_have_are_rejected() {
     let encode = |format: Format, types| {
         let options = WriteOptions { types, ..WriteOptions::default() };
         format.visit(EncodeMessage { headers: None, fields: vec![], options })

@@ -118,7 +118,7 @@ fn selection(key: RequestedKey, of: &str) -> Selection {
 }
 
 #[test]
-fn select_takes_the_kind_on_the_wire_and_refuses_another() {
+fn select_takes_the_type_in_the_input_and_rejects_another() {
     for format in [Iggy, Iggy2023, Kip82Typed] {
         let serialized_rows = [serialized(format, &two()[..1])];
         let select =
@@ -200,7 +200,7 @@ fn text_keys_are_written_where_keys_are_typed() {
 }
 
 #[test]
-fn values_without_kinds_get_them_as_asked() {
+fn values_without_types_get_the_requested_ones() {
     let column = lists(texts(&["n", "n"]), None, vec![Some(&[0, 0, 1, 2]), Some(b"258")]);
     for format in [Iggy, Iggy2023, Kip82Typed] {
         assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::UnknownType)));
@@ -220,7 +220,7 @@ fn values_without_kinds_get_them_as_asked() {
 }
 
 #[test]
-fn a_kind_can_be_asked_for_each_time_a_key_stands() {
+fn a_type_can_be_requested_for_each_occurrence_of_a_key() {
     let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
     let bare = heads.clone().map(|head| Head { value_type: None, ..head });
     let nth = ["int32", "string"].map(|text| EncodedType::parse(text).unwrap()).to_vec();
@@ -231,13 +231,13 @@ fn a_kind_can_be_asked_for_each_time_a_key_stands() {
 }
 
 #[test]
-fn a_name_that_is_no_kind_is_refused() {
+fn an_unknown_type_name_is_rejected() {
     let column = lists(texts(&["n"]), Some(vec![Some("int33")]), vec![Some(&[1])]);
     assert_eq!(encode(Iggy, &column, TypeOption::Unset), Err((0, Code::UnknownType)));
 }
 
 #[test]
-fn bits_of_another_size_than_their_kind_are_refused_where_readers_look() {
+fn bits_of_another_size_than_their_type_are_rejected_where_readers_check() {
     let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[1, 2, 3])]);
     for format in [Iggy, Kip82Typed] {
         assert_eq!(encode(format, &column, TypeOption::Unset), Err((0, Code::WrongSize)));
@@ -246,7 +246,7 @@ fn bits_of_another_size_than_their_kind_are_refused_where_readers_look() {
 }
 
 #[test]
-fn canonical_sorts_by_kind_code_and_then_by_bytes_as_they_lie() {
+fn canonical_sorts_by_type_code_and_then_by_serialized_bytes() {
     let heads = [("b", 2), ("a", 1), ("b", 1)].map(|(key, value)| head(key.into(), Scalar::Uint8, &[value]));
     let ints = [256, 1].map(|key| head(HeldKey::Int(key), Scalar::Uint8, &[0]));
     let given = [&ints[1..], &heads, &ints[..1]].concat();

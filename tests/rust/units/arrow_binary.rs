@@ -4,8 +4,10 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 
 use super::*;
+use crate::kernel::buffer::Values as _;
 
 #[test]
+#[cfg_attr(target_endian = "big", ignore = "arrow-array reads short views as little-endian memory")]
 fn views_refer_to_the_part_of_a_buffer_that_has_the_whole_value() {
     let bytes = Buffer::from_vec((0..=255).collect::<Vec<u8>>());
     let other = Buffer::from_vec(vec![7u8; 64]);

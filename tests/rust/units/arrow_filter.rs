@@ -164,6 +164,7 @@ fn the_repeated_key_that_is_requested_is_tested() {
 }
 
 #[test]
+#[cfg_attr(target_endian = "big", ignore = "arrow-buffer copies null bits as little-endian memory")]
 fn a_value_of_another_type_is_never_lost_in_silence() {
     let other_type = headers(&[("n", Some(b"seven"))]);
     let broken = [headers(&[("n", SEVEN)]), vec![0]].concat();

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::buffer::{Progress, Runs, Validity, Values as _};
+use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
 use super::decode::{self, decode};
 use super::encode::{convert, encode};
 use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
@@ -11,6 +11,8 @@ use super::keys::{Keep, Keys, Requested};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{COPY, RowBlock, SLACK, Span};
+#[cfg(target_arch = "x86_64")]
+use super::{ONLY_BASELINE, has_avx2};
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 
@@ -78,11 +80,10 @@ impl Rows {
 
 /// What decode appends, and how many rows it read.
 fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
-    let (mut keys, mut values) = (Runs::default(), Runs::default());
+    let (mut keys, mut values) = (Utf8::<Runs>::default(), Runs::default());
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
     let mut lists = decode::Lists {
-        key_types: None,
-        keys: &mut keys,
+        keys: decode::Keys::Text(&mut keys),
         types: None,
         values: &mut values,
         has_value: &mut has_value,
@@ -91,7 +92,7 @@ fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
     let done = decode::<Varint, _>(&rows.block(), most, PROGRESS, &mut lists);
     assert_eq!((ends.len(), keys.count(), values.count()), (done + 1, ends[done] as usize, ends[done] as usize));
     let valid = bits(has_value);
-    let (keys, values) = (runs(keys), runs(values));
+    let (keys, values) = (runs(keys.into_inner()), runs(values));
     let header = |at: usize| (keys[at].clone(), valid[at].then(|| values[at].clone()));
     (done, ends.windows(2).map(|ends| (ends[0]..ends[1]).map(|at| header(at as usize)).collect()).collect())
 }
@@ -351,12 +352,11 @@ fn typed_headers_are_decoded_and_written_back() {
         .collect();
     let row = typed(&headers);
     let rows = Rows::of(&[row.clone(), vec![], row[..14].to_vec(), row.clone()]);
-    let mut columns: [Runs; 4] = Default::default();
+    let (mut names, mut columns): ([Utf8<Runs>; 2], [Runs; 2]) = Default::default();
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
-    let [key_types, keys, types, values] = &mut columns;
+    let ([key_types, types], [keys, values]) = (&mut names, &mut columns);
     let mut lists = decode::Lists {
-        key_types: Some(key_types),
-        keys,
+        keys: decode::Keys::Typed(key_types, keys),
         types: Some(types),
         values,
         has_value: &mut has_value,
@@ -364,7 +364,7 @@ fn typed_headers_are_decoded_and_written_back() {
     };
     assert_eq!(decode::<Typed<Iggy>, _>(&rows.block(), MANY, PROGRESS, &mut lists), 2);
     assert_eq!(ends, [0, 12, 12]);
-    let [key_types, keys, types, values] = columns.map(runs);
+    let ([key_types, types], [keys, values]) = (names.map(|names| runs(names.into_inner())), columns.map(runs));
     assert_eq!(values[1], [0, 0, 3, 2], "the most significant byte comes first");
     let parts = [&key_types, &keys, &types, &values].map(|parts| strings(parts));
     let [key_types, keys, types, values] = parts.each_ref().map(|(offsets, bytes)| Strings { offsets, bytes });
@@ -416,6 +416,16 @@ fn a_block_is_written_in_another_layout() {
     assert_eq!(runs(out), expected);
 }
 
+/// A rejected header is passed to the writer twice, and its key must not be kept twice: there is memory for one.
+#[test]
+fn the_key_of_a_rejected_header_is_not_kept() {
+    let rows = Rows::of(&[written(&[(text(3000), None)])]);
+    let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
+    let mut out = Runs::default();
+    let done = convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut Scratch::default(), PROGRESS, &mut out);
+    assert_eq!((done, out.count()), (0, 0));
+}
+
 #[test]
 fn a_block_loses_its_types() {
     let (int32, bool, other) =
@@ -450,6 +460,29 @@ fn a_block_loses_its_types() {
     for row in bad {
         assert_eq!(convert(&[typed(&good), row], Some(ByteOrder::Big)), [untyped(&[4, 3, 2, 1])]);
     }
+}
+
+/// The tests above and below run the kernels for AVX2, where there is AVX2.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn kernels_for_the_baseline_pass_the_same_tests() {
+    assert!(has_avx2() || !is_x86_feature_detected!("avx2"));
+    ONLY_BASELINE.set(true);
+    assert!(!has_avx2());
+    headers_of_all_lengths_are_decoded();
+    a_row_that_is_cut_or_too_long_is_left_and_those_before_it_stay();
+    lengths_of_any_spelling_are_read_and_lost_bits_are_not();
+    a_row_with_too_many_headers_is_left();
+    a_key_that_is_not_text_is_found_wherever_its_bytes_are_cut();
+    select_finds_the_values_of_wanted_keys();
+    headers_of_all_lengths_are_encoded();
+    typed_headers_are_decoded_and_written_back();
+    typed_headers_that_are_not_regular_are_left();
+    a_block_is_written_in_another_layout();
+    the_key_of_a_rejected_header_is_not_kept();
+    a_block_loses_its_types();
+    random_rows_are_read_as_by_a_naive_loop();
+    ONLY_BASELINE.set(false);
 }
 
 /// Bytes that are often nearly a row.

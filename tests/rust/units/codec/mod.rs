@@ -11,7 +11,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use letterhead::codec::{Codec, CodecError, compress, decompress};
+use letterhead::codec::{Codec, CodecError, compress, decompress, decompress_into};
 use letterhead::varint::{self, Varint};
 
 pub const MIB: usize = 1024 * 1024;
@@ -55,6 +55,23 @@ fn what_goes_in_comes_out() {
             let bytes = compress(codec, &content).unwrap();
             assert!(decompress(codec, &bytes, false, LIMIT).unwrap() == content, "{codec:?}");
         }
+    }
+}
+
+#[test]
+fn a_buffer_that_was_used_before_gets_the_same_content() {
+    for codec in Codec::ALL {
+        let mut buffer = noise(MIB / 3);
+        for content in contents() {
+            let bytes = compress(codec, &content).unwrap();
+            let len = decompress_into(codec, &bytes, false, content.len(), &mut buffer).unwrap();
+            assert!(buffer[..len] == content, "{codec:?}");
+            if let Some(less) = content.len().checked_sub(1) {
+                let found = decompress_into(codec, &bytes, false, less, &mut buffer);
+                assert_eq!(found, Err(CodecError::TooLarge { limit: less }), "{codec:?}");
+            }
+        }
+        assert!(buffer.capacity() <= MIB, "{codec:?}");
     }
 }
 
