@@ -1,7 +1,8 @@
 """Conventions for headers: CloudEvents, OpenTelemetry, schema ids, Spring, Debezium, AMQP, dead letter queues.
 
 :func:`profile` returns the columns of a convention for ``select``. Values that contain several fields are parsed by
-:mod:`letterhead.conventions.amqp` and, in columns, by functions of :mod:`letterhead.arrow`.
+:mod:`letterhead.conventions.amqp` and, in columns, by functions of :mod:`letterhead.arrow`. :func:`trace_link` returns the
+span link of a message.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from letterhead.conventions import amqp
 from letterhead.conventions.profiles import PROFILES, Profile, Row
 from letterhead.conventions.spring import spring_columns
+from letterhead.conventions.trace_links import TraceLink, trace_link
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
-__all__ = ["PROFILES", "Profile", "Row", "amqp", "profile", "spring_columns"]
+__all__ = ["PROFILES", "Profile", "Row", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
 
 
 def profile(name: str) -> dict[str, Field]:

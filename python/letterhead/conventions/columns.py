@@ -1,25 +1,28 @@
 """Functions that parse columns of convention values: a column of header values in, a typed column out.
 
 :func:`letterhead.arrow.select` returns the values of a header. If a convention puts several fields into one value, or a
-type before it, one of these functions parses that column. They return pyarrow arrays, and all but :func:`amqp` need
-numpy.
+type before it, one of these functions parses that column. :func:`trace_links` reads columns of headers. They return pyarrow
+arrays, and all but :func:`amqp` need numpy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, OnError, to_pyarrow
 from letterhead._optional_dependencies import needed
 from letterhead.conventions.amqp import checked_type
+from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.errors import check_name
+from letterhead.limits import Limits
 from letterhead.types import ValueType
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+__all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 
@@ -117,6 +120,94 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
         from letterhead.conventions.readers.traceparent import TraceparentReader
 
     return run(column, TraceparentReader(), errors)
+
+
+@overload
+def trace_links(
+    column: ArrowArray,
+    format: str = "kafka",
+    *,
+    baggage: Sequence[str] | None = None,
+    errors: Literal["raise", "null"] = "raise",
+    limits: Limits | None = None,
+) -> pa.Array[Any]: ...
+@overload
+def trace_links(
+    column: ArrowStream,
+    format: str = "kafka",
+    *,
+    baggage: Sequence[str] | None = None,
+    errors: Literal["raise", "null"] = "raise",
+    limits: Limits | None = None,
+) -> pa.ChunkedArray[Any]: ...
+def trace_links(
+    column: Column,
+    format: str = "kafka",
+    *,
+    baggage: Sequence[str] | None = None,
+    errors: Literal["raise", "null"] = "raise",
+    limits: Limits | None = None,
+) -> Any:
+    """Return the span link of each message, from its headers ``traceparent``, ``tracestate`` and ``baggage``.
+
+    OpenTelemetry describes by links which traces a batch of messages continues. An absent or invalid ``traceparent``
+    makes the link null and is never an error. The rules are those of :func:`letterhead.conventions.trace_link`.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary or lists of headers
+        The headers, as bytes of ``format``, or as lists as :func:`letterhead.arrow.decode` returns them.
+    format : str, default "kafka"
+        Name of the format, which has text keys.
+    baggage : sequence of str, optional
+        Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
+        exported.
+    errors : {"raise", "null"}, default "raise"
+        What to do with a message whose headers are damaged: raise an error, or return null.
+    limits : Limits, optional
+        Limits on what is read, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray of struct
+        ``trace_id`` and ``span_id``, hexadecimal text; ``trace_flags``, an int32; ``trace_state``, text, null if it is
+        absent or invalid; ``attributes``, a list of ``key`` and ``value``.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"`` and the headers of a message are damaged.
+    ValueError
+        If the format is unknown or has integer keys.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> headers = [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"), ("baggage", "tenant=acme")]
+    >>> column = pa.array([lh.encode(headers, "kafka"), lh.encode([("traceparent", "none")], "kafka")])
+    >>> links = lha.trace_links(column)
+    >>> links.field("span_id").to_pylist(), links.field("attributes").to_pylist()
+    (['b7ad6b7169203331', None], [[{'key': 'tenant', 'value': 'acme'}], None])
+    """
+    check_names_of_baggage(baggage)
+    check_name("errors value", errors, ("raise", "null"))
+    with needed("lha.trace_links", _INSTALL):
+        import pyarrow as pa
+
+        from letterhead.conventions.readers.trace_links import LINK, read_links, specs
+
+    selected = to_pyarrow(
+        _native.apply("select", column, format, columns=specs(format), errors="column", limits=limits)
+    )
+    if isinstance(selected, pa.Array):
+        return read_links(selected, format, baggage, errors, 0)
+    links, row = [], 0
+    for chunk in selected.chunks:
+        links.append(read_links(chunk, format, baggage, errors, row))
+        row += len(chunk)
+    return pa.chunked_array(links, LINK)
 
 
 @overload

@@ -1,10 +1,11 @@
-"""Values with a structure of their own, parsed into columns: AMQP primitives, ``traceparent``, schema ids, times.
+"""Values with a structure of their own, parsed into columns: AMQP primitives, traces, schema ids, times.
 
 Each function is an Arrow UDF of the one of the same name in :mod:`letterhead.arrow`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -12,11 +13,13 @@ from pyspark.sql import Column
 
 from letterhead import arrow as lha
 from letterhead.conventions.amqp import checked_type
+from letterhead.limits import Limits
+from letterhead.spark.frame import check_column
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.schemas import spark_type
 from letterhead.types import ValueType
 
-__all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+__all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 
 def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -77,6 +80,44 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     Row(parent_id='b7ad6b7169203331', sampled=True)
     """
     return _parsed("traceparent", column, errors=errors)
+
+
+def trace_links(
+    column: str | Column,
+    format: str = "kafka",
+    *,
+    baggage: Sequence[str] | None = None,
+    errors: Literal["raise", "null"] = "raise",
+    limits: Limits | None = None,
+) -> Column:
+    """Return the span link of each message, as :func:`letterhead.arrow.trace_links` does; needs Spark 4.1.
+
+    It works on batch and streaming frames. A how-to page shows how the span of a batch gets its links.
+
+    Parameters
+    ----------
+    column : str or Column
+        Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``.
+    format, baggage, errors, limits
+        As in :func:`letterhead.arrow.trace_links`: an invalid ``traceparent`` is null and never an error.
+
+    Returns
+    -------
+    Column
+        A struct of ``trace_id``, ``span_id``, ``trace_flags``, ``trace_state`` and ``attributes``.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> links = orders.select(lhs.trace_links("headers").alias("link")).where("link is not null")
+    >>> links.count(), orders.count()
+    (9700, 10000)
+    """
+    check_column("column", column)
+    options: dict[str, Any] = {"format": format, "baggage": baggage, "errors": errors, "limits": limits}
+    # Rejects misspelt names before a job runs.
+    made = lha.trace_links(pa.array([], pa.binary()), **options).type
+    return ArrowFunction(lha.trace_links, options).of(column, spark_type(made))
 
 
 def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:

@@ -11,8 +11,9 @@ from pyspark.sql import types as T
 from pyspark.sql.types import DataType, StructField, StructType
 
 from letterhead import arrow as lha
+from letterhead.conventions.schemas import decode_struct
 
-Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages", "where"]
+Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages", "where", "decode_by_schema"]
 
 __all__ = [
     "Declared",
@@ -43,7 +44,9 @@ def declared(operation: Operation, format: str, **options: Any) -> Declared:
 
 
 def operation_of(name: str) -> Callable[..., Any]:
-    """Return the function of :mod:`letterhead.arrow` with a name, or that of a condition, which returns a column of bool."""
+    """Return the function of :mod:`letterhead.arrow` with a name, or the one that does the same for the columns of a frame."""
+    if name == "decode_by_schema":
+        return decode_struct
     function: Callable[..., Any] = getattr(lha, "_matches" if name == "where" else name)
     return function
 

@@ -14,14 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.conventions.readers.column import Bools, present_rows
+from letterhead.conventions.trace_links import PARENT_FORM, find_parent_error
 from letterhead.errors import ErrorDetail
 
 __all__ = ["TraceparentReader"]
-
-_FORM = (
-    r"(?P<version>[0-9a-f]{2})-(?P<trace_id>[0-9a-f]{32})-(?P<parent_id>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
-    r"(?P<more>(?:-.*)?)"
-)
 
 _FIELDS = ("version", "trace_id", "parent_id", "flags")
 
@@ -34,21 +30,15 @@ class TraceparentReader:
 
     def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
-        found = re.fullmatch(_FORM.encode(), data, re.DOTALL)
+        found = re.fullmatch(PARENT_FORM.encode(), data, re.DOTALL)
         if found is None:
             return _bad("the text is not of the form version-traceid-parentid-flags", 0)
-        if found["version"] == b"ff":
-            return _bad("version ff is invalid", 0)
-        if found["version"] == b"00" and found["more"]:
-            return _bad("version 00 ends after the flags", found.start("more"))
-        for part in ("trace_id", "parent_id"):
-            if not found[part].strip(b"0"):
-                return _bad(f"the {part.replace('_', ' ')} has only zeros", found.start(part))
-        return None
+        error = find_parent_error(found)
+        return None if error is None else _bad(*error)
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        found = pc.extract_regex(column, rf"(?s)\A{_FORM}\z")
+        found = pc.extract_regex(column, rf"(?s)\A{PARENT_FORM}\z")
         # What the pattern matched is ASCII, except for the rest after the flags, which is not returned.
         part = {name: pc.struct_field(found, name) for name in (*_FIELDS, "more")}
         version = part["version"]

@@ -1,0 +1,218 @@
+"""Grouping and decoding of values by schema; :mod:`letterhead.conventions.schemas` has the functions.
+
+A value, or its header, begins as in :mod:`letterhead.conventions.readers.schema_id`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import _native
+from letterhead._arrow_types import to_pyarrow
+from letterhead.conventions.readers.column import ERRORS
+from letterhead.conventions.readers.schema_id import SchemaIdReader
+from letterhead.conventions.schema_group import SchemaGroup
+from letterhead.errors import DecodeError, ErrorDetail, counted
+from letterhead.fields import ColumnSpec
+
+__all__ = ["decoded", "grouped", "of_binary"]
+
+_READER = SchemaIdReader()
+_WIDTHS = {0: 4, 1: 16}
+"""Size of the id after each magic byte."""
+_END = (1 << 31) - 1
+
+Errors = dict[int, ErrorDetail]
+"""The error of each row that has one."""
+
+
+def of_binary(column: Any) -> pa.BinaryArray:
+    """Return a column of any Arrow library as one array."""
+    if not hasattr(column, "__arrow_c_array__"):
+        if not hasattr(column, "__arrow_c_stream__"):
+            raise TypeError(f"values must be an Arrow array or stream, not {type(column).__name__}")
+        column = pa.chunked_array(column).combine_chunks()
+    values = pa.array(column)
+    if values.type not in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        raise TypeError(f"values are {values.type}, and serialized values are binary")
+    try:
+        return values.cast(pa.binary())
+    except pa.ArrowInvalid:
+        raise ValueError("the values have more than 2 GiB: pass fewer at a time") from None
+
+
+def grouped(
+    values: pa.BinaryArray, headers: Any, format: str, header: str, errors: str, limits: Any
+) -> tuple[list[SchemaGroup], Errors]:
+    """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
+    ids, damaged = _ids(values, headers, format, header, limits)
+    in_header = pc.is_valid(ids)
+    wanted = pc.and_(values.is_valid(), pa.array(~_mask(damaged, len(values))))
+    keys, bodies = _split(values)
+    bad = pc.and_(pc.and_(wanted, pc.invert(in_header)), pc.is_null(keys))
+    if pc.any(in_header).as_py():
+        _, broken = _READER.read(ids)
+        bad = pc.or_(bad, pc.and_(wanted, pa.array(broken)))
+        keys, bodies = pc.if_else(in_header, ids, keys), pc.if_else(in_header, values, bodies)
+    found = {row: error for row, error in damaged.items() if values[row].is_valid}
+    for row in np.flatnonzero(bad.to_numpy(zero_copy_only=False)).tolist():
+        found[row] = _error(values[row].as_py(), ids[row].as_py(), header if headers is not None else None)
+    if errors == "raise" and found:
+        row = min(found)
+        raise found[row].as_error(DecodeError, _READER.name, row=row)
+    kept = pc.and_(wanted, pc.invert(bad))
+    return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), found
+
+
+def decoded(
+    values: Any, headers: Any, decode: Callable[[SchemaGroup], Any], schema: pa.Schema, format: str, header: str,
+    errors: str, error_column: str, limits: Any,
+) -> pa.StructArray:  # fmt: skip
+    """Decode a column, group by group, and restore the order of its rows."""
+    column = of_binary(values)
+    groups, found = grouped(column, headers, format, header, errors, limits)
+    type = pa.struct(list(schema))
+    parts: list[pa.Array] = []
+    places = np.full(len(column), -1, np.int64)
+    at = 0
+    for group in groups:
+        for rows, made in _decoded_group(group, decode, type, errors, found):
+            places[rows] = np.arange(at, at + len(rows))
+            at += len(rows)
+            parts.append(made)
+    if len(parts) == 1 and at == len(column):
+        [made] = parts
+    else:
+        made = pa.concat_arrays(parts) if parts else pa.array([], type)
+        made = made.take(pa.array(places, mask=places < 0))
+    columns, fields = made.flatten(), [field.with_nullable(True) for field in schema]
+    if errors == "column":
+        columns.append(_error_column(found, len(column)))
+        fields.append(pa.field(error_column, ERRORS))
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits: Any) -> tuple[pa.BinaryArray, Errors]:
+    """Return the value of the header of each row, null where it is absent, and the errors of damaged headers."""
+    if headers is None:
+        return pa.nulls(len(values), pa.binary()), {}
+    wanted: list[ColumnSpec] = [("id", header, "binary", "last", False)]
+    selected = to_pyarrow(_native.apply("select", headers, format, columns=wanted, errors="column", limits=limits))
+    if isinstance(selected, pa.ChunkedArray):
+        selected = pa.concat_arrays(selected.chunks) if selected.chunks else pa.array([], selected.type)
+    if len(selected) != len(values):
+        raise ValueError(f"{counted(len(values), 'value')} and {counted(len(selected), 'message')} in headers=")
+    error = selected.field("error")
+    rows = np.flatnonzero(error.is_valid().to_numpy(zero_copy_only=False)).tolist()
+    return selected.field("id"), {row: ErrorDetail(**error[row].as_py()[0]) for row in rows}
+
+
+def _split(values: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+    """Split values into the magic byte with the id, which is null where it is invalid, and the rest."""
+    magics, lengths = pc.binary_slice(values, 0, 1), pc.binary_length(values)
+    keys = bodies = pa.nulls(len(values), pa.binary())
+    for magic, width in _WIDTHS.items():
+        found = pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width))
+        if pc.any(found).as_py():
+            keys = pc.if_else(found, pc.binary_slice(values, 0, 1 + width), keys)
+            bodies = pc.if_else(found, pc.binary_slice(values, 1 + width, _END), bodies)
+    return keys, bodies
+
+
+def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGroup]:
+    """Return the rows of each distinct key, which are contiguous after a stable sort."""
+    encoded = keys.dictionary_encode()
+    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(-1, len(encoded.dictionary)), side="right")
+    ids = _READER.read(encoded.dictionary)[0].to_pylist()
+    for id, begin, end in zip(ids, ends[:-1], ends[1:], strict=True):
+        rows = pa.array(order[begin:end], pa.int64())
+        # A whole column of one schema is not copied.
+        values = bodies if len(rows) == len(bodies) else bodies.take(rows)
+        yield SchemaGroup(id["guid"] if id["id"] is None else id["id"], id["message_indexes"], rows, values)
+
+
+def _decoded_group(
+    group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, found: Errors
+) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
+    """Return rows with what the decoder made of them; the errors of the others are added to those found."""
+    waiting = [group]
+    while waiting:
+        part = waiting.pop()
+        rows = part.rows.to_numpy()
+        try:
+            returned = decode(part)
+            made = None if returned is None else _as_array(returned, type)
+        except Exception as error:
+            # These are no errors of values: a registry that does not answer, a package that is missing.
+            if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
+                first = f"the first of them in row {rows[0]}"
+                error.add_note(f"schema {part.schema_id}: {counted(len(rows), 'value')}, {first}")
+                raise
+            if len(rows) == 1:
+                message = f"the decoder cannot read the value by schema {part.schema_id} ({error.__class__.__name__})"
+                found[int(rows[0])] = ErrorDetail("wrong_type", message)
+            else:
+                half = len(rows) // 2
+                waiting += (
+                    part._replace(rows=part.rows[some], values=part.values[some])
+                    for some in (slice(half, None), slice(half))
+                )
+            continue
+        if made is None:
+            unknown = ErrorDetail("unknown_type", f"the decoder does not know schema {part.schema_id}")
+            if errors == "raise":
+                raise unknown.as_error(DecodeError, _READER.name, row=int(rows[0]))
+            found.update(dict.fromkeys(rows.tolist(), unknown))
+            continue
+        if len(made) != len(rows):
+            counts = f"{counted(len(made), 'row')} for {counted(len(rows), 'value')}"
+            raise ValueError(f"the decoder returned {counts} of schema {part.schema_id}")
+        yield rows, made
+
+
+def _as_array(made: Any, type: pa.DataType) -> pa.Array:
+    """Return what a decoder returned as an array of the declared type."""
+    if isinstance(made, pa.RecordBatch | pa.Table):
+        made = made.to_struct_array()
+    if isinstance(made, pa.ChunkedArray):
+        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
+    return made.cast(type) if isinstance(made, pa.Array) else pa.array(made, type)
+
+
+def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:
+    """Return the error of a row whose header, or whose value, has no valid id."""
+    if id is not None:
+        error = _READER.find_error(id)
+        assert error is not None
+        return error._replace(key=header)
+    where = "the value" if header is None else f"no header {header}, and the value"
+    if not value:
+        return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)
+    if value[0] not in _WIDTHS:
+        begins = f"{where} begins with {value[0]}, neither 0 (an id) nor 1 (a guid)"
+        return ErrorDetail("bad_magic", begins, byte_offset=0)
+    needs = f"and a schema id needs {1 + _WIDTHS[value[0]]}"
+    return ErrorDetail("truncated", f"{where} has {counted(len(value), 'byte')}, {needs}", byte_offset=1)
+
+
+def _error_column(found: Errors, length: int) -> pa.Array:
+    if not found:
+        return pa.nulls(length, ERRORS)
+    rows = np.array(sorted(found), np.int64)
+    places = np.full(length, -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    return pa.array([[found[int(row)]._asdict()] for row in rows], ERRORS).take(pa.array(places, mask=places < 0))
+
+
+def _mask(rows: Errors, length: int) -> npt.NDArray[np.bool_]:
+    mask = np.zeros(length, np.bool_)
+    mask[list(rows)] = True
+    return mask

@@ -1,0 +1,118 @@
+"""Span links of a column of headers; :mod:`letterhead.conventions.trace_links` has the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import _native
+from letterhead.conventions.readers.traceparent import TraceparentReader
+from letterhead.conventions.trace_links import KNOWN_FLAGS, parse_baggage, parse_state
+from letterhead.errors import DecodeError, ErrorDetail
+from letterhead.fields import ColumnSpec
+
+__all__ = ["ATTRIBUTES", "LINK", "read_links", "specs"]
+
+ATTRIBUTES = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.string())])))
+
+LINK = pa.struct([
+    ("trace_id", pa.string()), ("span_id", pa.string()), ("trace_flags", pa.int32()), ("trace_state", pa.string()),
+    ("attributes", ATTRIBUTES),
+])  # fmt: skip
+"""The type of a link."""
+
+_KEYS = ("traceparent", "tracestate", "baggage")
+
+
+def specs(format: str) -> list[ColumnSpec]:
+    """Return the columns to select: all values of each header, as binary, and as text too where values have types."""
+    row = next((row for row in _native.formats() if row["name"] == format), None)
+    types = ("binary", "string") if row is not None and row["types"] else ("binary",)
+    return [(f"{key}:{type}", key, type, "all", False) for key in _KEYS for type in types]
+
+
+def read_links(
+    selected: pa.StructArray, format: str, baggage: Sequence[str] | None, errors: str, row: int
+) -> pa.StructArray:
+    """Return the links of selected headers; ``row`` is the number of the first one, for errors."""
+    damaged = _damaged(selected, format, errors, row)
+    parents, states, baggages = (_values(selected, key) for key in _KEYS)
+    trace, bad = TraceparentReader().read(_trimmed(_last(parents)))
+    valid = pc.and_(pc.is_valid(trace), pa.array(~(bad | damaged)))
+    version, trace_id, span_id, flags, _ = trace.flatten()
+    columns = [
+        trace_id,
+        span_id,
+        _flags(version, flags),
+        _parsed(_joined(states, valid), parse_state, pa.string()),
+        _parsed(_joined(baggages, valid), lambda data: list(parse_baggage(data, baggage).items()), ATTRIBUTES),
+    ]
+    columns = [pc.if_else(valid, column, pa.scalar(None, column.type)) for column in columns]
+    return pa.StructArray.from_arrays(columns, fields=list(LINK), mask=pc.invert(valid))
+
+
+def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
+    """Return which messages could not be read, or raise the first error; values of other types are no such error."""
+    found = selected.field("error")
+    damaged = np.zeros(len(selected), np.bool_)
+    for at in np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False)):
+        for error in found[int(at)].as_py():
+            if error["column"] is None:
+                if errors == "raise":
+                    raise ErrorDetail(**error).as_error(DecodeError, format, row=row + int(at))
+                damaged[at] = True
+    return damaged
+
+
+def _values(selected: pa.StructArray, key: str) -> pa.ListArray:
+    """Return all values of a header as lists of bytes, of whichever type they are."""
+    made = None
+    for field in selected.type:
+        if field.name.startswith(f"{key}:"):
+            values = selected.field(field.name).cast(pa.list_(pa.binary()))
+            # A list is null where a value is of another type.
+            some = pc.greater(pc.fill_null(pc.list_value_length(values), 0), 0)
+            made = values if made is None else pc.if_else(some, values, made)
+    return made
+
+
+def _last(lists: pa.ListArray) -> pa.BinaryArray:
+    """Return the last value of each list; null for an empty one."""
+    offsets = lists.offsets.to_numpy()
+    ends, empty = offsets[1:] - 1, offsets[1:] == offsets[:-1]
+    return lists.values.take(pa.array(ends, mask=empty))
+
+
+def _trimmed(values: pa.BinaryArray) -> pa.BinaryArray:
+    """Remove spaces and tabs around the values, as around the values of HTTP headers."""
+    if not pc.any(pc.greater(pc.binary_length(values), 55)).as_py():
+        return values
+    return pc.replace_substring_regex(values, r"\A[ \t]+|[ \t]+\z", "")
+
+
+def _flags(version: pa.StringArray, flags: pa.StringArray) -> pa.Int32Array:
+    """Return the bits that the version defines; of later versions, only the first is known."""
+    known = pc.if_else(pc.equal(version, "00"), KNOWN_FLAGS["00"], 1)
+    low = pc.index_in(pc.utf8_slice_codeunits(flags, 1, 2), pa.array(list("0123456789abcdef")))
+    return pc.bit_wise_and(low, known.cast(pa.int32()))
+
+
+def _joined(lists: pa.ListArray, valid: pa.BooleanArray) -> pa.BinaryArray:
+    """Join the values of each valid message by commas; null values are left out."""
+    if lists.flatten().null_count:
+        rows = [row and b",".join(value for value in row if value is not None) for row in lists.to_pylist()]
+        joined = pa.array([row or None for row in rows], pa.binary())
+    else:
+        joined = pc.binary_join(lists, b",")
+    return pc.if_else(valid, joined, pa.scalar(None, pa.binary()))
+
+
+def _parsed(values: pa.BinaryArray, parse: Callable[[bytes | None], Any], type: pa.DataType) -> pa.Array:
+    """Parse each distinct value once."""
+    distinct = values.dictionary_encode()
+    parsed = pa.array([*map(parse, distinct.dictionary.to_pylist()), parse(None)], type)
+    return parsed.take(pc.fill_null(distinct.indices, len(distinct.dictionary)))

@@ -1,0 +1,36 @@
+"""The values of one schema, as :mod:`letterhead.conventions.schemas` passes them to a decoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["SchemaDecoder", "SchemaGroup"]
+
+
+class SchemaGroup(NamedTuple):
+    """The values of a column that have one schema.
+
+    Attributes
+    ----------
+    schema_id : int or str
+        Id of the schema in the registry, or its GUID as text.
+    message_indexes : list of int or None
+        Path to the type of the message, if the header has one. Protobuf's path in front of a value is left in the value.
+    rows : pyarrow.Int64Array
+        Row of each value in the column, ascending.
+    values : pyarrow.BinaryArray
+        The values, without the id.
+    """
+
+    schema_id: int | str
+    message_indexes: list[int] | None
+    rows: pa.Int64Array
+    values: pa.BinaryArray
+
+
+SchemaDecoder: TypeAlias = Callable[[SchemaGroup], Any]
+"""A function from the values of one schema to a row for each: a record batch, table, struct array or list of dicts."""

@@ -1,0 +1,172 @@
+"""Values of a topic by schema: :func:`by_schema_id` groups them, :func:`decode_by_schema` runs a decoder on each group.
+
+Confluent's serializers write the id of a schema either in front of the value or into a header. The package decodes no
+Avro, Protobuf or JSON: a decoder of the caller gets the values of one schema at a time, without the id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from letterhead._arrow_types import Column, OnError
+from letterhead._optional_dependencies import needed
+from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
+from letterhead.errors import check_name
+from letterhead.fields import check_distinct
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.limits import Limits
+
+__all__ = ["by_schema_id", "decode_by_schema", "decode_struct"]
+
+_INSTALL = "'letterhead[arrow]'"
+
+
+def by_schema_id(
+    values: Column,
+    headers: Column | None = None,
+    *,
+    format: str = "kafka",
+    header: str = "__value_schema_id",
+    errors: Literal["raise", "null"] = "raise",
+    limits: Limits | None = None,
+) -> list[SchemaGroup]:
+    """Group serialized values by the id of their schema, so that a decoder gets contiguous values of one schema.
+
+    Parameters
+    ----------
+    values : Arrow array or stream of binary
+        The values, or the keys of messages. Nulls are in no group.
+    headers : Arrow array or stream of binary or lists of headers, optional
+        The headers of the same messages. A message without the header has its id in front of its value, as for
+        Confluent's deserializers.
+    format : str, default "kafka"
+        Format of the headers.
+    header : str, default "__value_schema_id"
+        Header that has the id; ``"__key_schema_id"`` for keys.
+    errors : {"raise", "null"}, default "raise"
+        What to do with a value that has no valid id: raise an error, or leave it out of all groups.
+    limits : Limits, optional
+        Limits on the headers, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    list of SchemaGroup
+        In the order in which the ids first occur. Their ``rows`` restore the order, as :func:`decode_by_schema` does.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``: ``bad_magic``, ``truncated``, the other codes of :func:`letterhead.arrow.schema_id`, and
+        those of damaged headers.
+    ValueError
+        If the columns have different lengths.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> values = pa.array([bytes.fromhex("00 00000007 02"), bytes.fromhex("00 00000009 04"), bytes.fromhex("00 00000007 06")])
+    >>> for group in lha.by_schema_id(values):
+    ...     print(group.schema_id, group.rows.to_pylist(), group.values.to_pylist())
+    7 [0, 2] [b'\\x02', b'\\x06']
+    9 [1] [b'\\x04']
+    """
+    check_name("errors value", errors, ("raise", "null"))
+    with needed("lha.by_schema_id", _INSTALL):
+        from letterhead.conventions.readers.schema_groups import grouped, of_binary
+
+    groups, _ = grouped(of_binary(values), headers, format, header, errors, limits)
+    return groups
+
+
+def decode_by_schema(
+    values: Column,
+    decode: SchemaDecoder,
+    schema: pa.Schema,
+    *,
+    headers: Column | None = None,
+    format: str = "kafka",
+    header: str = "__value_schema_id",
+    errors: OnError = "raise",
+    error_column: str = "error",
+    limits: Limits | None = None,
+) -> pa.StructArray:
+    """Decode serialized values with a decoder that gets the values of one schema at a time.
+
+    Parameters
+    ----------
+    values, headers, format, header, limits
+        As in :func:`by_schema_id`.
+    decode : callable
+        Gets a :class:`SchemaGroup` and returns a row for each of its values: a record batch, table, struct array or list
+        of dicts. It returns ``None`` for a schema that it does not know.
+    schema : pyarrow.Schema
+        The columns of the result. Columns of another type that the decoder returns are cast.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a value that has no valid id, or that cannot be decoded: raise the error; return null columns; or
+        also describe the error in a last field.
+    error_column : str, default "error"
+        Name of that field.
+
+    Returns
+    -------
+    pyarrow.StructArray
+        The columns of each value, in the order of the values. They are null for a null value.
+
+    Raises
+    ------
+    DecodeError
+        As in :func:`by_schema_id`, and ``unknown_type`` for an unknown schema.
+    ValueError
+        If the decoder returns another number of rows.
+    Exception
+        What the decoder raises, with a note that names the schema and the rows: an ``OSError``, ``ImportError`` or
+        ``MemoryError`` always, others if ``errors="raise"``.
+
+    Notes
+    -----
+    With ``"null"`` and ``"column"``, after an exception the decoder is called again with each half of the group, until the
+    values that it cannot decode are found. Their code is ``wrong_type``, and their error has the class of the exception,
+    not its text, which may contain data. So a decoder that asks a registry raises a ``ConnectionError``, which is an
+    ``OSError``, if that does not answer: otherwise all values would be set aside.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> names = {7: "degrees", 9: "percent"}
+    >>> def decode(group):
+    ...     unit = names.get(group.schema_id)
+    ...     return unit and [{"number": value[0], "unit": unit} for value in group.values.to_pylist()]
+    >>> values = pa.array([bytes.fromhex("00 00000007 02"), bytes.fromhex("00 00000009 04"), bytes.fromhex("00 00000008 06")])
+    >>> schema = pa.schema([("number", pa.int32()), ("unit", pa.string())])
+    >>> decoded = lha.decode_by_schema(values, decode, schema, errors="column")
+    >>> decoded.field("unit").to_pylist(), decoded.field("error")[2].as_py()[0]["message"]
+    (['degrees', 'percent', None], 'the decoder does not know schema 8')
+    """
+    check_name("errors value", errors, ("raise", "null", "column"))
+    check_distinct(schema.names, errors, error_column)
+    if not callable(decode):
+        raise TypeError(f"decode must be a function, not {type(decode).__name__}")
+    with needed("lha.decode_by_schema", _INSTALL):
+        from letterhead.conventions.readers.schema_groups import decoded
+
+    return decoded(values, headers, decode, schema, format, header, errors, error_column, limits)
+
+
+def decode_struct(
+    columns: Any, format: str, *, schema: pa.Schema, decode: SchemaDecoder, header: str, **options: Any
+) -> Iterator[pa.StructArray]:
+    """Decode a stream of structs of ``value`` and, if headers may have the ids, ``headers``; for Spark."""
+    import pyarrow as pa
+
+    for chunk in pa.chunked_array(columns).chunks:
+        fields: Sequence[str] = chunk.type.names
+        headers = chunk.field("headers") if "headers" in fields else None
+        yield decode_by_schema(
+            chunk.field("value"), decode, schema, headers=headers, format=format, header=header, **options
+        )

@@ -1,0 +1,261 @@
+"""Values grouped and decoded by schema, compared with Confluent's serializers and deserializers."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import uuid
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaRegistryClient,
+    dual_schema_id_deserializer,
+    header_schema_id_serializer,
+    prefix_schema_id_serializer,
+)
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.serde import SchemaId
+from confluent_kafka.serialization import MessageField, SerializationContext
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.conventions import schemas
+from pages import run
+
+GUID = uuid.UUID("89791762-2336-4186-9674-299b90a802e2")
+HEADER = "__value_schema_id"
+V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "city", "type": ["null", "string"], "default": None}]}
+COLUMNS = pa.schema([("id", pa.int64()), ("city", pa.string())])
+
+
+def prefixed(id: int, body: bytes = b"") -> bytes:
+    return b"\0" + id.to_bytes(4, "big") + body
+
+
+def encoded(*messages: list[tuple[str, Any]]) -> pa.Array:
+    return pa.array([lh.encode(headers, "kafka") for headers in messages])
+
+
+def described(groups: list[lha.SchemaGroup]) -> list[Any]:
+    return [
+        (group.schema_id, group.message_indexes, group.rows.to_pylist(), group.values.to_pylist()) for group in groups
+    ]
+
+
+def test_examples_run() -> None:
+    result = doctest.testmod(schemas)
+    assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def topic(count: int = 40) -> tuple[SchemaRegistryClient, pa.Array, pa.Array, list[dict[str, Any]]]:
+    """Write orders by two versions of a schema, with the id in front of the value or in a header."""
+    registry = SchemaRegistryClient.new_client({"url": "mock://orders"})
+    orders, values, headers = [], [], []
+    serializers = {}
+    for in_header, place in enumerate((prefix_schema_id_serializer, header_schema_id_serializer)):
+        for version, schema in enumerate((V1, V2)):
+            conf = {"schema.id.serializer": place}
+            serializers[in_header, version] = AvroSerializer(registry, json.dumps(schema), conf=conf)
+    for n in range(count):
+        in_header, version = n % 2, n // 2 % 2
+        order = {"id": n, "city": f"city {n}" if version else None}
+        context = SerializationContext("orders", MessageField.VALUE, [])
+        values.append(serializers[in_header, version](order, context))
+        headers.append(lh.encode(context.headers, "kafka"))
+        orders.append(order)
+    return registry, pa.array(values), pa.array(headers), orders
+
+
+def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> None:
+    registry, values, headers, orders = topic()
+    names: dict[str, Any] = {"registry": registry, "table": pa.table({"value": values, "headers": headers})}
+    run("docs/how-to/decode-avro.md", names, "python")
+    assert names["decoded"].to_pylist() == [{**order, "error": None} for order in orders]
+    groups = lha.by_schema_id(values, headers)
+    ids = {type(group.schema_id) for group in groups}
+    assert (len(groups), ids) == (4, {int, str})
+
+
+@given(st.lists(st.tuples(st.sampled_from(["id", "guid", "header id", "header guid"]), st.integers(0, 3)), max_size=30))
+def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]) -> None:
+    values, headers, expected = [], [], []
+    for n, (place, id) in enumerate(rows):
+        made = SchemaId("AVRO", id, str(uuid.UUID(int=id)))
+        prefix = made.guid_to_bytes() if "guid" in place else made.id_to_bytes()
+        body = b"%d" % n
+        context = SerializationContext("t", MessageField.VALUE, [(HEADER, prefix)] if "header" in place else [])
+        value = body if "header" in place else prefix + body
+        read = SchemaId("AVRO")
+        rest = dual_schema_id_deserializer(value, context, read).read()
+        expected.append((n, str(read.guid) if "guid" in place else read.id, rest))
+        values.append(value)
+        headers.append(lh.encode(context.headers, "kafka"))
+    groups = lha.by_schema_id(pa.array(values, pa.binary()), pa.array(headers, pa.binary()))
+    found = [
+        (row, group.schema_id, value)
+        for group in groups
+        for row, value in zip(group.rows.to_pylist(), group.values.to_pylist(), strict=True)
+    ]
+    assert sorted(found) == expected
+    assert len({group.schema_id for group in groups}) == len(groups)
+    assert [group.rows[0].as_py() for group in groups] == sorted(group.rows[0].as_py() for group in groups)
+    assert all(group.rows.to_pylist() == sorted(group.rows.to_pylist()) for group in groups)
+
+
+def test_message_indexes_of_protobuf_are_groups_of_their_own() -> None:
+    ids = [SchemaId("PROTOBUF", 7, str(GUID), path).id_to_bytes() for path in ([1], [0], [1])]
+    groups = lha.by_schema_id(pa.array([b"a", b"b", b"c"]), encoded(*([(HEADER, id)] for id in ids)))
+    assert described(groups) == [(7, [1], [0, 2], [b"a", b"c"]), (7, [0], [1], [b"b"])]
+
+
+def test_keys_and_lists_of_headers_and_other_libraries() -> None:
+    headers = lha.decode(encoded([("__key_schema_id", prefixed(1))], [(HEADER, prefixed(2))]), "kafka")
+    values = pa.chunked_array([[prefixed(3, b"a")], [prefixed(4, b"b")]])
+    groups = lha.by_schema_id(values, pa.chunked_array([headers]), header="__key_schema_id")
+    assert described(groups) == [(1, None, [0], [prefixed(3, b"a")]), (4, None, [1], [b"b"])]
+    polars = pytest.importorskip("polars")
+    assert described(lha.by_schema_id(polars.Series([prefixed(3, b"a")]))) == [(3, None, [0], [b"a"])]
+
+
+def test_a_null_header_is_absent_and_a_null_value_is_in_no_group() -> None:
+    headers = encoded([(HEADER, None)], [(HEADER, prefixed(7))], [])
+    assert described(lha.by_schema_id(pa.array([prefixed(1, b"a"), None, None]), headers)) == [(1, None, [0], [b"a"])]
+    assert lha.by_schema_id(pa.array([], pa.binary())) == []
+
+
+BAD = [
+    (b"", None, "truncated", 0, "the value is empty"),
+    (b"{}", None, "bad_magic", 0, "the value begins with 123, neither 0 (an id) nor 1 (a guid)"),
+    (b"\0\0\0", None, "truncated", 1, "the value has 3 bytes, and a schema id needs 5"),
+    (b"\1\0\0", None, "truncated", 1, "the value has 3 bytes, and a schema id needs 17"),
+    (b"{}", [(HEADER, b"\2")], "bad_magic", 0, "the magic byte is 2, neither 0 (an id) nor 1 (a guid)"),
+    (b"{}", [(HEADER, b"")], "truncated", 0, "the value is empty, and an id has at least 5 bytes"),
+    (b"{}", [("x", b"")], "bad_magic", 0, f"no header {HEADER}, and the value begins with 123, neither 0 (an id) nor 1 (a guid)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "header", "code", "byte", "message"), BAD)
+def test_a_value_without_an_id_is_rejected(value: bytes, header: Any, code: str, byte: int, message: str) -> None:
+    values = pa.array([prefixed(1, b"a"), value, None])
+    headers = None if header is None else encoded([], header, header)
+    with pytest.raises(lh.DecodeError) as raised:
+        lha.by_schema_id(values, headers)
+    assert (raised.value.code, raised.value.row, raised.value.byte_offset) == (code, 1, byte)
+    assert raised.value.message == message
+    assert described(lha.by_schema_id(values, headers, errors="null")) == [(1, None, [0], [b"a"])]
+    first, second, third = lha.decode_by_schema(values, lengths, LENGTHS, headers=headers, errors="column").to_pylist()
+    assert (first, third) == ({"length": 1, "error": None}, {"length": None, "error": None})
+    (error,) = second["error"]
+    assert (second["length"], error["code"], error["message"]) == (None, code, message)
+
+
+LENGTHS = pa.schema([("length", pa.int32())])
+
+
+def lengths(group: lha.SchemaGroup) -> Any:
+    return pa.record_batch({"length": pa.compute.binary_length(group.values)})
+
+
+def test_damaged_headers_are_errors_and_no_absent_ones() -> None:
+    values, headers = pa.array([prefixed(1, b"a"), prefixed(1, b"b")]), pa.array([b"\x05", b"\0"])
+    with pytest.raises(lh.DecodeError, match=r"header count -3 is negative \(byte 0, row 0\)"):
+        lha.by_schema_id(values, headers)
+    assert described(lha.by_schema_id(values, headers, errors="null")) == [(1, None, [1], [b"b"])]
+
+
+def test_a_bad_value_does_not_take_its_group_with_it() -> None:
+    calls = []
+
+    def decode(group: lha.SchemaGroup) -> Any:
+        calls.append(len(group.values))
+        return [
+            fastavro.schemaless_reader(io.BytesIO(value), fastavro.parse_schema(V1))
+            for value in group.values.to_pylist()
+        ]
+
+    values = [prefixed(1, b"\x02")] * 64
+    values[37] = prefixed(1, b"\x80")
+    found = lha.decode_by_schema(pa.array(values), decode, COLUMNS, errors="column")
+    assert [row["id"] for row in found.to_pylist()] == [1] * 37 + [None] + [1] * 26
+    (error,) = found[37]["error"].as_py()
+    assert (error["code"], error["message"]) == (
+        "wrong_type",
+        "the decoder cannot read the value by schema 1 (IndexError)",
+    )
+    assert found.field("error").null_count == 63
+    assert len(calls) == 13  # 64, 32, 16, 8, 4, 2 and 1, and the other half of each
+    with pytest.raises(IndexError) as raised:
+        lha.decode_by_schema(pa.array(values), decode, COLUMNS)
+    assert raised.value.__notes__ == ["schema 1: 64 values, the first of them in row 0"]
+
+
+def test_an_unknown_schema_is_set_aside() -> None:
+    values = pa.array([prefixed(1, b"a"), prefixed(2, b"b"), prefixed(1, b"c")])
+
+    def decode(group: lha.SchemaGroup) -> Any:
+        return lengths(group) if group.schema_id == 1 else None
+
+    assert lha.decode_by_schema(values, decode, LENGTHS, errors="null").field("length").to_pylist() == [1, None, 1]
+    found = lha.decode_by_schema(values, decode, LENGTHS, errors="column", error_column="problem")
+    (error,) = found[1]["problem"].as_py()
+    assert (error["code"], error["message"]) == ("unknown_type", "the decoder does not know schema 2")
+    with pytest.raises(lh.DecodeError, match=r"the decoder does not know schema 2 \(row 1\)"):
+        lha.decode_by_schema(values, decode, LENGTHS)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("no registry"), ModuleNotFoundError("fastavro"), MemoryError()])
+def test_what_is_no_error_of_a_value_is_raised(error: Exception) -> None:
+    def decode(group: lha.SchemaGroup) -> Any:
+        raise error
+
+    with pytest.raises(type(error)):
+        lha.decode_by_schema(pa.array([prefixed(1)]), decode, LENGTHS, errors="column")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pa.table({"length": [1, 2]}), pa.record_batch({"length": pa.array([1, 2], pa.int64())}),
+        pa.array([{"length": 1}, {"length": 2}]), [{"length": 1, "more": 0}, {"length": 2}], [None, {}],
+        pa.chunked_array([[{"length": 1}], [{"length": 2}]]),
+    ],
+    ids=lambda made: type(made).__name__,
+)  # fmt: skip
+def test_a_decoder_returns_rows_in_any_of_these_forms(made: Any) -> None:
+    found = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: made, LENGTHS)
+    expected = [None, None] if made == [None, {}] else [1, 2]
+    assert (found.type, found.field("length").to_pylist()) == (pa.struct(list(LENGTHS)), expected)
+
+
+def test_wrong_arguments_and_results_are_rejected() -> None:
+    values = pa.array([prefixed(1), prefixed(1)])
+    with pytest.raises(ValueError, match="the decoder returned 1 row for 2 values of schema 1"):
+        lha.decode_by_schema(values, lambda group: [{"length": 1}], LENGTHS, errors="column")
+    with pytest.raises(TypeError, match="decode must be a function"):
+        lha.decode_by_schema(values, "decode", LENGTHS)
+    with pytest.raises(TypeError, match="values are string, and serialized values are binary"):
+        lha.by_schema_id(pa.array(["text"]))
+    with pytest.raises(TypeError, match="values must be an Arrow array or stream, not list"):
+        lha.by_schema_id([b"text"])
+    with pytest.raises(ValueError, match="2 values and 1 message in headers="):
+        lha.by_schema_id(values, encoded([]))
+    with pytest.raises(ValueError, match="unknown errors value 'column'"):
+        lha.by_schema_id(values, errors="column")
+    with pytest.raises(ValueError, match="error"):
+        lha.decode_by_schema(values, lengths, pa.schema([("error", pa.string())]), errors="column")
+
+
+def test_the_mock_registry_is_asked_by_id_and_guid() -> None:
+    """The how-to takes every version of a subject by its id and its GUID."""
+    registry, values, headers, _ = topic(4)
+    for group in lha.by_schema_id(values, headers):
+        find = registry.get_schema if isinstance(group.schema_id, int) else registry.get_schema_by_guid
+        assert isinstance(find(group.schema_id), Schema)

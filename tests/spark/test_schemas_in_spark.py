@@ -1,0 +1,101 @@
+"""Values decoded by schema in Spark: the how-to page on what Confluent's serializers wrote, and what is set aside."""
+
+from __future__ import annotations
+
+import sys
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import types as T
+
+import letterhead as lh
+from frames import failure
+from letterhead import spark as lhs
+from pages import run
+
+PAGE = "docs/how-to/decode-avro.md"
+
+# Workers do not have the modules of tests.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+HEADER = "__value_schema_id"
+
+
+def prefixed(id, body=b""):
+    return b"\0" + id.to_bytes(4, "big") + body
+
+
+def encoded(*messages):
+    return pa.array([lh.encode(headers, "kafka") for headers in messages])
+
+
+def lengths(group):
+    if group.schema_id == 9:
+        return None
+    return [{"schema": group.schema_id, "length": len(value)} for value in group.values.to_pylist()]
+
+
+def frame_of(spark, values, headers=None):
+    columns = {"n": list(range(len(values))), "value": pa.array(values, pa.binary())}
+    return spark.createDataFrame(pa.table(columns if headers is None else {**columns, "headers": headers}))
+
+
+def test_the_page_about_avro_decodes_in_spark(spark) -> None:
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka, which writes the topic, is not installed")
+    from test_schemas import topic
+
+    registry, values, headers, orders = topic(2_500)
+    table = pa.table({"offset": list(range(len(values))), "value": values, "headers": headers})
+    # A value of no schema, and one of a schema that the registry does not have.
+    more = pa.table({"offset": [2500, 2501], "value": [b"{}", prefixed(99)], "headers": encoded([], [])})
+    names = {"registry": registry, "table": table, "topic": spark.createDataFrame(pa.concat_tables([table, more]))}
+    run(PAGE, names, "python")
+    run(PAGE, names, "python spark")
+    found = names["orders"].orderBy("offset").collect()
+    assert names["orders"].columns == ["offset", "id", "city", "error"]
+    assert [(row.id, row.city, row.error) for row in found[:-2]] == [(row["id"], row["city"], None) for row in orders]
+    assert [(row.id, row.error[0].code) for row in found[-2:]] == [(None, "bad_magic"), (None, "unknown_type")]
+
+
+def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
+    values = [prefixed(7, b"abc"), b"{}", None, prefixed(9), b"ab"]
+    headers = encoded([], [], [], [], [(HEADER, prefixed(8))])
+    frame = frame_of(spark, values, headers)
+    options = {"headers": "headers", "keep": ["n"]}
+    schema = T.StructType().add("schema", T.IntegerType(), False).add("length", T.LongType())
+    read = lhs.decode_by_schema("value", lengths, schema, errors="column", error_column="problem", **options)
+    result = frame.transform(read)
+    assert result.columns == ["n", "schema", "length", "problem"]
+    found = [(row.schema, row.length, row.problem and row.problem[0].code) for row in result.orderBy("n").collect()]
+    nothing = (None, None)
+    assert found == [(7, 3, None), (*nothing, "bad_magic"), (*nothing, None), (*nothing, "unknown_type"), (8, 2, None)]
+    without_id = frame.where("n < 3")
+    stopped = failure(without_id.transform(lhs.decode_by_schema("value", lengths, "schema int, length int", **options)))
+    assert "no header __value_schema_id, and the value begins with 123" in stopped
+    assert "in the row with n=1" in stopped
+
+
+def test_by_default_all_other_columns_are_kept(spark) -> None:
+    frame = frame_of(spark, [prefixed(7, b"abc")])
+    read = lhs.decode_by_schema(frame["value"], lengths, "schema int", errors="null")
+    assert frame.transform(read).first().asDict() == {"n": 0, "value": prefixed(7, b"abc"), "schema": 7}
+
+
+def test_wrong_arguments_are_rejected_before_a_job_runs(spark) -> None:
+    frame = frame_of(spark, [prefixed(7)])
+    with pytest.raises(TypeError, match="decode must be a function"):
+        lhs.decode_by_schema("value", "lengths", "n int")
+    with pytest.raises(TypeError, match="schema must be str or StructType"):
+        lhs.decode_by_schema("value", lengths, pa.schema([]))
+    with pytest.raises(ValueError, match="unknown errors value 'drop'"):
+        lhs.decode_by_schema("value", lengths, "n int", errors="drop")
+    with pytest.raises(ValueError, match="unknown format 'kafak'"):
+        lhs.decode_by_schema("value", lengths, "m int", headers="headers", format="kafak")
+    with pytest.raises(TypeError, match="column 'n' is bigint, and serialized values are binary"):
+        frame.transform(lhs.decode_by_schema("n", lengths, "m int"))
+    with pytest.raises(ValueError, match="column 'n' would be there twice"):
+        frame.transform(lhs.decode_by_schema("value", lengths, "n int"))
+    with pytest.raises(ValueError, match="unknown column 'header'"):
+        frame.transform(lhs.decode_by_schema("value", lengths, "m int", headers="header"))

@@ -1,0 +1,99 @@
+"""Span links of Spark jobs, with the SDK of OpenTelemetry on both sides: what producers sent is what the job links to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from frames import HEADERS
+from letterhead import spark as lhs
+from pages import run
+
+PAGE = "docs/how-to/link-traces.md"
+
+
+def produced(count: int) -> list[tuple[Any, list[dict[str, Any]]]]:
+    """Send messages, each from a span of its own; return its context and the headers."""
+    from opentelemetry import baggage, trace
+    from opentelemetry.baggage.propagation import W3CBaggagePropagator
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    tracer = TracerProvider().get_tracer("producer")
+    messages = []
+    for n in range(count):
+        with tracer.start_as_current_span("send") as span:
+            carrier: dict[str, str] = {}
+            current = baggage.set_baggage(
+                "card", "4111", baggage.set_baggage("tenant", f"Amélie {n}", trace.set_span_in_context(span))
+            )
+            TraceContextTextMapPropagator().inject(carrier, current)
+            W3CBaggagePropagator().inject(carrier, current)
+            # The SDK for Python writes a space as W3C does not.
+            carrier = {key: value.replace("+", "%20") for key, value in carrier.items()}
+            messages.append(
+                (span.get_span_context(), [{"key": key, "value": value.encode()} for key, value in carrier.items()])
+            )
+    return messages
+
+
+@pytest.mark.spark_only
+def test_the_page_about_traces_links_the_span_of_each_batch(spark, tmp_path: Path, monkeypatch) -> None:
+    from opentelemetry import trace
+
+    messages = produced(150)
+    bad = [{"key": "traceparent", "value": b"00-none"}]
+    batches = [[headers for _, headers in messages[:6]] * 2 + [bad, [], None], [headers for _, headers in messages]]
+    directory = tmp_path / "topic"
+    directory.mkdir()
+    for number, batch in enumerate(batches):
+        pq.write_table(pa.table({"headers": pa.array(batch, HEADERS)}), directory / f"{number}.parquet")
+    schema = "headers array<struct<key:string,value:binary>>"
+    topic = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
+    monkeypatch.chdir(tmp_path)
+    run(PAGE, {"topic": topic}, "python")
+
+    first, second = map(json.loads, (tmp_path / "spans.jsonl").read_text().splitlines())
+    assert (first["name"], first["attributes"]) == ("process orders", {"messaging.batch.message_count": 15})
+    expected = {
+        (trace.format_trace_id(context.trace_id), trace.format_span_id(context.span_id)): {"tenant": f"Amélie {n}"}
+        for n, (context, _) in enumerate(messages)
+    }
+    for span, count in ((first, 6), (second, 128)):
+        links = {
+            (link["context"]["trace_id"][2:], link["context"]["span_id"][2:]): link["attributes"]
+            for link in span["links"]
+        }
+        assert len(links) == len(span["links"]) == count
+        assert links.items() <= expected.items()
+
+
+def test_links_of_a_frame_in_lists_and_in_bytes(spark) -> None:
+    traceparent = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03"
+    sent = [("traceparent", traceparent), ("tracestate", b"a=1 , b=2"), ("baggage", b"tenant=Am%C3%A9lie,card=4111")]
+    rows = [sent, [("traceparent", b"00-none")], None]
+    lists = pa.array([row and [{"key": key, "value": value} for key, value in row] for row in rows], HEADERS)
+    data = pa.array([None if row is None else lh.encode(row, "kafka") for row in rows], pa.binary())
+    frame = spark.createDataFrame(pa.table({"n": [0, 1, 2], "headers": lists, "data": data}))
+    for column in ("headers", "data"):
+        link = lhs.trace_links(column, baggage=["tenant"]).alias("link")
+        first, *others = (row.link for row in frame.select("n", link).orderBy("n").collect())
+        assert others == [None, None]
+        assert (first.trace_id, first.span_id) == ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
+        assert (first.trace_flags, first.trace_state) == (3, "a=1,b=2")
+        assert dict(first.attributes) == {"tenant": "Amélie"}
+
+
+def test_unknown_names_are_rejected_before_a_job_runs(spark) -> None:
+    with pytest.raises(ValueError, match="unknown format 'kafak'"):
+        lhs.trace_links("headers", "kafak")
+    with pytest.raises(ValueError, match="unknown errors value 'column'"):
+        lhs.trace_links("headers", errors="column")
+    with pytest.raises(TypeError, match="column must be str or a Column"):
+        lhs.trace_links(7)
