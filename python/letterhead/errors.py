@@ -28,6 +28,7 @@ __all__ = [
     "LetterheadError",
     "LogClosedError",
     "LogLockedError",
+    "LogTruncated",
     "MessageLogError",
     "NoSuchElementError",
     "OffsetsGone",
@@ -329,6 +330,37 @@ class OffsetsGone(LetterheadError, RuntimeError):
         self.place = place
         self.offset = offset
         self.why = why
+
+
+class LogTruncated(OffsetsGone):
+    """Records that were read already were removed from the log, and other ones may have their offsets now.
+
+    Kafka removes acknowledged records if it elects a leader that lacks them: an unclean election.
+
+    Parameters
+    ----------
+    place : letterhead.read.kafka_client.Place
+        Topic and partition.
+    offset : int
+        The requested offset.
+    truncated_to : int
+        The first offset whose record was removed; also an attribute.
+
+    Examples
+    --------
+    >>> from letterhead.errors import LogTruncated
+    >>> LogTruncated("orders-0", 41, 20).truncated_to
+    20
+    """
+
+    def __init__(self, place: Any, offset: int, truncated_to: int) -> None:
+        super().__init__(
+            place,
+            offset,
+            f"an unclean leader election removed the records from {truncated_to} to {offset - 1} after they were read: "
+            f"discard these rows, and read the partition again from {truncated_to}",
+        )
+        self.truncated_to = truncated_to
 
 
 class StateStoreError(LetterheadError, RuntimeError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -123,12 +125,24 @@ class Server:
             raise RuntimeError(f"{method} {path}: {error.code} {error.read().decode(errors='replace')}") from None
         return json.loads(text) if text else None
 
-    def create(self, stream: str, topic: str, partitions: int = 1, options: dict[str, str] | None = None) -> None:
-        """Create a topic, and its stream if that does not exist."""
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the process for some time; the system still accepts connections."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def create(
+        self, stream: str, topic: str, partitions: int = 1, options: dict[str, str] | None = None, expiry: int = 0
+    ) -> None:
+        """Create a topic, and its stream if that does not exist; messages expire after some microseconds, or never."""
         if stream not in {each["name"] for each in self.call("GET", "/streams")}:
             self.call("POST", "/streams", {"name": stream})
         body = {
-            "name": topic, "partitions_count": partitions, "compression_algorithm": "none", "message_expiry": 0,
+            "name": topic, "partitions_count": partitions, "compression_algorithm": "none", "message_expiry": expiry,
             "max_topic_size": 0, "options": options or {},
         }  # fmt: skip
         self.call("POST", f"/streams/{stream}/topics", body)

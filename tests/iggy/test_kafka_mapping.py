@@ -152,3 +152,27 @@ def test_odd_records_come_back_through_the_server(server: Server, create: Callab
     assert read(server, topic).select(table.column_names).equals(table)
     with pytest.raises(ConversionError, match=r"row 11"):
         lh.write.iggy(table, server.address, stream="tests", topic=topic, mapping="kafka-gateway")
+
+
+def test_a_condition_tests_the_records(server: Server, create: Callable[..., str], samples: Path) -> None:
+    topic = create(2)
+    with lh.read.segments(samples / "orders-0") as reader:
+        table = reader.read_all().slice(0, 500)
+    lh.write.iggy(
+        table.set_column(table.schema.get_field_index("partition"), "partition", pa.array([0, 1] * 250, pa.int64())),
+        server.address, stream="tests", topic=topic, partition="partition", mapping="kafka-gateway-lossless",
+    )  # fmt: skip
+    headers = {"tenant": "string", "retry": "int32"}
+    rows = read(server, topic, headers=headers).to_pylist()
+    middle = sorted(row["timestamp"] for row in rows)[250]
+    conditions: dict[str, Callable[[dict[str, Any]], bool]] = {
+        "tenant = 'acme' and partition = 1": lambda row: row["tenant"] == "acme" and row["partition"] == 1,
+        "retry > 1 or offset < 5": lambda row: (row["retry"] or 0) > 1 or row["offset"] < 5,
+        f"timestamp >= {int(middle.timestamp() * 1000)}": lambda row: row["timestamp"] >= middle,
+        "value is null": lambda row: row["value"] is None,
+        "stream = 'other'": lambda row: False,
+    }
+    for where, wanted in conditions.items():
+        expected = [row for row in rows if wanted(row)]
+        assert read(server, topic, headers=headers, where=where).to_pylist() == expected, where
+        assert len(expected) < len(rows)

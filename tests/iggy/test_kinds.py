@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from letterhead.iggy import HeaderMap, HeaderValue
+from letterhead.iggy import HeaderKey, HeaderMap, HeaderValue
 from server import PASSWORD, USER, Server
 
 apache_iggy = pytest.importorskip("apache_iggy", reason="the Python client apache-iggy is not installed")
@@ -102,3 +103,113 @@ def test_kinds_written_here_are_read_by_the_client_and_as_json(server: Server, c
         for header in message["user_headers"]
     }
     assert as_json == {name: (name, data) for name, _, _, data in KINDS}
+
+
+EXTREMES: dict[str, list[Any]] = {
+    "raw": [b"\x00", b"\xff" * 255],
+    "string": ["\x00", "é" + "x" * 253],
+    "bool": [False, True],
+    **{f"int{bits}": [-(1 << bits - 1), (1 << bits - 1) - 1] for bits in (8, 16, 32, 64, 128)},
+    **{f"uint{bits}": [0, (1 << bits) - 1] for bits in (8, 16, 32, 64, 128)},
+    "float32": [-0.0, 3.4028234663852886e38, 1.401298464324817e-45, float("nan"), float("-inf")],
+    "float64": [-0.0, 1.7976931348623157e308, 5e-324, float("nan"), float("inf")],
+}
+ROWS, FINITE = 5, 3
+"""Messages, and how many of them the client writes and reads: it refuses floats that are not finite."""
+
+CLASSES = {name: theirs for name, _, theirs, _ in KINDS}
+
+
+def extremes(row: int) -> list[tuple[str, Any, bytes]]:
+    """Return a value of each type and its bytes; a key has the same."""
+    chosen = [(name, values[row % len(values)]) for name, values in EXTREMES.items()]
+    return [(name, value, stored(name, value)) for name, value in chosen]
+
+
+def stored(name: str, value: Any) -> bytes:
+    if name in ("raw", "string"):
+        return value if name == "raw" else value.encode()
+    if name.startswith("float"):
+        return struct.pack("<f" if name == "float32" else "<d", value)
+    bits = 8 if name == "bool" else int(name.removeprefix("u").removeprefix("int"))
+    return int(value).to_bytes(bits // 8, "little", signed=name.startswith("int"))
+
+
+def test_extremes_and_keys_of_every_kind_written_by_the_client_are_read(
+    server: Server, create: Callable[..., str]
+) -> None:
+    topic = create()
+
+    async def send() -> None:
+        client = await connected(server)
+        messages = []
+        for row in range(FINITE):
+            pairs = [
+                (
+                    getattr(apache_iggy.HeaderKey, CLASSES[name])(value),
+                    getattr(apache_iggy.HeaderValue, CLASSES[name])(value),
+                )
+                for name, value, _ in extremes(row)
+            ]
+            messages.append(apache_iggy.SendMessage("payload", user_headers=dict(pairs)))
+        await client.send_messages(stream="tests", topic=topic, partitioning=0, messages=messages)
+
+    asyncio.run(send())
+    with lh.read.iggy(server.address, stream="tests", topic=topic) as reader:
+        rows = reader.read_all().to_pylist()
+    assert len(rows) == FINITE
+    for row, found in enumerate(rows):
+        # Columns have the most significant byte first.
+        expected = []
+        for name, _, data in extremes(row):
+            column = data if name in ("raw", "string") else data[::-1]
+            expected.append((TYPES[name], column, TYPES[name], column))
+        headers = [(each["key_type"], each["key"], each["type"], each["value"]) for each in found["headers"]]
+        assert sorted(headers) == sorted(expected)
+
+
+def test_extremes_and_keys_of_every_kind_written_here_are_read_by_the_client_and_as_json(
+    server: Server, create: Callable[..., str]
+) -> None:
+    topic = create()
+    blocks = []
+    for row in range(ROWS):
+        headers = HeaderMap({key_of(name, value): ours(name, value) for name, value, _ in extremes(row)})
+        blocks.append(headers.to_bytes("iggy"))
+    rows = pa.table({"payload": ["payload"] * ROWS, "headers": lh.arrow.decode(pa.array(blocks), "iggy")})
+    lh.write.iggy(rows, server.address, stream="tests", topic=topic)
+
+    async def poll() -> list[Any]:
+        client = await connected(server)
+        messages = await client.poll_messages(
+            stream="tests", topic=topic, consumer=apache_iggy.Consumer.Single("c1"), partition_id=0,
+            polling_strategy=apache_iggy.PollingStrategy.First(), count=FINITE, auto_commit=False,
+        )  # fmt: skip
+        return [message.user_headers() for message in messages]
+
+    names = {theirs: name for name, theirs in CLASSES.items()}
+    query = "consumer_id=1&partition_id=0&kind=offset&value=0&count=10"
+    messages = server.call("GET", f"/streams/tests/topics/{topic}/messages?{query}")["messages"]
+    assert len(messages) == ROWS
+    for row, message in enumerate(messages):
+        as_json = [
+            tuple(
+                text
+                for part in (each["key"], each["value"])
+                for text in (part["kind"], base64.b64decode(part["value"]))
+            )
+            for each in message["user_headers"]
+        ]
+        assert sorted(as_json) == sorted((name, data, name, data) for name, _, data in extremes(row))
+    polled = asyncio.run(poll())
+    assert len(polled) == FINITE
+    for row, headers in enumerate(polled):
+        read = []
+        for key, value in headers.items():
+            kinds = [names[type(part).__name__.rpartition("_")[2]] for part in (key, value)]
+            read.append((kinds[0], stored(kinds[0], key.value), kinds[1], stored(kinds[1], value.value)))
+        assert sorted(read) == sorted((name, data, name, data) for name, _, data in extremes(row))
+
+
+def key_of(name: str, value: Any) -> HeaderKey:
+    return getattr(HeaderKey, f"from_{ {'string': 'str'}.get(name, name) }")(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ sys.path.append(str(Path(__file__).parents[1] / "kafka"))
 
 import broker as kafka
 import topics
+
+EXAMPLE = pages.ROOT / "examples" / "kafka_iggy_spark.py"
 
 
 @pytest.mark.timeout(240)
@@ -55,6 +59,37 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
     assert table.select(["payload", "tenant", "retry"]).to_pylist() == [
         {"payload": b"2 pens", "tenant": "acme", "retry": 3}
     ]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(240)
+def test_the_example_copies_a_topic_to_parquet(server: Server, samples: Path, tmp_path: Path) -> None:
+    if not kafka.BUILT.exists():
+        pytest.skip("no Kafka broker: make target/kafka/.built")
+    server.create("example", "copy", 2)
+    running = kafka.Broker(tmp_path / "broker")
+    running.start()
+    try:
+        topics.create(running.address, "orders")
+        topics.produce(running.address, "orders", topics.orders(samples, 300))
+        arguments = [running.address, "orders", server.address, "example", "copy", str(tmp_path / "table")]
+        done = subprocess.run(
+            [sys.executable, str(EXAMPLE), *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        types = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
+        columns = ["partition", "timestamp", "key", "value"]
+        with lh.read.topic("orders", bootstrap_servers=running.address, columns=columns, headers=types) as reader:
+            expected = reader.read_all()
+    finally:
+        running.stop()
+    count = len(expected)
+    assert done.stdout.startswith(
+        f"{count} records are in Iggy\n{count} rows of partition, timestamp, key, value, tenant, amount_cents, route\n"
+    )
+    found = pq.read_table(tmp_path / "table").cast(expected.schema)
+    assert sorted(found.to_pylist(), key=repr) == sorted(expected.to_pylist(), key=repr)
 
 
 def check_parquet_of_records(broker: str, directory: Path) -> None:

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +14,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import letterhead as lh
 from letterhead import spark as lhs
-from server import DURABLE, Server
+from server import Server
 from test_write import table
 
 pytestmark = pytest.mark.timeout(180)
-KILLS = int(os.environ.get("LETTERHEAD_KILLS", "1"))
+KILLS = int(os.environ.get("LETTERHEAD_DRIVER_KILLS", "1"))
 """How often the driver is killed. A start of Spark takes long."""
 
 APP = Path(__file__).with_name("stream_app.py")
@@ -104,6 +104,39 @@ def test_a_stream_continues_from_its_checkpoint(
         assert sorted(reader.read_all()["retry"].to_pylist()) == list(range(1600))
 
 
+def test_a_key_chooses_the_partition_of_a_written_row(server: Server, create: Callable[..., str], spark: Any) -> None:
+    ours, direct = create(5), create(5)
+    rows = table(200).select(["payload", "key"])
+    frame = spark.createDataFrame(rows.to_pylist(), "payload binary, key string").repartition(2)
+    writer = frame.write.format("letterhead-iggy").mode("append")
+    writer.options(**options(server, ours, partitionKey="key")).save()
+    lh.write.iggy(rows, server.address, stream="tests", topic=direct, partition_key="key")
+    found = []
+    for topic in (ours, direct):
+        with lh.read.iggy(server.address, stream="tests", topic=topic, columns=["partition", "payload"]) as reader:
+            found.append(sorted(map(tuple, (row.values() for row in reader.read_all().to_pylist()))))
+    assert found[0] == found[1]
+    assert len({partition for partition, _ in found[0]}) > 1
+
+
+def test_timestamps_bound_a_batch_query(server: Server, create: Callable[..., str], spark: Any) -> None:
+    topic = create(2)
+    fill(server, topic, 2000)
+    time.sleep(0.01)
+    since = time.time_ns() // 1_000_000
+    time.sleep(0.01)
+    fill(server, topic, 500, 2000)
+
+    def count(**more: object) -> int:
+        given = {name: str(value) for name, value in more.items()}
+        return spark.read.format("letterhead-iggy").options(**options(server, topic, **given)).load().count()
+
+    assert count(startingTimestamp=since) == 500
+    assert count(endingTimestamp=since) == 2000
+    assert count(startingTimestamp=since, endingTimestamp=since) == 0
+    assert count(startingTimestamp=0, endingTimestamp=since + 3_600_000) == 2500
+
+
 def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Callable[..., str]) -> None:
     from letterhead.spark.sources.iggy import IggySource
 
@@ -146,60 +179,6 @@ def started(server: Server, topic: str, directory: Path, rows: str) -> subproces
         )  # fmt: skip
 
 
-def test_a_server_that_is_killed_loses_no_acknowledged_row(tmp_path: Path, server: Server) -> None:
-    """Written with a flush and fsync for each batch; ``server`` is another one, and skips this test if there is none."""
-    check_kills(tmp_path, 2)
-
-
-@pytest.mark.full
-@pytest.mark.timeout(600)
-def test_a_server_that_is_killed_twenty_times_loses_no_acknowledged_row(tmp_path: Path, server: Server) -> None:
-    check_kills(tmp_path, 20)
-
-
-def check_kills(directory: Path, kills: int) -> None:
-    other = Server(directory)
-    other.start()
-    try:
-        other.create("tests", "durable", 2, DURABLE)
-        stop = threading.Event()
-        parts: list[int] = []
-        failed: list[BaseException] = []
-
-        def write() -> None:
-            try:
-                while not stop.is_set():
-                    first = 10 * len(parts)
-                    data = table(first + 10).drop_columns("key").slice(first)
-                    lh.write.iggy(data, other.address, stream="tests", topic="durable", timeout_ms=30_000)
-                    parts.append(first)
-                    time.sleep(0.01)
-            except BaseException as error:
-                failed.append(error)
-
-        thread = threading.Thread(target=write)
-        thread.start()
-        for _ in range(kills):
-            before = len(parts)
-            until = time.monotonic() + 20
-            while len(parts) < before + 5 and not failed and time.monotonic() < until:
-                time.sleep(0.01)
-            other.kill()
-            other.start()
-        stop.set()
-        thread.join(60)
-        assert not thread.is_alive()
-        assert not failed
-        other.kill()
-        other.start()
-        with lh.read.iggy(other.address, stream="tests", topic="durable", headers={"retry": "int32"}) as reader:
-            found = sorted(reader.read_all()["retry"].to_pylist())
-        assert len(parts) >= 5 * kills
-        assert found == list(range(10 * len(parts)))
-    finally:
-        other.stop()
-
-
 def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..., str]) -> None:
     from letterhead.spark.sources.iggy import IggySource
 
@@ -208,14 +187,14 @@ def test_columns_of_spark_are_those_of_arrow(server: Server, create: Callable[..
     assert source.schema()["id"].dataType.simpleString() == "binary"
 
 
-@pytest.mark.parametrize("more", [{"errors": "null"}, {"where": "tenant = 'acme'"}])
-def test_a_mapping_with_errors_or_a_condition_is_refused(more: dict[str, str]) -> None:
+def test_a_mapping_with_errors_is_refused() -> None:
     from letterhead.spark.sources.iggy import IggySource
 
     where = {"address": "iggy://u:p@h", "stream": "s", "topic": "t", "mapping": "kafka-gateway"}
     assert IggySource(where).arrow_schema().names[-3:] == ["key", "value", "headers"]
-    with pytest.raises(ValueError, match="the option mapping needs errors=raise and no where"):
-        IggySource(where | more).arrow_schema()
+    assert IggySource(where | {"where": "tenant = 'acme'"}).arrow_schema().names[-3:] == ["key", "value", "headers"]
+    with pytest.raises(ValueError, match="the option mapping needs errors=raise"):
+        IggySource(where | {"errors": "null"}).arrow_schema()
 
 
 def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
@@ -232,3 +211,63 @@ def test_a_password_is_in_no_plan_and_in_no_error(spark: Any, capfd: pytest.Capt
     frame.explain(True)
     out, err = capfd.readouterr()
     assert not any(secret in text for text in (*printed, str(raised.value), str(unwritten.value), out, err))
+
+
+def followed(
+    server: Server, topic: str, spark: Any, directory: Path, **more: str
+) -> tuple[list[tuple[int, int]], Exception | None]:
+    """Continue a stream to Parquet; return partition and offset of all rows so far, and the error."""
+    query = (
+        spark.readStream.format("letterhead-iggy")
+        .options(**options(server, topic, startingOffsets="earliest", **more))
+        .options(**lhs.options(columns=["partition", "offset"]))
+        .load()
+        .writeStream.format("parquet")
+        .options(path=str(directory / "table"), checkpointLocation=str(directory / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    error = None
+    try:
+        assert query.awaitTermination(120)
+    except StreamingQueryException as raised:
+        error = raised
+    assert list((directory / "table").glob("*.parquet")), error
+    rows = spark.read.parquet(str(directory / "table")).collect()
+    return sorted((row.partition, row.offset) for row in rows), error
+
+
+def pairs(*counts: int) -> list[tuple[int, int]]:
+    return [(partition, offset) for partition, count in enumerate(counts) for offset in range(count)]
+
+
+@pytest.mark.full
+def test_a_partition_added_under_a_checkpoint_is_read_from_its_beginning(
+    server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
+) -> None:
+    topic = create()
+    fill(server, topic, 300)
+    assert followed(server, topic, spark, tmp_path) == (pairs(300), None)
+    server.call("POST", f"/streams/tests/topics/{topic}/partitions", {"partitions_count": 1})
+    lh.write.iggy(table(700).drop_columns("key"), server.address, stream="tests", topic=topic, partition=1)
+    fill(server, topic, 100)
+    assert followed(server, topic, spark, tmp_path) == (pairs(400, 700), None)
+
+
+@pytest.mark.full
+def test_purged_messages_fail_a_stream_unless_data_loss_is_accepted(
+    server: Server, create: Callable[..., str], spark: Any, tmp_path: Path
+) -> None:
+    topic = create()
+    fill(server, topic, 300)
+    assert followed(server, topic, spark, tmp_path) == (pairs(300), None)
+    server.call("DELETE", f"/streams/tests/topics/{topic}/purge")
+    fill(server, topic, 100)
+    rows, error = followed(server, topic, spark, tmp_path)
+    assert rows == pairs(300)
+    assert "the partition ends at 100" in str(error)
+    assert "failOnDataLoss=false" in str(error)
+    assert followed(server, topic, spark, tmp_path, failOnDataLoss="false") == (pairs(300), None)
+    fill(server, topic, 250)
+    # The purged partition has 350 messages now: those after the offset of the checkpoint are read.
+    assert followed(server, topic, spark, tmp_path, failOnDataLoss="false") == (pairs(350), None)

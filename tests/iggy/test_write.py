@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -9,8 +10,16 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import EncodeError
+from proxy import Proxy
 from server import Server
 
+NO_RIGHTS = dict.fromkeys(
+    [
+        "manage_servers", "read_servers", "manage_users", "read_users", "manage_streams", "read_streams", "manage_topics",
+        "read_topics", "poll_messages", "send_messages",
+    ],
+    False,
+)  # fmt: skip
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
 
 
@@ -128,3 +137,57 @@ def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, c
     found = read(server, topic, headers={"retry": "int32"})
     assert found["retry"].to_pylist() == list(range(8000))
     assert sum(batch.rows for batch in written.batches) == 8000
+
+
+@pytest.mark.parametrize("delay", [-1, 0, 0.5, pytest.param(3, marks=pytest.mark.full)])
+def test_a_batch_that_arrives_late_is_not_sent_again(server: Server, create: Callable[..., str], delay: float) -> None:
+    topic = create()
+    proxy = Proxy(server.port, {2, 3}, delay)
+    address = server.address.replace(str(server.port), str(proxy.port))
+    try:
+        written = lh.write.iggy(
+            table(4000).drop_columns("key"), address, stream="tests", topic=topic, timeout_ms=20_000
+        )
+    finally:
+        proxy.close()
+    assert (proxy.late, proxy.sent) == ((2, 4) if delay >= 0 else (0, 6))
+    assert read(server, topic, headers={"retry": "int32"})["retry"].to_pylist() == list(range(4000))
+    assert [batch.offset for batch in written.batches] == [0, 1000, 2000, 3000]
+
+
+def test_a_user_who_cannot_list_connections_waits_two_seconds(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    server.call(
+        "POST", "/users", {"username": "writer", "password": "password", "status": "active", "permissions": None}
+    )
+    streams = {each["name"]: each["id"] for each in server.call("GET", "/streams")}
+    rights = dict.fromkeys(
+        ["manage_stream", "read_stream", "manage_topics", "read_topics", "poll_messages", "send_messages"], True
+    )
+    server.call(
+        "PUT",
+        "/users/writer/permissions",
+        {"permissions": {"global": NO_RIGHTS, "streams": {str(streams["tests"]): rights}}},
+    )
+    proxy = Proxy(server.port, {1}, 1)
+    try:
+        began = time.monotonic()
+        written = lh.write.iggy(
+            pa.table({"payload": ["x"]}), f"iggy://writer:password@127.0.0.1:{proxy.port}", stream="tests", topic=topic
+        )
+    finally:
+        proxy.close()
+    assert time.monotonic() - began > 1
+    assert written == (1, [(0, 0, 1)])
+    assert (proxy.sent, read(server, topic).num_rows) == (1, 1)
+
+
+def test_a_batch_that_can_still_arrive_is_reported(server: Server, create: Callable[..., str]) -> None:
+    topic = create()
+    proxy = Proxy(server.port, {1}, 4)
+    address = server.address.replace(str(server.port), str(proxy.port))
+    try:
+        with pytest.raises(TimeoutError, match=r"did not acknowledge a batch in 1 s, and can still append it"):
+            lh.write.iggy(pa.table({"payload": ["x"]}), address, stream="tests", topic=topic, timeout_ms=1000)
+    finally:
+        proxy.close()

@@ -56,10 +56,13 @@ class Broker:
     ----------
     directory : Path
         Where its data, its properties, its log and its pid are.
+    heap : str, default "512m"
+        How much memory its objects may take, as Java writes it.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, heap: str = "512m") -> None:
         self.directory = directory.resolve()
+        self._heap = heap
         self._properties = self.directory / "server.properties"
         self._pid = self.directory / "pid"
         self._log = self.directory / "log"
@@ -95,6 +98,11 @@ class Broker:
         format : sequence of str, optional
             More arguments of the tool that formats its directory.
         """
+        self.format(port, more=more, arguments=format)
+        self.start_again(attached=attached)
+
+    def format(self, port: int | None = None, *, more: str = "", arguments: Sequence[str] = ()) -> None:
+        """Make its directory and its properties anew, and do not start it; the parameters are those of :meth:`start`."""
         self._check_stopped()
         data = self.directory / "data"
         shutil.rmtree(data, ignore_errors=True)
@@ -102,15 +110,22 @@ class Broker:
         free, controller = free_ports(2)
         self._properties.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data) + more)
         tool = ("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER, "--config", str(self._properties))
-        java(*tool, *format)
-        self.start_again(attached=attached)
+        java(*tool, *arguments)
 
     def start_again(self, *, attached: bool = True) -> None:
         """Start a broker that was stopped, with what is on it, where it was."""
+        self.launch(attached=attached)
+        self.wait_until_it_answers()
+
+    def launch(self, *, attached: bool = True) -> None:
+        """Start a broker that was stopped, and do not wait until it answers."""
         self._check_stopped()
         with self._log.open("wb") as log:
             started = subprocess.Popen(
-                [*_java("letterhead.testing.broker.Attached" if attached else "kafka.Kafka"), str(self._properties)],
+                [
+                    *_java("letterhead.testing.broker.Attached" if attached else "kafka.Kafka", self._heap),
+                    str(self._properties),
+                ],
                 stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -118,7 +133,15 @@ class Broker:
             )
         self._started = started  # with its input, which lasts as long as this object, and not longer than this process
         self._pid.write_text(str(started.pid))
-        self._wait_until_it_answers(started)
+
+    def kill(self) -> None:
+        """End it at once, as if its machine had failed: nothing is written any more, nobody is told."""
+        process = self.process
+        if process is None:
+            raise RuntimeError(f"no broker runs in {self.directory}")
+        process.kill()
+        process.wait(STOP_LIMIT)
+        self._pid.unlink()
 
     def stop(self) -> None:
         """Stop it, if it runs."""
@@ -138,8 +161,10 @@ class Broker:
         if self.process is not None:
             raise RuntimeError(f"a broker runs in {self.directory} already, at {self.address}")
 
-    def _wait_until_it_answers(self, started: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + START_LIMIT
+    def wait_until_it_answers(self, limit: float = START_LIMIT) -> None:
+        """Wait for a broker that was launched; raise RuntimeError if it ends, or does not answer in ``limit`` seconds."""
+        started = self._started
+        until = time.monotonic() + limit
         while time.monotonic() < until:
             if started.poll() is not None:
                 self._pid.unlink()
@@ -151,7 +176,7 @@ class Broker:
         started.kill()
         started.wait()
         self._pid.unlink()
-        raise RuntimeError(f"no answer after {START_LIMIT} s:\n{self._log_end()}\nits threads:\n{where}")
+        raise RuntimeError(f"no answer after {limit} s:\n{self._log_end()}\nits threads:\n{where}")
 
     def _answers(self) -> bool:
         # It listens some seconds before it knows that it is the broker of its cluster.
@@ -207,11 +232,11 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _java(program: str) -> list[str]:
+def _java(program: str, heap: str = "512m") -> list[str]:
     _check_built()
     return [
         shutil.which("java") or "java",
-        *("-Xmx512m", "-XX:+UseSerialGC", QUICK_JVM),
+        *(f"-Xmx{heap}", "-XX:+UseSerialGC", QUICK_JVM),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         *("-cp", f"{BUILT / 'classes'}:{BUILT / 'broker'}/*", program),
     ]

@@ -197,6 +197,28 @@ def test_headers_become_columns_without_the_rest_being_built(broker, written, sp
 
 
 @pytest.mark.full
+def test_conditions_select_the_rows_that_spark_selects(broker, written, spark):
+    pytest.importorskip("sqlglot")
+    options = lhs.options(columns=["partition", "offset"], headers={"tenant": "string", "retry": "int32"})
+    where = {"kafka.bootstrap.servers": broker, "subscribe": f"{written}codecs"}
+    ours = spark.read.format(OURS).options(**where, **options)
+    condition = "tenant = 'acme' and retry >= 0 and offset >= 5"
+    order = lambda row: (row.partition, row.offset)  # noqa: E731
+    expected = sorted(ours.load().where(condition).collect(), key=order)
+    assert 0 < len(expected) < 5 * 80
+    assert sorted(ours.option("where", condition).load().collect(), key=order) == expected
+    ours = spark.read.format(OURS).options(**where, **options)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = ours.load().where(condition)
+        plan = pushed._jdf.queryExecution().optimizedPlan().toString()
+        assert sorted(pushed.collect(), key=order) == expected
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert "acme" not in plan
+
+
+@pytest.mark.full
 def test_a_missing_topic_or_partition_is_an_error_that_lists_existing_ones(broker, written, spark):
     topic = f"{written}headless"
     with pytest.raises(Exception, match="there is no topic 'nothing' at"):

@@ -19,7 +19,7 @@ import pytest
 import letterhead as lh
 from broker import ROOT, free_ports
 from letterhead import arrow as lha
-from sail_client import COLUMNS
+from sail_client import COLUMNS, TASKS
 from topics import create, orders, produce
 
 SAIL = Path(os.environ.get("PYTHON_SAIL", ROOT / ".venv-sail" / "bin" / "python"))
@@ -31,14 +31,21 @@ TOPIC = "orders-sail"
 
 @pytest.mark.parametrize("mode", ["local", "local-cluster"])
 def test_a_topic_and_a_file_are_read_as_without_spark(broker, samples, tmp_path, filled, mode):
-    """`local-cluster` has two workers, which are threads that exchange data over connections: Sail has no other on one machine."""
+    """`local-cluster` has two workers, which are threads that exchange data over connections: Sail has no other on one machine.
+
+    Each has slots for two tasks. So all four tasks run at the same time only if both workers do.
+    """
+    scratch = tmp_path / "tasks"
+    scratch.mkdir()
+    workers = [str(scratch)] if mode == "local-cluster" else []
     with _server(tmp_path, mode) as address:
-        command = [str(SAIL), str(CLIENT), address, broker, TOPIC, str(samples)]
+        command = [str(SAIL), str(CLIENT), address, broker, TOPIC, str(samples), *workers]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr[-3000:]
     answers = json.loads(done.stdout.splitlines()[-1])
     assert answers["topic"] == filled
     assert {row["tenant"]: row["count"] for row in answers["tenants"]} == _tenants(samples)
+    assert answers.get("met") == ([TASKS] * TASKS if workers else None)
 
 
 @pytest.fixture(scope="module")

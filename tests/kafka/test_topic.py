@@ -20,6 +20,7 @@ import letterhead as lh
 import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
+from letterhead.read import kafka_client
 from letterhead.read.kafka_client import LATEST, Client, Place
 from letterhead.read.kafka_options import java_settings, python_settings
 from topics import Record
@@ -46,6 +47,7 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
 
     from kafka import errors
     from kafka.net.connection import KafkaConnection
+    from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
     from kafka.net.selector import NetworkSelector
     from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
@@ -62,6 +64,7 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
     assert iscoroutinefunction(KafkaConnectionManager.wait_for)
     assert {"node_id", "refresh_metadata_on_err"} <= set(parameters(KafkaConnectionManager.get_connection))
     assert hasattr(KafkaConnection, "__await__")
+    assert parameters(KafkaNetSocket.socket) == ["family", "sock_type", "proto"]
     assert parameters(KafkaConnection.send_request)[0] == "request"
     assert {"ssl_context", "sasl_plain_password", "receive_message_max_bytes"} <= set(
         KafkaConnectionManager.DEFAULT_CONFIG
@@ -95,12 +98,14 @@ def test_the_parts_of_kafka_python_that_are_used_are_there():
             partition_index=0, error_code=0, high_watermark=9, last_stable_offset=8, log_start_offset=0,
             aborted_transactions=[of_partition.AbortedTransaction(producer_id=7, first_offset=3, version=12)],
             preferred_read_replica=-1, records=b"as they are", version=12,
+            diverging_epoch=of_partition.EpochEndOffset(epoch=3, end_offset=6, version=12),
         )])],
     )  # fmt: skip
     found = FetchResponse.decode(answer.encode(version=12), version=12).responses[0].partitions[0]
     assert bytes(found.records) == b"as they are"
     assert [(each.producer_id, each.first_offset) for each in found.aborted_transactions] == [(7, 3)]
     assert (found.high_watermark, found.last_stable_offset) == (9, 8)
+    assert (found.diverging_epoch.epoch, found.diverging_epoch.end_offset) == (3, 6)
 
 
 def test_without_kafka_python_the_error_names_the_package_to_install():
@@ -363,6 +368,24 @@ def test_a_reader_closes_what_it_opened(broker, written):
         next(reader)
 
 
+def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
+    create_with(broker, "large", 1)
+    send(producer(broker), "large", [Record(b"key", bytes(100_000), [])] * 8)
+    received: list[int] = []
+    recv = kafka_client._Socket.recv
+
+    def counted(self, size: int, flags: int = 0) -> bytes:
+        data = recv(self, size, flags)
+        received.append(len(data))
+        return data
+
+    monkeypatch.setattr(kafka_client._Socket, "recv", counted)
+    assert len(lh.read.topic("large", bootstrap_servers=broker).read_all()) == 8
+    # kafka-python asks for 4096 bytes at a time.
+    assert sum(received) > 800_000
+    assert len(received) < 100
+
+
 def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
     place = Place(f"{written}headless", 0)
     with Client(python_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
@@ -372,6 +395,20 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
         client._leaders[place] = 99
         assert client.fetched(client.fetch(place, 50, "read_committed")).end == 107
         assert client._leaders[place] == 1
+
+
+def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker, written):
+    place = Place(f"{written}headless", 0)
+    with Client(python_settings(broker, {}, timeout_ms=500, fetch_bytes=1 << 20)) as client:
+        assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
+        client._epochs[place] += 1
+        for leaders in (client._leaders.copy(), {}):  # the epoch is one that the broker does not know
+            client._leaders = leaders
+            with pytest.raises(TimeoutError, match=r"in 0\.5 s: \[Error (75|5)\]"):
+                client.fetched(client.fetch(place, 50, "read_committed"))
+        client._topic_ids[place.topic] = None  # another topic of the same name
+        assert client.fetched(client.fetch(place, 50, "read_committed")).end == 107
+        assert client._epochs[place] == 0
 
 
 # --- with brokers of their own ---------------------------------------------------------------------------------------
@@ -514,9 +551,13 @@ def test_a_condition_selects_records_and_bounds_the_fetch(broker, written):
             return reader.read_all()
 
     for topic in TOPICS:
-        full = table(topic, errors="null")
+        headers = {"tenant": "string", "retry": "int32", "route": "array<string>"}
+        full = table(topic, errors="null", headers=headers)
         if not len(full):
             continue
+        selected = table(topic, where=lh.col("route").any() == "a", errors="null", headers=headers)
+        expected = [row for row in full.to_pylist() if "a" in (row["route"] or ())]
+        assert selected.to_pylist() == expected, topic
         time = full["timestamp"].cast("int64")[len(full) // 2].as_py()
         conditions = [
             (lh.col("offset") >= 5, pc.field("offset") >= 5),
@@ -526,7 +567,12 @@ def test_a_condition_selects_records_and_bounds_the_fetch(broker, written):
             ),
             (lh.col("timestamp") >= time, pc.field("timestamp").cast("int64") >= time),
             (lh.col("key").is_null(), pc.field("key").is_null()),
+            (lh.col("tenant") == "acme", pc.field("tenant") == "acme"),
+            (
+                ~((lh.col("retry") > 0) | lh.col("tenant").is_null()),
+                (pc.field("retry") <= 0) & pc.field("tenant").is_valid(),
+            ),
         ]
         for where, mask in conditions:
-            selected = table(topic, where=where, errors="null")
+            selected = table(topic, where=where, errors="null", headers=headers)
             assert selected.combine_chunks() == full.filter(mask).combine_chunks(), (topic, where)

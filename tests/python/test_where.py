@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,16 +15,18 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
+from letterhead.read.state_where import RowFilter
 from letterhead.where.program import fields_of_format, resolve
 from strategies import few
 
 COLUMNS = {"tenant": "string", "retry": "int32", "ratio": "float64", "flag": "bool", "blob": "binary"}
+LISTS = {f"{name}s": lh.field(f"array<{type}>", key=name) for name, type in COLUMNS.items()}
 FIELDS = ["offset", "timestamp", "key", "value"]
 
 _VALUES = {
     "tenant": st.sampled_from(["acme", "acme-eu", "", "ß", "zoo"]),
     "retry": st.integers(-3, 3),
-    "ratio": st.sampled_from([-0.5, 0.0, 1.5]),
+    "ratio": st.sampled_from([-0.5, 0.0, 1.5, math.nan]),
     "flag": st.booleans(),
     "blob": st.sampled_from([b"", b"a", b"a\xff", b"b" * 70]),
     "offset": st.integers(-1, 140),
@@ -33,6 +37,11 @@ _VALUES = {
 _TEXTS = ("tenant", "blob", "key", "value")
 _COMPARISONS = {
     "==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
+}  # fmt: skip
+
+
+_OPERATORS = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
@@ -69,10 +78,25 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
 
     def member(name: str, values: list[Any]) -> tuple[Any, Any]:
         def mask(table: pa.Table) -> Any:
-            found = pc.is_in(table[name], value_set=pa.array(values, table[name].type))
-            return pc.if_else(pc.is_valid(table[name]), found, pa.scalar(None, pa.bool_()))
+            # is_in of pyarrow finds NaN.
+            found = pc.if_else(pc.is_valid(table[name]), False, pa.scalar(None, pa.bool_()))
+            for value in values:
+                found = pc.or_(found, pc.equal(table[name], pa.scalar(value, table[name].type)))
+            return found
 
         return operand(name).is_in(values), mask
+
+    def quantified(name: str, symbol: str, value: Any, every: bool) -> tuple[Any, Any]:
+        one = lh.col(name, COLUMNS[name])
+        where = _OPERATORS[symbol](one.all() if every else one.any(), value)
+
+        def truth(found: list[Any] | None) -> bool | None:
+            truths = [None if each is None else _OPERATORS[symbol](each, value) for each in found or ()]
+            if (not every) in truths:
+                return not every
+            return None if None in truths or not truths else every
+
+        return where, lambda table: pa.array([truth(row) for row in table[f"{name}s"].to_pylist()], pa.bool_())
 
     def prefix(name: str, value: Any) -> tuple[Any, Any]:
         return operand(name).starts_with(value), lambda table: pc.starts_with(table[name], value)
@@ -85,6 +109,9 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
         ]
         if name in _TEXTS:
             tests.append(st.builds(prefix, st.just(name), _VALUES[name]))
+        if name in COLUMNS:
+            symbols = st.sampled_from(list(_OPERATORS))
+            tests.append(st.builds(quantified, st.just(name), symbols, _VALUES[name], st.booleans()))
         return st.one_of(tests)
 
     def combined(parts: Any) -> Any:
@@ -119,13 +146,25 @@ def table_of(column: pa.StructArray) -> pa.Table:
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(column)])
 
 
+def same(left: pa.Table, right: pa.Table) -> bool:
+    """Compare tables in which NaN is equal to itself."""
+
+    def bits(table: pa.Table) -> pa.Table:
+        for at, column in enumerate(table.columns):
+            if column.type == pa.float64():
+                table = table.set_column(at, table.column_names[at], column.combine_chunks().view(pa.int64()))
+        return table
+
+    return bool(bits(left).equals(bits(right)))
+
+
 @few
 @given(column=batches(valid=True), drawn=conditions([*COLUMNS, "offset", "timestamp", "key", "value"]))
 def test_where_equals_filtering_all_messages(column: pa.Array, drawn: Any) -> None:
     where, mask = drawn
-    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS))
+    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS | LISTS))
     got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, where=where))
-    assert got.equals(full.filter(mask(full)))
+    assert same(got, full.filter(mask(full)).drop(list(LISTS)))
     # Neither the operands nor the headers have to be columns of the result.
     assert table_of(lha.messages(column, "record-batch", columns=["offset"], where=where)).equals(
         got.select(["offset"])
@@ -136,15 +175,17 @@ def test_where_equals_filtering_all_messages(column: pa.Array, drawn: Any) -> No
 @given(column=batches(valid=False), drawn=conditions(list(COLUMNS)))
 def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, drawn: Any) -> None:
     where, mask = drawn
-    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS, errors="null"))
+    full = table_of(lha.messages(column, "record-batch", headers=COLUMNS | LISTS, errors="null"))
     got = table_of(lha.messages(column, "record-batch", headers=COLUMNS, errors="null", where=where))
-    assert got.equals(full.filter(mask(full)))
+    assert same(got, full.filter(mask(full)).drop(list(LISTS)))
     tested = {test.operand[1] for test in resolve(where, fields_of_format("record-batch")).tests()}  # type: ignore[union-attr]
-    operands = {name: type for name, type in COLUMNS.items() if name in tested}
+    operands: dict[str, Any] = {name: type for name, type in COLUMNS.items() if name in tested}
+    operands |= {name: of for name, of in LISTS.items() if of.key in tested}
     full = table_of(lha.messages(column, "record-batch", headers=operands, errors="column"))
     kept = table_of(lha.messages(column, "record-batch", headers=operands, errors="column", where=where))
     expected = full.filter(pc.or_kleene(mask(full), pc.is_valid(full["error"])))
-    assert kept.drop(["error"]).equals(expected.drop(["error"]))
+    drop = ["error", *operands.keys() & LISTS.keys()]
+    assert same(kept.drop(drop), expected.drop(drop))
     assert pc.is_valid(kept["error"]).equals(pc.is_valid(expected["error"]))
     if pc.any(pc.is_valid(full["error"])).as_py():
         with pytest.raises(lh.DecodeError):
@@ -160,10 +201,10 @@ def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any)
     column = pa.array(
         [row if isinstance(row, bytes) or row is None else lh.encode(row, "kafka") for row in rows], pa.binary()
     )
-    full = table_of(lha.select(column, "kafka", COLUMNS, errors="null"))
+    full = table_of(lha.select(column, "kafka", COLUMNS | LISTS, errors="null"))
     got = table_of(lha.select(column, "kafka", COLUMNS, errors="null", where=where))
     selected = mask(full)
-    assert got.equals(full.filter(selected))
+    assert same(got, full.filter(selected).drop(list(LISTS)))
     assert lha.decode(column, "kafka", errors="null", where=where) == lha.decode(column, "kafka", errors="null").filter(
         selected.combine_chunks() if isinstance(selected, pa.ChunkedArray) else selected
     )
@@ -171,6 +212,46 @@ def test_where_equals_filtering_a_column_of_headers(rows: list[Any], drawn: Any)
     kept = lha.decode(column, "kafka", errors="column", where=where)
     with_error = pc.sum(pc.is_valid(kept.field("error"))).as_py() or 0
     assert with_error >= (pc.sum(pc.is_valid(broken)).as_py() or 0)
+
+
+@few
+@given(
+    rows=st.lists(headers_of(False) | st.none(), max_size=20),
+    drawn=conditions([*COLUMNS, "key", "timestamp"]),
+    fields=st.fixed_dictionaries({name: _VALUES[name] | st.none() for name in ("key", "timestamp")}),
+)
+def test_rows_of_stores_are_selected_as_rows_of_columns(rows: list[Any], drawn: Any, fields: dict[str, Any]) -> None:
+    where, mask = drawn
+    blocks = [row if row is None else lh.encode(row, "kafka") for row in rows]
+    of_store = RowFilter(where, fields, None, "kafka", errors="null")
+    selected = pa.array([of_store.selects(fields, block) for block in blocks], pa.bool_())
+    full = table_of(lha.select(pa.array(blocks, pa.binary()), "kafka", COLUMNS | LISTS, errors="null"))
+    for name, type in (("key", pa.binary()), ("timestamp", pa.int64())):
+        full = full.append_column(name, pa.array([fields[name]] * len(rows), type))
+    expected = mask(full)
+    expected = expected.combine_chunks() if isinstance(expected, pa.ChunkedArray) else expected
+    assert selected.equals(pc.fill_null(expected, False))
+
+
+@pytest.mark.parametrize("number", [1.5, math.nan])
+def test_nan_is_in_no_order_in_columns_and_in_stores(number: float) -> None:
+    block = lh.encode([("ratio", lh.Float64(number).bits)], "kafka")
+    ratio = lh.col("ratio", "float64")
+    for literal in (1.5, math.nan):
+        expected = [compare(number, literal) for compare in _OPERATORS.values()]
+        conditions = [compare(ratio, literal) for compare in _OPERATORS.values()]
+        of_store = [RowFilter(where, [], None, "kafka").selects({}, block) for where in conditions]
+        of_column = [len(lha.decode(pa.array([block]), "kafka", where=where)) == 1 for where in conditions]
+        assert of_store == of_column == expected
+        in_store = RowFilter(ratio.is_in([literal]), [], None, "kafka").selects({}, block)
+        assert in_store == (number == literal)
+
+
+def test_numbers_of_32_bits_equal_only_numbers_of_32_bits() -> None:
+    column = _column([("f", lh.Float32(0.1).bits)])
+    ratio = lh.col("f", "float32")
+    for where, count in ((ratio == 0.10000000149011612, 1), (ratio > 0.1, 1), (ratio < 0.2, 1), (ratio < math.inf, 1)):
+        assert len(lha.decode(column, "kafka", where=where)) == count
 
 
 def _column(*headers: list[tuple[str, Any]]) -> pa.Array:
@@ -242,6 +323,12 @@ def test_typed_formats_compare_values_of_the_type() -> None:
     [
         (lh.col("retry") > 2, "the header needs a type"),
         (lh.col("retry", "int32") > 2.5, "2.5 is not a whole number"),
+        (lh.col("retry", "int32") < math.inf, "inf is not a whole number"),
+        (lh.col("retry", "int32") != math.nan, "nan is not a whole number"),
+        (lh.col("ratio", "float32") == 0.1, "0.1 has no exact float32: the nearest is 0.10000000149011612"),
+        (lh.col("ratio", "float32").is_in([0.5, 1e300]), r"1e\+300 has no exact float32"),
+        (lh.col("ratio", "float64") > 2**53 + 1, "9007199254740993 has no exact float64"),
+        (lh.col("ratio", "float64") < 10**400, "has no exact float64"),
         (lh.col("retry", "int32") == "2", "int32 is not compared with str"),
         (lh.col("retry", "array<int32>") == 2, r"use any\(\) or all\(\)"),
         (lh.col("at", "timestamp_ms") > datetime(2026, 1, 1), "no time zone"),

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import letterhead as lh
+from letterhead.read import segment_file
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 
@@ -51,6 +52,24 @@ def test_batches_outside_of_the_condition_are_not_read(tmp_path: Path) -> None:
     kept = read(folder, where=bad & (lh.col("offset") >= 29), errors="column")
     assert kept["offset"].to_pylist() == [29]
     assert {error["column"] for error in kept["error"][0].as_py()} == {"where", "retry"}
+
+
+def test_more_batches_are_read_at_a_time_while_few_records_are_selected(
+    samples: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_file, "PIECE_LEN", 20_000)
+
+    def sizes(where: Any) -> list[int]:
+        with lh.read.segments(samples / "orders-0", columns=["offset"], where=where) as reader:
+            return [len(rows) for rows in reader]
+
+    everything, few = sizes(None), sizes(lh.col("ce_id", "string") < "03")
+    assert 20 < len(sizes(lh.col("ce_id", "string") >= "0")) <= len(everything)
+    assert len(few) < len(everything) / 2
+    # What follows records that are all selected is read in single pieces again.
+    dense = sizes((lh.col("offset") >= 5_000) | (lh.col("ce_id", "string") < "03"))
+    assert max(dense) > max(everything)
+    assert max(dense[len(dense) // 2 :]) <= max(everything)
 
 
 def test_damaged_batches_are_never_dropped_silently(tmp_path: Path) -> None:

@@ -241,6 +241,42 @@ def test_a_time_index_determines_the_first_byte(indexed: Path, monkeypatch: pyte
     assert min(places) > size * 0.6
 
 
+def test_a_condition_uses_the_indexes_of_each_segment(
+    folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The batches of two segments, with an entry for every tenth; the headers of each record are broken.
+    headers = b"\x02\x02n\x04x"
+    places, sizes = positions_read(monkeypatch), {}
+    for base in (0, 500):
+        numbers = range(base, base + 500, 10)
+        batches = [
+            batch(
+                *(record(at, block=headers, time=at) for at in range(10)),
+                base_offset=first,
+                times=(first * 100, first * 100 + 9),
+            )
+            for first in numbers
+        ]
+        log = folder(b"".join(batches), bases=(base,)) / f"{base:020}.log"
+        entries = [(at * 10 + 9, sum(map(len, batches[:at]))) for at in range(9, 50, 10)]
+        write_index(log, entries, room=9)
+        write_time_index(log, [((base + offset - 9) * 100 + 9, offset) for offset, _ in entries], room=9)
+        sizes[base] = log.stat().st_size
+    path = log.parent
+    for where in (lh.col("offset") >= 950, lh.col("timestamp") >= 95_000):
+        places.clear()
+        with pytest.raises(DecodeError, match="the batch at offset 950"):
+            offsets(path, where=where & (lh.col("n") == "a"))
+        # The first segment is skipped by its name, or read from its last entry on; the second one from an entry on.
+        assert min(places) > min(sizes.values()) * 0.6
+    for where in (lh.col("offset") >= 1000, lh.col("timestamp") > 99_909):
+        assert offsets(path, where=where & (lh.col("n") == "a")) == []
+    only = (lh.col("offset") >= 450) & (lh.col("offset") < 460)
+    with pytest.raises(DecodeError, match="the batch at offset 450"):
+        offsets(path, where=only & (lh.col("n") == "a"))
+    assert offsets(path, where=only & (lh.col("n") == "a"), errors="null") == []
+
+
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_a_wrong_index_is_ignored(indexed: Path, suffix: str) -> None:
     file = (indexed / f"{500:020}.log").with_suffix(suffix)

@@ -15,6 +15,8 @@ import pytest
 import letterhead as lh
 from letterhead.state.memory import InMemoryKeyValueStore
 
+pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
+
 THREADS = 8
 ROWS = 2_000
 LOG = "orders-app-latest-changelog-0"

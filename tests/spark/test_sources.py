@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ def sources(spark: Any) -> Any:
 def load(spark: Any, path: Path, **options: Any) -> Any:
     source = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
     return spark.read.format(SEGMENTS).options(**source).load(str(path))
+
+
+def test_sources_name_the_version_of_spark_they_need(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark.sql.datasource", None)  # as before Spark 4
+    with pytest.raises(ValueError, match=r"came with Spark 4\.0, and this is 4\..*: read with letterhead.read"):
+        register(spark)
 
 
 # --- segments --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyspark
 import pytest
 from pyspark.sql import functions as F
 
@@ -13,8 +12,6 @@ import letterhead as lh
 from letterhead import spark as lhs
 from pages import run
 
-sources_only = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
-pushing = pytest.mark.skipif(pyspark.__version__ < "4.1", reason="Spark pushes filters since 4.1")
 HEADERS = {"tenant": "string", "retry": "int32"}
 
 
@@ -24,20 +21,18 @@ def orders(spark: Any, samples: Path) -> Any:
     return spark.read.format("letterhead-segments").options(**lhs.options(headers=HEADERS)), str(samples / "orders-0")
 
 
-@sources_only
 def test_the_option_selects_rows(spark: Any, samples: Path, orders: Any) -> None:
-    pytest.importorskip("sqlglot")
     source, path = orders
     selected = source.option("where", "tenant = 'acme' and offset >= 9990").load(path)
     assert sorted(row.offset for row in selected.select("offset").collect()) == [9991, 9996]
     state = spark.read.format("letterhead-state").option("store", "latest").option("where", "tenant = 'acme'")
     assert state.load(str(samples / "streams-state-0_0")).count() == 936
     with pytest.raises(Exception, match="it is not supported"):
-        source.option("where", "length(tenant) = 4").load(path)
+        _ = (
+            source.option("where", "length(tenant) = 4").load(path).schema
+        )  # which Spark Connect asks for when it is read
 
 
-@sources_only
-@pushing
 @pytest.mark.spark_only
 def test_filters_that_are_pushed_leave_the_plan_and_select_the_same_rows(spark: Any, orders: Any) -> None:
     source, path = orders
@@ -56,6 +51,81 @@ def test_filters_that_are_pushed_leave_the_plan_and_select_the_same_rows(spark: 
     assert "length(value" in plan
     assert "acme" not in plan
     assert "5000" not in plan
+
+
+@pytest.mark.spark_only
+def test_filters_that_are_pushed_to_stores_select_the_same_rows(spark: Any, samples: Path) -> None:
+    lhs.register(spark)
+    source = spark.read.format("letterhead-state").option("store", "latest").options(**lhs.options(headers=HEADERS))
+    path = str(samples / "streams-state-0_0")
+    condition = F.col("tenant").isin("acme", "zoo") & ~(F.col("retry") > 1) & (F.length("value") > 5)
+    expected = sorted(bytes(row.key) for row in source.load(path).where(condition).select("key").collect())
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushed = source.load(path).where(condition)
+        plan = pushed._jdf.queryExecution().optimizedPlan().toString()
+        assert sorted(bytes(row.key) for row in pushed.select("key").collect()) == expected
+        both = source.option("where", "tenant >= 'b'").load(path).where(condition)
+        assert both.count() == 0
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert len(expected) > 0
+    assert "length(value" in plan
+    assert "acme" not in plan
+
+
+def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
+    from pyspark.sql.datasource import (
+        EqualNullSafe,
+        EqualTo,
+        GreaterThan,
+        In,
+        IsNotNull,
+        IsNull,
+        LessThanOrEqual,
+        Not,
+        StringContains,
+        StringEndsWith,
+        StringStartsWith,
+    )  # fmt: skip
+
+    from letterhead.read.record_sets import WHERE_FIELDS
+    from letterhead.spark.sources.pushdown import push
+    from letterhead.where.program import resolve
+
+    headers: Any = {"tenant": "string", "retry": "int32", "ratio": "float64", "route": "array<string>"}
+    applied = [
+        EqualTo(("tenant",), "acme"), Not(EqualTo(("retry",), 3)), EqualNullSafe(("tenant",), "acme"),
+        GreaterThan(("offset",), 5), LessThanOrEqual(("retry",), 2), In(("tenant",), ("a", "b")), IsNull(("retry",)),
+        IsNotNull(("key",)), StringStartsWith(("tenant",), "a"), EqualTo(("key",), bytearray(b"k")),
+    ]  # fmt: skip
+    others = [
+        EqualTo(("ratio",), 0.5), IsNull(("ratio",)), EqualTo(("route",), ["a"]), IsNull(("route",)),
+        In(("tenant",), ("a", None)), EqualTo(("tenant",), None), EqualTo(("a", "b"), 1), EqualTo(("unknown",), 1),
+        StringContains(("tenant",), "a"), StringEndsWith(("tenant",), "a"), Not(StringContains(("tenant",), "a")),
+        GreaterThan(("tenant",), 5), EqualTo(("headers",), []),
+    ]  # fmt: skip
+
+    def pushed(filters: list[Any], where: Any = None, **options: Any) -> Any:
+        def apply(condition: Any) -> Any:
+            return resolve(condition, WHERE_FIELDS, headers)
+
+        return push(filters, where, headers, apply, **options)
+
+    where, left = pushed([*others, *applied], keeps_errors=False)
+    assert left == others
+    assert str(where) == str(pushed(applied, keeps_errors=False)[0])
+    for each in applied:
+        condition, left = pushed([each], keeps_errors=False)
+        assert (left, condition is None) == ([], False), each
+        # Rows with errors are returned whether they fulfil it or not.
+        condition, left = pushed([each], keeps_errors=True)
+        assert (left, condition is None) == ([each], False), each
+    for each in others:
+        assert pushed([each], keeps_errors=False) == (None, [each])
+    before = lh.col("offset") > 7
+    assert pushed(others, before, keeps_errors=False)[0] is before
+    assert str(before) in str(pushed(applied[:1], before, keeps_errors=False)[0])
 
 
 def test_where_headers_keeps_rows_and_columns(spark: Any, samples: Path) -> None:
@@ -84,9 +154,7 @@ def test_exploded_batches_are_the_messages_that_a_condition_selects(spark: Any) 
     assert sorted(map(tuple, rows)) == [("a", 4, 1), ("a", 7, 1)]
 
 
-@sources_only
 def test_the_page_about_conditions_runs(spark: Any, samples: Path) -> None:
-    pytest.importorskip("sqlglot")
     lhs.register(spark)
     frame = spark.read.parquet(str(samples / "orders-0.parquet"))
     names = {"spark": spark, "frame": frame}

@@ -7,7 +7,7 @@ manager. It opens its files or connections when the first batch is read, and kee
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import OffsetsGone, StoreChoiceError, TornTailWarning
+from letterhead.errors import LogTruncated, OffsetsGone, StoreChoiceError, TornTailWarning
 from letterhead.read.reader import Reader
 
 if TYPE_CHECKING:
@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from letterhead.read.open_state import state as state
     from letterhead.read.open_topic import topic as topic
 
-__all__ = ["OffsetsGone", "Reader", "StoreChoiceError", "TornTailWarning", "iggy", "segments", "state", "topic"]
+__all__ = [
+    "LogTruncated",
+    "OffsetsGone",
+    "Reader",
+    "StoreChoiceError",
+    "TornTailWarning",
+    "iggy",
+    "segments",
+    "state",
+    "topic",
+]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use. A module must not have the
 # name of its function: importing it would replace the function in this namespace.

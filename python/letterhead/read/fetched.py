@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead.errors import DecodeError, HeaderError, OffsetsGone
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
-from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of
+from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of, leader_epoch, next_pieces
 from letterhead.where.program import Filter
 
 if TYPE_CHECKING:
@@ -34,12 +34,15 @@ def rows_of(
 ) -> Iterator[pa.RecordBatch]:
     """Read spans in order; the next fetch runs while the current one is decoded.
 
-    Each batch of rows is made of record batches with ``batch_bytes`` stored bytes, at least of one. Records that were
-    deleted before they were read raise OffsetsGone, unless ``loss`` is true.
+    Each batch of rows is made of record batches with ``batch_bytes`` stored bytes, at least of one; of more while a
+    condition selects few records. Records that were deleted before they were read raise OffsetsGone, and those that an
+    election removed afterwards LogTruncated, unless ``loss`` is true.
     """
+    pieces = 1
     for span, fetched, batches in _fetches(client, spans, isolation, loss):
         skipped = set(aborted_batches(batches, fetched.aborted))
-        for group in _grouped(batches, batch_bytes):
+        while batches:
+            group, batches = _split(batches, pieces * batch_bytes)
             try:
                 made = rows(
                     fetched.records, group, start=span.start, end=span.end, skipped=skipped,
@@ -48,6 +51,8 @@ def rows_of(
             except HeaderError as error:
                 error.add_note(f"the topic is {span.place.topic}, the partition {span.place.partition}")
                 raise
+            if rows.where is not None:
+                pieces = next_pieces(pieces, group, 0 if made is None else len(made))
             if made is not None:
                 yield made
 
@@ -79,6 +84,7 @@ def _fetches(
     """Yield each response, with its span from the offset that was requested, once the next fetch has begun."""
     left = deque(span for span in spans if span.start < span.end)
     position = left[0].start if left else 0
+    ends: dict[int, int] = {}  # the offset after the last one that was read of each leader epoch
     begun: Any = client.fetch(left[0].place, position, isolation) if left else None
     empty_since: float | None = None
     while left:
@@ -86,7 +92,14 @@ def _fetches(
         fetched = client.fetched(begun)
         requested = position
         batches, position = _read_headers(span, fetched, position)
-        if not batches:
+        ends |= {leader_epoch(fetched.records, batch): batch.last_offset + 1 for batch in batches}
+        if fetched.diverging is not None:
+            removed = LogTruncated(span.place, position, _first_removed(client, span, fetched, ends, isolation))
+            if not loss:
+                raise removed
+            _log.warning("%s; continuing at %d", removed, position)
+            ends = {}
+        elif not batches:
             empty_since = empty_since or time.monotonic()
             position = _after_empty(client, span, fetched, position, empty_since, loss)
         if batches or position >= span.end:
@@ -94,11 +107,28 @@ def _fetches(
         if position >= span.end:
             left.popleft()
             position = left[0].start if left else 0
+            ends = {}
         if left:
-            begun = client.fetch(left[0].place, position, isolation)
+            begun = client.fetch(left[0].place, position, isolation, last_epoch=max(ends, default=-1))
         if batches:
             # Earlier records of the first batch were read before, or deleted.
             yield span._replace(start=requested), fetched, batches
+
+
+def _first_removed(client: Client, span: Span, fetched: Fetched, ends: Mapping[int, int], isolation: Isolation) -> int:
+    """Find the first offset that was read and whose record the log of the leader does not contain."""
+    first = span.start
+    while fetched.diverging is not None:
+        epoch, end = fetched.diverging
+        shared = {known: min(read, end) for known, read in ends.items() if known <= epoch}
+        if not shared:
+            return span.start
+        if shared == ends:  # the broker repeats itself
+            break
+        # The logs can differ in earlier epochs, too.
+        ends, first = shared, max(shared.values())
+        fetched = client.fetched(client.fetch(span.place, first, isolation, last_epoch=max(ends), wait_ms=0))
+    return max(first, span.start)
 
 
 def _read_headers(span: Span, fetched: Fetched, position: int) -> tuple[list[Batch], int]:
@@ -132,13 +162,8 @@ def _after_empty(client: Client, span: Span, fetched: Fetched, position: int, si
     return position
 
 
-def _grouped(batches: Sequence[Batch], size: int) -> Iterator[list[Batch]]:
-    """Group batches by their bytes; a group has at least one batch."""
-    group: list[Batch] = []
-    for batch in batches:
-        if group and batch.end - group[0].position > size:
-            yield group
-            group = []
-        group.append(batch)
-    if group:
-        yield group
+def _split(batches: list[Batch], size: int) -> tuple[list[Batch], list[Batch]]:
+    """Return the first batches of this many bytes, but at least one, and those after them."""
+    limit = batches[0].position + size
+    count = next((at for at, batch in enumerate(batches) if at and batch.end > limit), len(batches))
+    return batches[:count], batches[count:]

@@ -12,6 +12,8 @@
     send        u32 length of the following, identifier stream, identifier topic, u8 2, u8 4, u32 partition, u32 count
                 a batch
     its reply   u32 count, then u32 stream, u32 topic, u32 partition, u64 first offset
+    me, all     nothing
+    its reply   clients: this one, or all: u32 id, u32 user, u8 transport, u32 length, address, u32 groups
 
     identifier  u8 1, u8 4, u32 number, or u8 2, u8 length, name
 
@@ -32,6 +34,7 @@ from letterhead.read.iggy_connection import READ, SEND, Address, Connection, Ref
 __all__ = ["Client", "Lost", "Messages", "Place", "Topic"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
+_GET_ME, _GET_CLIENTS = 20, 22
 _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
@@ -79,7 +82,14 @@ class Messages(NamedTuple):
 
 
 class Lost(ConnectionError):
-    """The connection ended before a batch was acknowledged, so that it may be in the partition or not."""
+    """The connection ended before a batch was acknowledged: the server may have appended it, or append it yet.
+
+    ``session`` is how the server lists the connection, see :meth:`Client.lists`.
+    """
+
+    def __init__(self, message: str, session: bytes) -> None:
+        super().__init__(message)
+        self.session = session
 
 
 class Client(Closing):
@@ -97,13 +107,14 @@ class Client(Closing):
         self.address = address
         self.timeout = timeout_ms / 1000
         self._connection: Connection | None = None
+        self._session: bytes | None = None
         self._begun: object = None
 
     def close(self) -> None:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
-            self._connection = None
+            self._connection = self._session = None
 
     def partitions(self, topic: Topic) -> list[Place]:
         """Return the partitions of a topic, in order."""
@@ -128,7 +139,8 @@ class Client(Closing):
         """Return the offset that the next message of a partition gets."""
         found = self._poll_once(place, _LAST, 0)
         current = _PREFIX.unpack_from(found.data)[1]
-        # Without messages, offset 0 is that of a message that was deleted or that of the next one.
+        # Without messages, offset 0 is that of a message that was deleted or that of the next one: no reply of the
+        # server distinguishes these. The smaller one skips nothing.
         return found.first + 1 if found.number else current + (current > 0)
 
     def offset_since(self, place: Place, micros: int) -> int:
@@ -138,7 +150,7 @@ class Client(Closing):
 
     def begin_poll(self, place: Place, offset: int, count: int) -> bytes:
         """Send the request for messages, and return it."""
-        self._begun = None
+        self._forget()
         body = _poll_of(place, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
             try:
@@ -180,7 +192,11 @@ class Client(Closing):
         metadata = Topic(*place[:2]).identifiers + struct.pack("<BBII", 2, 4, place.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
         until = time.monotonic() + self.timeout
-        connection = self._connected(until)
+        self._forget()
+        if self._connection is None or self._session is None:
+            self._session = bytes(self._read(_GET_ME, b""))
+        connection, session = self._connection, self._session
+        assert connection is not None
         try:
             connection.send(SEND, _SEND, body, until)
             reply = connection.receive(until)
@@ -188,10 +204,24 @@ class Client(Closing):
             raise
         except OSError as error:
             self.close()
-            raise Lost(str(error)) from error
+            raise Lost(str(error), session) from error
         except Refused as error:
             raise _explained(error, place) from None
         return int(struct.unpack_from("<Q", reply, 16)[0])
+
+    def lists(self, session: bytes) -> bool | None:
+        """Return whether the server still has a connection of :class:`Lost`; None if it does not tell this user."""
+        try:
+            clients = self._read(_GET_CLIENTS, b"")
+        except PermissionError:
+            return None
+        at = 0
+        while at < len(clients):
+            end = at + 17 + struct.unpack_from("<I", clients, at + 9)[0]
+            if clients[at:end] == session:
+                return True
+            at = end
+        return False
 
     def _poll_once(self, place: Place, strategy: int, value: int) -> Messages:
         try:
@@ -217,7 +247,14 @@ class Client(Closing):
                 self.close()
                 pause = self._wait(pause, until, error)
 
+    def _forget(self) -> None:
+        """End a connection on which a reply is outstanding: the next request would take it for its own."""
+        if self._begun is not None:
+            self._begun = None
+            self.close()
+
     def _connected(self, until: float) -> Connection:
+        self._forget()
         pause = _BACKOFF
         while self._connection is None:
             try:

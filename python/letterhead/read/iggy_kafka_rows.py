@@ -12,10 +12,12 @@ from letterhead.conventions.kafka_gateway import to_record
 from letterhead.errors import DecodeError, replaced
 from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 from letterhead.read.iggy_rows import CONSTANTS, IggyRows
+from letterhead.read.state_where import RowFilter
 
 if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
 
 __all__ = ["COLUMNS", "KafkaRows"]
 
@@ -36,15 +38,22 @@ class KafkaRows:
     """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRows` does."""
 
     where = None
+    """Nothing of a condition limits what is polled: it tests fields of records, and timestamps of messages are others."""
 
     def __init__(
-        self, columns: Sequence[str], headers: Columns | None, limits: Limits | None, dialect: Dialect = "arrow"
+        self,
+        columns: Sequence[str],
+        headers: Columns | None,
+        limits: Limits | None,
+        dialect: Dialect = "arrow",
+        where: Where | None = None,
     ) -> None:
         check_columns(columns, COLUMNS, headers, "raise", "error")
         self._messages = IggyRows(_READ, limits=limits)
         self._columns = columns
         self._headers = headers
         self._dialect = dialect
+        self._filter = None if where is None else RowFilter(where, _FIELDS, headers, "kafka", limits=limits)
         selected = list(self._selected(pa.array([], _HEADERS)).type) if headers else []
         types = _FIELDS | {"timestamp": TIMES[dialect]}
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
@@ -72,10 +81,30 @@ class KafkaRows:
             "timestamp": as_times(pa.array([record.timestamp for record in records], pa.int64()), self._dialect),
             "headers": pa.array(lists, _HEADERS),
         }
+        if self._filter is not None:
+            selected = self._selects(made, rows)
+            if not any(selected):
+                return None
+            mask = pa.array(selected)
+            rows, made = rows.filter(mask), {name: column.filter(mask) for name, column in made.items()}
         columns = [made[name] if name in made else rows.column(name) for name in self._columns]
         if self._headers:
             columns += self._selected(made["headers"]).flatten()
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _selects(self, made: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
+        """Test the condition on each record."""
+        assert self._filter is not None
+        names = sorted(self._filter.fields)
+        columns = []
+        for name in names:
+            column = made[name] if name in made else rows.column(name)
+            columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
+        blocks = lha.encode(made["headers"], "kafka").to_pylist() if self._filter.has_headers else [None] * len(rows)
+        return [
+            self._filter.selects(dict(zip(names, values, strict=True)), block)
+            for block, *values in zip(blocks, *columns, strict=True)
+        ]
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
         return lha.select(headers, "kafka", self._headers or {}, _dialect=self._dialect)

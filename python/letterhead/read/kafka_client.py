@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import ssl
 import tempfile
 import time
@@ -21,6 +22,7 @@ from letterhead.read.kafka_options import Settings
 
 try:
     from kafka import errors as kafka_errors
+    from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
     from kafka.net.selector import NetworkSelector
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
@@ -43,6 +45,9 @@ _BACKOFF = 0.1
 _MOST_FRAME = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
 
+_READ_BYTES = 64 << 10
+"""Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
+
 _TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
 
 
@@ -62,6 +67,25 @@ class Fetched(NamedTuple):
     records: Any  # a record set, of which the last batch may be truncated
     end: int  # the offset after the last one that can be read; -1 if the requested offset is out of range
     aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
+    # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
+    # that epoch ends.
+    diverging: tuple[int, int] | None = None
+
+
+class _Socket(socket.socket):
+    """A socket that returns up to 64 KiB, also when it is asked for less."""
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        return super().recv(max(size, _READ_BYTES), flags)
+
+
+class _Direct(KafkaNetSocket):  # type: ignore[misc]
+    """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
+
+    SCHEMES = ("letterhead",)
+
+    def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
+        return _Socket(family, sock_type, proto)
 
 
 class Client(Closing):
@@ -75,10 +99,14 @@ class Client(Closing):
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
         self._leaders: dict[Place, int] = {}
+        self._epochs: dict[Place, int] = {}  # the newest known ones, also of partitions without a known leader
+        self._topic_ids: dict[str, Any] = {}
         options = {
             "receive_message_max_bytes": settings.fetch_bytes + _MOST_FRAME,
             "client_id": "letterhead",
         } | transport
+        if options.get("proxy_url") is None:
+            options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
         if self._protocol.endswith("SSL") and "ssl_context" not in options:
             options["ssl_context"] = _ssl_context(settings.transport)
         self._process = os.getpid()
@@ -123,7 +151,9 @@ class Client(Closing):
                         name=topic,
                         partitions=[
                             ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
-                                partition_index=place.partition, current_leader_epoch=-1, timestamp=times[place]
+                                partition_index=place.partition,
+                                current_leader_epoch=self._epochs.get(place, -1),
+                                timestamp=times[place],
                             )
                             for place in places
                             if place.topic == topic
@@ -143,18 +173,22 @@ class Client(Closing):
         self._run(self._retried, ask)
         return found
 
-    def fetch(self, place: Place, offset: int, isolation: Isolation, *, wait_ms: int = 500) -> Any:
+    def fetch(
+        self, place: Place, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
+    ) -> Any:
         """Start a fetch in the background, and return a handle for :meth:`fetched`.
 
-        The broker waits up to ``wait_ms`` for a record.
+        The broker waits up to ``wait_ms`` for a record. ``last_epoch`` is the leader epoch of the record before
+        ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with that of the leader who sent the record.
         """
 
         async def ask() -> Fetched:
+            leader = await self._leader(place)
             partition = FetchRequest.FetchTopic.FetchPartition(
                 partition=place.partition,
-                current_leader_epoch=-1,
+                current_leader_epoch=self._epochs.get(place, -1),
                 fetch_offset=offset,
-                last_fetched_epoch=-1,
+                last_fetched_epoch=last_epoch,
                 log_start_offset=-1,
                 partition_max_bytes=self._fetch_bytes,
             )
@@ -171,7 +205,7 @@ class Client(Closing):
                 max_version=12,
                 **_NO_SESSION,
             )
-            answer = await self._ask(await self._leader(place), request)
+            answer = await self._ask(leader, request)
             _check(answer.error_code, place)
             [topic] = answer.responses
             [found] = topic.partitions
@@ -179,6 +213,9 @@ class Client(Closing):
             if found.error_code == kafka_errors.OffsetOutOfRangeError.errno:
                 return Fetched(b"", -1, [])
             _check(found.error_code, place)
+            other = found.diverging_epoch
+            if other is not None and other.end_offset >= 0:
+                return Fetched(b"", end, [], (other.epoch, other.end_offset))
             if answer.throttle_time_ms and not found.records:  # a quota withholds the records
                 raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
             aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()]
@@ -208,7 +245,7 @@ class Client(Closing):
                 allow_auto_topic_creation=False,
                 include_cluster_authorized_operations=False,
                 include_topic_authorized_operations=False,
-                max_version=9,
+                max_version=12,
             )
             answer = await self._ask_any(request)
             for topic in answer.topics:
@@ -217,12 +254,25 @@ class Client(Closing):
                 if topics is not None:
                     _check(topic.error_code, topic.name)
             self._manager.cluster.update_metadata(answer)
-            for topic in answer.topics:
-                for each in topic.partitions:
-                    self._leaders[Place(topic.name, each.partition_index)] = each.leader_id
+            self._note_leaders(answer)
             return answer
 
         return await self._retried(ask)
+
+    def _note_leaders(self, answer: Any) -> None:
+        for topic in answer.topics:
+            topic_id = topic.topic_id if answer.API_VERSION >= 10 else None
+            if self._topic_ids.setdefault(topic.name, topic_id) != topic_id:  # a new topic, whose epochs begin at 0
+                self._topic_ids[topic.name] = topic_id
+                self._epochs = {place: epoch for place, epoch in self._epochs.items() if place.topic != topic.name}
+            for each in topic.partitions:
+                place = Place(topic.name, each.partition_index)
+                # Before version 9 the epoch can be an old one (KAFKA-9212).
+                epoch = each.leader_epoch if answer.API_VERSION >= 9 else -1
+                # A broker that has not heard of the newest election names the leader before it.
+                stale = 0 <= epoch < self._epochs.get(place, -1)
+                self._leaders[place] = -1 if stale else each.leader_id
+                self._epochs[place] = max(epoch, self._epochs.get(place, -1))
 
     async def _leader(self, place: Place) -> int:
         if self._leaders.get(place, -1) < 0:

@@ -53,8 +53,8 @@ def iggy(
     """Read a topic of Apache Iggy into Arrow, without a Python object per message.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. The server stores no consumer offset. The next poll runs while the current one is decoded, so about three
-    times ``fetch_bytes`` are in memory. A connection that ends is opened again.
+    batch. The server stores no consumer offset. The next poll runs while the current one is decoded. Reading takes about
+    eight times ``fetch_bytes`` of memory, however many messages there are. A connection that ends is opened again.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def iggy(
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Which messages to return, as in :func:`letterhead.read.topic`: a condition on headers and on ``stream topic
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
-        limit what is polled.
+        limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
         Read messages as the Kafka records they were made of, by Iggy's Kafka gateway or by
         :func:`letterhead.write.iggy`. The columns are ``stream topic partition offset timestamp key value headers``, the
@@ -138,9 +138,7 @@ def iggy(
         check_name("mapping", mapping, MAPPINGS)
         if errors != "raise":
             raise ValueError("mapping needs errors='raise'")
-        if where is not None:
-            raise ValueError("where is not evaluated with mapping: filter the table, or the records before mapping")
-        rows = KafkaRows(columns, headers, limits)
+        rows = KafkaRows(columns, headers, limits, where=where)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -86,7 +86,8 @@ def topic(
         Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
         :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
     batch_bytes : int, default 1 MiB
-        Stored bytes for each batch of rows; at least one record batch of the topic.
+        Stored bytes for each batch of rows; at least one record batch of the topic. Up to eight times as many while
+        ``where`` selects few records.
     fetch_bytes : int, default 4 MiB
         Size of a fetch in bytes.
     timeout_ms : int, default 60 000
@@ -111,6 +112,8 @@ def topic(
         offset does not exist.
     OffsetsGone
         While reading, if records were deleted before they were read.
+    LogTruncated
+        While reading, if an unclean leader election removed records after they were read.
     PermissionError
         While reading, if the brokers reject the user.
     ConnectionError, TimeoutError

@@ -6,6 +6,7 @@ are read first and decide which batches are skipped; the others become columns i
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["CONSTANTS", "FIELDS", "LAST_OFFSET", "Batch", "Rows", "aborted_batches", "batches_of"]
+__all__ = [
+    "CONSTANTS", "FIELDS", "LAST_OFFSET", "Batch", "Rows", "aborted_batches", "batches_of", "leader_epoch", "next_pieces",
+]  # fmt: skip
 
 FIELDS: tuple[str, ...] = (
     "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id", "producer_epoch", "sequence",
@@ -47,6 +50,12 @@ LAST_OFFSET = (1 << 63) - 1
 
 _NO_TIME = -(1 << 63)
 
+_FEW = 16
+"""A condition that selects at most one record in so many selects few."""
+
+_MOST_PIECES = 8
+
+_EPOCH_POSITION = 12
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 
@@ -145,7 +154,7 @@ class Rows:
         low, high, since = self._bounds(where)
         low, high = max(start, low), min(end - 1, high)
         kept = np.array([
-            not batch.control and batch.base_offset not in skipped and batch.last_offset >= low
+            not batch.attributes & _CONTROL and batch.base_offset not in skipped and batch.last_offset >= low
             and batch.base_offset <= high and batch.max_timestamp >= since for batch in all_batches
         ], np.bool_)  # fmt: skip
         if not kept.any() or (where is not None and where.known is False):
@@ -157,8 +166,8 @@ class Rows:
                 error.add_note(f"the record batch begins at offset {all_batches[error.row].base_offset}")
             raise
         rows = pa.RecordBatch.from_struct_array(messages)
-        first, *_, last = [batch for batch, keep in zip(all_batches, kept, strict=True) if keep] * 2
-        if first.base_offset < start or last.last_offset >= end:
+        places = np.flatnonzero(kept)
+        if all_batches[places[0]].base_offset < start or all_batches[places[-1]].last_offset >= end:
             rows = _between(rows, start, end)
         if not len(rows):
             return None
@@ -194,7 +203,24 @@ def batches_of(record_set: Any, start: int = 0, most: int | None = None) -> tupl
     batches.
     """
     found, end = _native.record_batches(record_set, start, most)
-    return [Batch(*batch) for batch in found], end
+    return [*map(Batch._make, found)], end
+
+
+def next_pieces(pieces: int, batches: Iterable[Batch], rows: int) -> int:
+    """Return how many pieces to read together, after as many of which a condition has selected ``rows`` records.
+
+    While it selects few, there are more: each call of the compiled core costs as much as many records.
+    """
+    few = rows <= sum(batch.records for batch in batches) // _FEW
+    return min(2 * pieces, _MOST_PIECES) if few else 1
+
+
+def leader_epoch(record_set: Any, batch: Batch) -> int:
+    """Return the epoch of the leader that wrote a batch; -1 if it is unknown, as in formats before 2."""
+    if batch.magic < 2:
+        return -1
+    [epoch] = struct.unpack_from(">i", record_set, batch.position + _EPOCH_POSITION)
+    return int(epoch)
 
 
 def aborted_batches(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]]) -> Iterator[int]:

@@ -17,7 +17,7 @@ from letterhead.read.record_sets import Batch, batches_of
 __all__ = ["Damage", "Flaw", "SegmentFile"]
 
 PIECE_LEN = 4 << 20
-"""Bytes of batches that are decoded together; their decompressed records are in memory at the same time."""
+"""Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
 
 _FRAME_LEN = 12
 _MAGIC_AT = 16
@@ -62,22 +62,23 @@ class SegmentFile:
             empty = file.seek(0, 2) == 0
             self.data: Any = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def batches(self, position: int, least: int) -> tuple[list[Batch], Flaw | None]:
+    def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[Batch], Flaw | None]:
         """Read the headers of batches of a few MiB together, or of one larger batch, from a byte on.
 
         ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
         the bytes after them.
         """
-        found, end = batches_of(self.data, position, PIECE_LEN)
+        found, end = batches_of(self.data, position, pieces * PIECE_LEN)
         if not found:
             return [], self._flaw_at(end)
-        after = least
+        after, most = least, self._most()
         for at, batch in enumerate(found):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 found[at] = batch._replace(base_offset=after)
-            flaw = self._misplaced(batch, after)
-            if flaw is not None:
+            if not after <= batch.base_offset <= batch.last_offset <= most:
+                flaw = self._misplaced(batch, after)
+                assert flaw is not None
                 # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
                 return found[: at - both], flaw._replace(beyond=batch.end) if both else flaw
@@ -98,6 +99,8 @@ class SegmentFile:
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
+        if not batches:
+            return []
         column = pa.array([self.data[batch.position : batch.end] for batch in batches], pa.binary())
         # An error of a batch is reported for its first message.
         return [
@@ -115,11 +118,14 @@ class SegmentFile:
     def _batch_at(self, position: int) -> Batch | None:
         return next(iter(batches_of(self.data, position, 1)[0]), None)
 
+    def _most(self) -> int:
+        """Return the largest offset that the segment can have."""
+        most = self.segment.base_offset + _MOST_OFFSETS
+        return most if self.segment.next_offset is None else min(most, self.segment.next_offset - 1)
+
     def _misplaced(self, batch: Batch, least: int) -> Flaw | None:
         """Check the offsets of a batch against the previous batch and the segment."""
-        most = self.segment.base_offset + _MOST_OFFSETS
-        if self.segment.next_offset is not None:
-            most = min(most, self.segment.next_offset - 1)
+        most = self._most()
         if batch.base_offset < least:
             return Flaw("not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}")
         if not batch.base_offset <= batch.last_offset <= most:

@@ -14,7 +14,16 @@ from letterhead.read.columns import Dialect
 from letterhead.read.indexes import first_offset_since, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.reader import Reader
-from letterhead.read.record_sets import CONSTANTS, FIELDS, LAST_OFFSET, WHERE_FIELDS, Batch, Rows, aborted_batches
+from letterhead.read.record_sets import (
+    CONSTANTS,
+    FIELDS,
+    LAST_OFFSET,
+    WHERE_FIELDS,
+    Batch,
+    Rows,
+    aborted_batches,
+    next_pieces,
+)
 from letterhead.read.segment_file import Flaw, SegmentFile
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
 from letterhead.where.program import resolve
@@ -118,14 +127,19 @@ class SegmentsReader(Reader):
     def _segment(self, segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[pa.RecordBatch]:
         file = SegmentFile(segment)
         position, least, before = self._first_byte(file, bounds), segment.base_offset, self.done
+        pieces = 1
         while position < len(file.data):
-            batches, flaw = file.batches(position, least)
+            batches, flaw = file.batches(position, least, pieces)
+            selected = 0
             for rows, invalid in self._wanted.rows(file, batches, bounds, known):
                 if invalid is None:
+                    selected += len(rows)
                     yield rows
                 else:
                     at, flaw = invalid
                     batches = batches[:at]
+            if self._wanted.where is not None:
+                pieces = next_pieces(pieces, batches, selected)
             if batches:
                 position, least = batches[-1].end, batches[-1].last_offset + 1
                 self.done = before + position
@@ -174,8 +188,8 @@ class SegmentRows:
         where: Where | None = None,
     ) -> None:
         self.errors = errors
-        self._where = resolve(where, WHERE_FIELDS, headers)
-        self.since = None if self._where is None else self._where.between("timestamp")[0]
+        self.where = resolve(where, WHERE_FIELDS, headers)
+        self.since = None if self.where is None else self.where.between("timestamp")[0]
         self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
@@ -183,14 +197,14 @@ class SegmentRows:
         # Rows outside of the times are removed; a row without an offset could not be read and stays.
         also = [name for name in ("offset", "timestamp") if bounds.of_time and name not in columns]
         read = [*columns, *also]
-        self._strict = Rows(read, headers, dialect=dialect, limits=limits, where=self._where)
-        self._lax = Rows(read, headers, dialect=dialect, limits=limits, where=self._where, **on_error)
+        self._strict = Rows(read, headers, dialect=dialect, limits=limits, where=self.where)
+        self._lax = Rows(read, headers, dialect=dialect, limits=limits, where=self.where, **on_error)
 
     def narrowed(self, segment: Segment, bounds: Bounds) -> Bounds:
         """Return bounds that leave out records of a partition that the condition excludes by their offsets."""
-        if self._where is None:
+        if self.where is None:
             return bounds
-        where = self._where.bind({"topic": segment.topic, "partition": segment.partition})
+        where = self.where.bind({"topic": segment.topic, "partition": segment.partition})
         low, high = where.between("offset")
         end = bounds.start if where.known is False else LAST_OFFSET if high is None else high + 1
         return bounds._replace(start=max(bounds.start, low or 0), end=min(bounds.end, end))
@@ -222,14 +236,16 @@ class SegmentRows:
     def _read(
         self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
     ) -> tuple[pa.RecordBatch | None, Invalid | None]:
-        skipped = set(aborted_batches(batches, known.aborted_among(batches)))
+        aborted = known.aborted_among(batches)
+        skipped = set(aborted_batches(batches, aborted)) if aborted else set()
         if bounds.since is not None:
             skipped |= {batch.base_offset for batch in batches if batch.max_timestamp < bounds.since}
         options: Any = {
             "start": bounds.start, "end": bounds.end, "skipped": skipped, "constants": _constants(file)
         }  # fmt: skip
         # Control batches have no rows, so nothing else validates their checksums.
-        invalid = _first_invalid(file, batches, [at for at, batch in enumerate(batches) if batch.control])
+        control = [at for at, batch in enumerate(batches) if batch.control]
+        invalid = _first_invalid(file, batches, control) if control else None
         if invalid is not None:
             batches = batches[: invalid[0]]
         try:
@@ -260,7 +276,7 @@ class SegmentRows:
 
     def keeps_error_rows(self, file: SegmentFile) -> bool:
         """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
-        where = self._where and self._where.bind(_constants(file))
+        where = self.where and self.where.bind(_constants(file))
         return where is None or self.errors == "column" or where.accepts_null
 
     def error_row(self, file: SegmentFile, error: DecodeError) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Conditions on the rows of stores, which are evaluated row by row: :class:`RowFilter`."""
+"""Conditions on rows of stores and on mapped records, which are evaluated row by row: :class:`RowFilter`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RowFilter"]
 
-_TYPES = {"key": "bytes", "value": "bytes", "task": "text", "store": "text", "sequence": "int"}
+_TYPES = {
+    "key": "bytes", "value": "bytes", "task": "text", "store": "text", "sequence": "int", "stream": "text",
+    "topic": "text", "partition": "int", "offset": "int",
+}  # fmt: skip
 
 
 class RowFilter:

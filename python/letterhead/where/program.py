@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import math
+import operator
+import struct
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -243,11 +246,9 @@ def _literal(literal: Any, type: str, test: str) -> Any:
         return _time(literal, _UNITS[base])
     if not isinstance(literal, bool) and isinstance(literal, int | float):
         if base.startswith("float"):
-            if float(literal) != literal and literal == literal:
-                raise ValueError(f"{literal} has no exact {base}")
-            return float(literal)
+            return _float(literal, base, test)
         if base.startswith(("int", "uint")):
-            if int(literal) != literal:
+            if not math.isfinite(literal) or int(literal) != literal:
                 raise ValueError(f"{literal} is not a whole number, and the type is {base}")
             if not -(1 << 127) <= literal < 1 << 127:
                 raise ValueError(f"{literal} does not fit 128 bits")
@@ -255,6 +256,30 @@ def _literal(literal: Any, type: str, test: str) -> Any:
     raise ValueError(
         f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
     )
+
+
+def _float(literal: float, base: str, test: str) -> float:
+    """Return a literal as a double; reject it if a value that was meant to be equal to it could not be."""
+    try:
+        number = float(literal)
+    except OverflowError:
+        number = math.inf
+    if number != literal and literal == literal:
+        raise ValueError(f"{literal} has no exact {base}")
+    # Any double is in order with values of 32 bits.
+    if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
+        near = _nearest_float32(number)
+        if near != number:
+            nearest = f": the nearest is {near!r}" if math.isfinite(near) else ""
+            raise ValueError(f"{literal} has no exact float32{nearest}")
+    return number
+
+
+def _nearest_float32(number: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", number))[0])
+    except OverflowError:
+        return math.copysign(math.inf, number)
 
 
 def _time(literal: Any, unit: timedelta) -> int:
@@ -309,21 +334,18 @@ def truth(test: Resolved, value: Any) -> bool | None:
     if isinstance(value, datetime):
         value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if name == "in":
-        return value in test.literals
+        # Not `value in literals`, which finds NaN by its identity.
+        return any(value == literal for literal in test.literals)
     literal = test.literals[0]
     if name == "starts_with":
         return bool(value.startswith(literal))
-    equal, less = bool(value == literal), bool(value < literal)
-    answers: dict[str, bool] = {
-        "==": equal,
-        "!=": not equal,
-        "<": less,
-        "<=": less or equal,
-        ">": not (less or equal),
-        ">=": not less,
-    }
-    return answers[name]
+    # Python's comparisons are those of the core: NaN is unequal to everything and in no order.
+    return bool(_COMPARISONS[name](value, literal))
 
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 

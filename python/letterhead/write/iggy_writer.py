@@ -16,15 +16,19 @@ from letterhead.write.results import Appended
 
 __all__ = ["IggyWriter"]
 
-_SETTLE = 0.2
-"""Seconds until a server has appended a batch whose connection has ended, or never does."""
+_PAUSE = 0.1
+"""Seconds between questions to the server, and from the end of a connection to the end of its last request."""
+
+_SETTLE = 2.0
+"""Seconds after which a batch is taken for lost if the server does not list its connections to the user."""
 
 
 class IggyWriter(Closing):
     """Appends messages in batches and waits until each is acknowledged.
 
-    If a connection ends before, the partition is searched for the batch: it is sent again only if it is not there.
-    Batches are recognized by the checksums of their messages.
+    If a connection ends before, the batch can still be on its way. It is sent again only if the partition does not have
+    it after the server itself has ended the connection. A user without the permission to list connections waits for two
+    seconds instead. Batches are recognized by the checksums of their messages.
     """
 
     def __init__(self, client: Client) -> None:
@@ -52,18 +56,32 @@ class IggyWriter(Closing):
             try:
                 return self._client.send(place, batch.data, len(batch.checksums))
             except Lost as error:
-                time.sleep(_SETTLE)
-                offset = self._found(place, batch)
-                if offset is not None:
-                    return offset
-                if time.monotonic() >= until:
-                    raise TimeoutError(
-                        f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s: {error}"
-                    ) from error
+                offset = self._arrived(place, batch, error, until)
+            if offset is not None:
+                return offset
 
-    def _found(self, place: Place, batch: Batch) -> int | None:
-        """Return the offset of a batch in its partition, after those that were acknowledged."""
-        span = Span(place, self._next[place], self._client.end_offset(place))
+    def _arrived(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
+        """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
+        searched = self._next[place]
+        settled = time.monotonic() + _SETTLE
+        last = False
+        while True:
+            end = self._client.end_offset(place)
+            offset = self._found(Span(place, searched, end), batch)
+            if offset is not None or last:
+                return offset
+            searched = end
+            if time.monotonic() >= until:
+                raise TimeoutError(
+                    f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
+                    f"append it: {lost}"
+                ) from lost
+            listed = self._client.lists(lost.session)
+            last = time.monotonic() >= settled if listed is None else not listed
+            time.sleep(_PAUSE)
+
+    def _found(self, span: Span, batch: Batch) -> int | None:
+        """Return the offset of a batch in a span."""
         wanted = batch.checksums
         for rows in rows_of(self._client, [span], IggyRows(["offset", "checksum"], errors="null"), loss=True):
             checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()

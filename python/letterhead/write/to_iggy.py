@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._optional_dependencies import needed
@@ -20,7 +20,7 @@ from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
 from letterhead.write.columns import binary_column
-from letterhead.write.iggy_batches import Message
+from letterhead.write.iggy_batches import BATCH_BYTES, BATCH_ROWS, Message
 from letterhead.write.iggy_partitions import partition_of
 from letterhead.write.iggy_writer import IggyWriter
 from letterhead.write.kafka_mapping import COLUMNS as RECORD_COLUMNS
@@ -43,6 +43,9 @@ _OF_BROKER = (
     "sequence", "transactional",
 )  # fmt: skip
 """The same of Kafka records, as a reader and as Spark name them."""
+
+_MAPPED = (pa.binary(), pa.binary(), pa.int64())
+"""Types of payloads, headers and times."""
 
 _MOST_PAYLOAD = 64_000_000
 _MOST_HEADERS = 100_000
@@ -178,51 +181,64 @@ class IggySink:
         messages = self._messages(batch)
         appended = []
         for place, part in self._parts(batch, messages):
-            appended += self._writer.append(place, part)
+            for objects in _objects(part):
+                appended += self._writer.append(place, objects)
         self._before += len(batch)
         self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
 
-    def _messages(self, batch: pa.RecordBatch) -> list[Message]:
+    def _messages(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the fields of :class:`Message` as columns; null ids are random."""
         if self._mapping is None:
             payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
         else:
-            made = mapped(batch, lossless=self._mapping == "kafka-gateway-lossless", before=self._before)
-            payloads = pa.array([message.payload for message in made], pa.binary())
-            headers = pa.array([message.headers for message in made], pa.binary())
-            times = [message.origin_timestamp for message in made]
+            payloads, headers, times = self._mapped(batch)
         size = pc.fill_null(pc.binary_length(payloads), 0)
         self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
         self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
         large = pc.greater(pc.binary_length(headers), _MOST_HEADERS)
         self._refuse(large, f"the headers have more than {_MOST_HEADERS} bytes", "too_large")
-        return list(map(Message, self._ids(batch), times, headers.to_pylist(), payloads.to_pylist()))
+        return pa.record_batch([self._ids(batch), times, headers, payloads], Message._fields)
 
-    def _ids(self, batch: pa.RecordBatch) -> list[bytes]:
-        random = os.urandom(16 * len(batch))
-        ids = [random[at : at + 16] for at in range(0, len(random), 16)]
+    def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Return payloads, headers and times of the messages that Kafka records become."""
+        parts = []
+        for first in range(0, len(batch), BATCH_ROWS):  # objects of some rows at a time
+            rows = batch.slice(first, BATCH_ROWS)
+            made = mapped(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
+            columns = [
+                [each.payload for each in made],
+                [each.headers for each in made],
+                [each.origin_timestamp for each in made],
+            ]
+            parts.append([pa.array(each, type) for each, type in zip(columns, _MAPPED, strict=True)])
+        if not parts:
+            return [pa.array([], type) for type in _MAPPED]
+        return [pa.concat_arrays(each) for each in zip(*parts, strict=True)]
+
+    def _ids(self, batch: pa.RecordBatch) -> pa.Array:
         if "id" not in batch.schema.names:
-            return ids
+            return pa.nulls(len(batch), pa.binary())
         given = binary_column(batch, "id")
         wrong = pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False)
         self._refuse(wrong, "the id does not have 16 bytes", "wrong_size")
-        return [new if id is None else id for id, new in zip(given.to_pylist(), ids, strict=True)]
+        return given
 
     def _headers(self, batch: pa.RecordBatch) -> pa.Array:
         if "headers" not in batch.schema.names:
-            return pa.repeat(pa.scalar(b""), len(batch))
+            return pa.repeat(pa.scalar(b"", pa.binary()), len(batch))
         try:
             return lha.encode(batch.column("headers"), "iggy", types=self._types)
         except HeaderError as error:
             error.add_note(f"the row is counted from row {self._before} of the table")
             raise
 
-    def _times(self, batch: pa.RecordBatch) -> Sequence[int]:
+    def _times(self, batch: pa.RecordBatch) -> pa.Array:
         now = time.time_ns() // 1000
         if "origin_timestamp" not in batch.schema.names:
-            return [now] * len(batch)
+            return pa.repeat(pa.scalar(now, pa.int64()), len(batch))
         times = batch.column("origin_timestamp").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
         self._refuse(pc.fill_null(pc.less(times, 0), False), "the origin timestamp is before 1970", "out_of_range")
-        return pc.fill_null(times, now).to_pylist()  # type: ignore[no-any-return]
+        return pc.fill_null(times, now)
 
     def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
         """Raise for the first row for which a condition holds."""
@@ -230,31 +246,43 @@ class IggySink:
         if row >= 0:
             raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
 
-    def _parts(self, batch: pa.RecordBatch, messages: list[Message]) -> Iterator[tuple[Place, list[Message]]]:
+    def _parts(self, batch: pa.RecordBatch, messages: pa.RecordBatch) -> Iterator[tuple[Place, pa.RecordBatch]]:
         """Divide messages among partitions; those of one partition stay in order."""
         if self._partition is None and self._key is None:
-            for first in range(0, len(messages), 1000):
-                yield next(self._turn), messages[first : first + 1000]
+            for first in range(0, len(messages), BATCH_ROWS):
+                yield next(self._turn), messages.slice(first, BATCH_ROWS)
             return
-        if isinstance(self._partition, int):
-            numbers = [self._partition] * len(messages)
-        elif self._partition is not None:
-            numbers = batch.column(self._partition).cast(pa.int64()).to_pylist()
-        else:
-            numbers = self._by_key(binary_column(batch, str(self._key)))
-        parts: dict[int, list[Message]] = {}
-        for number, message in zip(numbers, messages, strict=True):
-            parts.setdefault(number, []).append(message)
         known = {place.partition: place for place in self._places}
-        for number in parts:
+        if isinstance(self._partition, int):
+            numbers, found = None, [self._partition]
+        else:
+            if self._partition is not None:
+                numbers = batch.column(self._partition).cast(pa.int64())
+            else:
+                numbers = self._by_key(binary_column(batch, str(self._key)))
+            found = pc.unique(numbers).to_pylist()
+        for number in found:
             if number not in known:
                 raise ValueError(f"topic {self._topic} has no partition {number}: it has {len(known)}, counted from 0")
-        for number, part in sorted(parts.items()):
-            yield known[number], part
+        for number in sorted(found):
+            rows = messages if numbers is None else messages.filter(pc.equal(numbers, number))
+            yield known[number], rows
 
-    def _by_key(self, keys: pa.Array) -> list[int]:
+    def _by_key(self, keys: pa.Array) -> pa.Array:
         encoded = keys.dictionary_encode()
         chosen = [
             self._places[partition_of(key, len(self._places))].partition for key in encoded.dictionary.to_pylist()
         ]
-        return [next(self._turn).partition if index is None else chosen[index] for index in encoded.indices.to_pylist()]
+        numbers = pa.array(chosen, pa.int64()).take(encoded.indices)
+        turns = [next(self._turn).partition for _ in range(numbers.null_count)]
+        return pc.replace_with_mask(numbers, pc.is_null(numbers), pa.array(turns, pa.int64()))
+
+
+def _objects(messages: pa.RecordBatch) -> Iterator[list[Message]]:
+    """Make objects of about as many rows as a batch has."""
+    bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
+    step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))
+    for first in range(0, len(messages), step):
+        columns = [column.to_pylist() for column in messages.slice(first, step).columns]
+        columns[0] = [os.urandom(16) if id is None else id for id in columns[0]]
+        yield list(map(Message, *columns))

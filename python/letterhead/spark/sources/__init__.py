@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+import pyspark
 
 from letterhead.spark.sail import is_sail, with_arrow_schema
 
@@ -21,12 +24,22 @@ def register(spark: SparkSession) -> None:
         Classic or Connect. Afterwards ``spark.read.format(...)`` accepts ``"letterhead-segments"``,
         ``"letterhead-state"``, ``"letterhead-kafka"`` and ``"letterhead-iggy"``.
 
+    Raises
+    ------
+    ValueError
+        If Spark is too old.
+
     Examples
     --------
     >>> from letterhead import spark as lhs
     >>> lhs.register(spark)
     >>> spark.read.format("letterhead-segments").load("/var/kafka/orders-0")  # doctest: +SKIP
     """
+    if find_spec("pyspark.sql.datasource") is None:
+        raise ValueError(
+            f"this needs data sources in Python, which came with Spark 4.0, and this is {pyspark.__version__}: "
+            "read with letterhead.read, which returns Arrow tables"
+        )
     from letterhead.spark.sources.iggy import IggySource
     from letterhead.spark.sources.kafka import KafkaSource
     from letterhead.spark.sources.segments import SegmentsSource

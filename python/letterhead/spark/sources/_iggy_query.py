@@ -44,8 +44,8 @@ class Query:
         self.loss = not values.get("failOnDataLoss", True)
         self.limit = values.get("maxOffsetsPerTrigger")
         self._mapped = "mapping" in values
-        if self._mapped and (values.get("errors", "raise") != "raise" or "where" in values):
-            raise ValueError("the option mapping needs errors=raise and no where: filter the DataFrame")
+        if self._mapped and values.get("errors", "raise") != "raise":
+            raise ValueError("the option mapping needs errors=raise")
         known = iggy_kafka_rows.COLUMNS if self._mapped else COLUMNS
         default = [name for name in known if not (values.get("headerColumns") and name == "headers")]
         self._columns = values.get("columns", default)
@@ -120,7 +120,7 @@ class Query:
     def _rows(self) -> IggyRows | KafkaRows:
         headers, arguments = self._values.get("headerColumns"), read_arguments(self._values)
         if self._mapped:
-            return KafkaRows(self._columns, headers, arguments["limits"], arguments["dialect"])
+            return KafkaRows(self._columns, headers, arguments["limits"], arguments["dialect"], arguments.get("where"))
         return IggyRows(self._columns, headers, **arguments)
 
 

@@ -1,0 +1,161 @@
+"""A server that is killed at random moments while rows are written and read."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from letterhead.read.iggy_client import Client, Lost, Place
+from letterhead.write.to_iggy import IggySink
+from server import DURABLE, Server
+
+PARTITIONS = 2
+ROWS = 200
+"""Rows of a batch; with their payload a write takes longer than what happens between writes."""
+
+PAYLOAD = b"x" * 2000
+SCHEMA = pa.schema(
+    [
+        ("payload", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=[pytest.mark.full, pytest.mark.timeout(600)])])
+def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
+    server: Server, tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written with a flush and fsync for each batch; ``server`` is another one, and skips this test if there is none."""
+    lost = counted_losses(monkeypatch)
+    other = Server(tmp_path)
+    other.start()
+    try:
+        other.create("tests", "durable", PARTITIONS, DURABLE)
+        writer, reader = Writer(other), Reader(other)
+        moments = random.Random(1)
+        for _ in range(kills):
+            before = writer.acknowledged
+            until = time.monotonic() + 30
+            while writer.acknowledged < before + 5 and writer.is_alive() and time.monotonic() < until:
+                time.sleep(0.001)
+            time.sleep(moments.random() / 5)
+            other.kill()
+            other.start()
+        writer.finish()
+        reader.finish(writer.acknowledged * ROWS)
+        other.kill()
+        other.start()
+        with lh.read.iggy(
+            other.address, stream="tests", topic="durable", columns=["partition"], headers={"retry": "int32"}
+        ) as found:
+            rows = sorted(found.read_all()["retry"].to_pylist())
+        assert rows == list(range(writer.acknowledged * ROWS))
+        assert sorted(reader.rows) == rows
+        assert writer.acknowledged >= 5 * kills
+        assert len(lost) >= kills / 2, "most kills are to hit a batch that is on its way"
+    finally:
+        other.stop()
+
+
+def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[Lost]:
+    """Collect how often a connection ended before a batch was acknowledged."""
+    lost = []
+    send = Client.send
+
+    def counting(self: Client, place: Place, batch: bytes, count: int) -> int:
+        try:
+            return send(self, place, batch, count)
+        except Lost as error:
+            lost.append(error)
+            raise
+
+    monkeypatch.setattr(Client, "send", counting)
+    return lost
+
+
+class Worker(threading.Thread):
+    """A thread that works until it is told to end, and whose error the test gets."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(daemon=True)
+        self.address = server.address
+        self.ended = threading.Event()
+        self.error: BaseException | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.work()
+        except BaseException as error:
+            self.error = error
+
+    def work(self) -> None:
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        self.ended.set()
+        self.join(60)
+        assert not self.is_alive()
+        if self.error is not None:
+            raise self.error
+
+
+class Writer(Worker):
+    """Appends rows numbered from 0, and counts the batches that were acknowledged."""
+
+    acknowledged = 0
+
+    def work(self) -> None:
+        with IggySink(self.address, SCHEMA, stream="tests", topic="durable", timeout_ms=30_000) as sink:
+            for batch in batches():
+                if self.ended.is_set():
+                    return
+                sink.write(batch)
+                self.acknowledged += 1
+
+
+def batches() -> Iterator[pa.RecordBatch]:
+    for first in itertools.count(0, ROWS):
+        headers = [[("retry", "int32", row.to_bytes(4, "big"))] for row in range(first, first + ROWS)]
+        yield pa.record_batch([[PAYLOAD] * ROWS, pa.array(headers, SCHEMA.field("headers").type)], schema=SCHEMA)
+
+
+class Reader(Worker):
+    """Reads what is there again and again, each time from where it ended before."""
+
+    expected: int | None = None
+
+    def __init__(self, server: Server) -> None:
+        self.rows: list[int] = []
+        super().__init__(server)
+
+    def finish(self, expected: int) -> None:
+        self.expected = expected
+        super().finish()
+
+    def work(self) -> None:
+        after = dict.fromkeys(range(PARTITIONS), 0)
+        until = None
+        while True:
+            with lh.read.iggy(
+                self.address, stream="tests", topic="durable", columns=["partition", "offset"],
+                headers={"retry": "int32"}, start=dict(after), timeout_ms=30_000,
+            ) as reader:  # fmt: skip
+                for batch in reader:
+                    for partition, offset, retry in zip(*batch.to_pydict().values(), strict=True):
+                        assert offset == after[partition], f"partition {partition}: {offset} after {after[partition]}"
+                        after[partition] += 1
+                        self.rows.append(retry)
+            if self.expected is not None:
+                until = until or time.monotonic() + 20
+                if len(self.rows) >= self.expected or time.monotonic() > until:
+                    return
