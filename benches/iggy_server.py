@@ -6,25 +6,35 @@ Messages have three typed headers. Both sides read the same topic over TCP on lo
 Wall time contains the server; CPU time is that of the client alone. The client polls 1000 messages at a time, which is
 where it is fastest.
 
-The third side is a lower bound of a poll loop of Iggy's Rust library, which that client contains: it polls 10000 messages
-at a time, and neither touches a message nor decodes headers.
+The third side is that client without reading its messages: it polls 10000 at a time, and neither touches a message nor
+decodes headers.
+
+The fourth is a poll loop with Iggy's Rust client in `benches/opponents/iggy`, if it is built. It decodes the headers of
+each message into a map, adds up what it finds, and keeps no column; the sums are compared with those of the table. Its
+times begin before it connects, and end with the last message.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import letterhead as lh
+from benches import machine
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "iggy"))
 
@@ -36,6 +46,11 @@ STEP = 50_000
 ROUNDS = 5
 POLL = 1000
 BARE_POLL = 10_000
+RUST = Path(__file__).parent / "opponents" / "iggy" / "target" / "release" / "letterhead-bench-iggy-poll"
+RUST_POLL = 4000
+LIMIT_SECONDS = 300
+GOALS = {"apache-iggy": 10, "Rust client": 1}
+"""How many times our wall time these sides take at least."""
 
 
 def main(messages: int) -> None:
@@ -55,18 +70,31 @@ def main(messages: int) -> None:
             ours, theirs, polled = (read() for read in sides.values())
             assert ours.equals(theirs.cast(ours.schema)), "the sides differ"
             assert polled == messages
+            sums = _sums(ours)
             del ours, theirs
-            rounds = [{side: _timed(read) for side, read in sides.items()} for _ in range(ROUNDS)]
+            timed: dict[str, Callable[[], tuple[float, float]]]
+            timed = {side: partial(_timed, read) for side, read in sides.items()}
+            if RUST.exists():
+                timed["Rust client"] = lambda: _rust(server, sums)
+                timed["Rust client"]()
+            else:
+                print("without Iggy's Rust client, which is not built", file=sys.stderr)
+            rounds = [{side: measure() for side, measure in timed.items()} for _ in range(ROUNDS)]
         finally:
             server.stop()
-    result: dict[str, Any] = {"messages": messages, "headers": len(HEADERS), "rounds": ROUNDS}
+    result: dict[str, Any] = {"messages": messages, "headers": len(HEADERS), "rounds": ROUNDS, "goals": GOALS}
+    result |= {
+        "taken": f"{datetime.now(UTC):%Y-%m-%d}",
+        "load": round(os.getloadavg()[0]),
+        "machine": machine.ran_on("src"),
+    }
     for at, what in ((0, "wall"), (1, "cpu")):
         result[f"{what}_ns_per_message"] = {
-            side: round(statistics.median(each[side][at] for each in rounds) / messages * 1e9) for side in sides
+            side: round(statistics.median(each[side][at] for each in rounds) / messages * 1e9) for side in timed
         }
         result[f"{what}_ratio"] = {
-            side: round(statistics.median(each[side][at] / each["letterhead"][at] for each in rounds), 1)
-            for side in sides
+            side: round(statistics.median(each[side][at] / each["letterhead"][at] for each in rounds), 2)
+            for side in timed
             if side != "letterhead"
         }
     print(json.dumps(result, indent=2))
@@ -121,6 +149,21 @@ async def _polls_alone(server: Server, messages: int) -> int:
     while polled < messages:
         polled += len(await poll(polled, BARE_POLL))
     return polled
+
+
+def _rust(server: Server, sums: tuple[float, ...]) -> tuple[float, float]:
+    """Run the poll loop in Rust, compare its sums, and return its times."""
+    command = [RUST, f"127.0.0.1:{server.port}", USER, PASSWORD, "bench", "topic", str(int(sums[0])), str(RUST_POLL)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT_SECONDS, check=True)
+    wall, cpu, *found = map(float, done.stdout.split())
+    assert tuple(found) == sums, (found, sums)
+    return wall / 1e9, cpu / 1e9
+
+
+def _sums(table: pa.Table) -> tuple[float, ...]:
+    """Return messages, bytes of payloads and of tenants, and the sums of the two numbers."""
+    lengths = (pc.sum(pc.binary_length(table[name])).as_py() for name in ("payload", "tenant"))
+    return (table.num_rows, *lengths, *(pc.sum(table[name]).as_py() for name in ("retry", "ratio")))
 
 
 async def _poller(server: Server) -> Callable[[int, int], Any]:

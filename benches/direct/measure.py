@@ -72,17 +72,22 @@ def with_broker(scratch: Path) -> dict[str, Any]:
         started = time.perf_counter()
         records.fill(broker.address)
         print(f"{records.ROWS:,} records written in {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
-        # A folder with nothing but the topic: the broker has others in its own.
-        segments = scratch / "segments"
-        segments.mkdir()
-        for number in range(records.PARTITIONS):
-            partition = f"{records.TOPIC}-{number}"
-            (segments / partition).symlink_to(broker.directory / "data" / partition, target_is_directory=True)
+        segments = linked_segments(broker, scratch)
         # Spark's own source comes as jars, which are said before its JVM starts.
         os.environ["PYSPARK_SUBMIT_ARGS"] = f"--jars {kafka.connector()} pyspark-shell"
         return measured(segments, broker.address, scratch)
     finally:
         broker.stop()
+
+
+def linked_segments(broker: Any, scratch: Path) -> Path:
+    """Return a folder with the files of the topic alone: the broker has others in its own."""
+    segments = scratch / "segments"
+    segments.mkdir()
+    for number in range(records.PARTITIONS):
+        partition = f"{records.TOPIC}-{number}"
+        (segments / partition).symlink_to(broker.directory / "data" / partition, target_is_directory=True)
+    return segments
 
 
 def measured(segments: Path, address: str | None, scratch: Path) -> dict[str, Any]:

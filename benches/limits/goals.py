@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from benches import run, typed
 from benches.limits.report import JAVA_BATCHES, OURS, Bar, Record
-from benches.spark import pairs
+from benches.spark import pairs, sides
 
 CRATES = {("decode", "iggy"): 4.0, ("decode", "iggy-2023"): 6.0}
 """Of the crate as it comes; what `benches.run` aims at is for any crate."""
@@ -21,6 +21,8 @@ ONE_MESSAGE_SOURCE = "store blocks (kafka), one call each"
 ENCODE_ONE = ("encode one message",)
 STORE_JOBS = ("put a row", "get a row", "scan a store")
 DIRECT = {OURS: "topic", f"{OURS}, segments": "segments"}
+SAIL_AT_LEAST = 4.0
+JAVA_AT_LEAST = 1.0
 LESS = re.compile(rf"{OURS}.*|kernel taken out|rocksdict .*|.*, no headers")
 """Not another way to do the work: one more of ours, or what does less of it and is beside us to say what the rest costs."""
 
@@ -69,8 +71,9 @@ def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -
     yield of_rows("Iggy's crates", [each for pair in crates(rows).values() for each in pair.values()])
     yield of_rows("One message at a time", [*(each for _, each in messages(rows)), *compared(rows, ENCODE_ONE)])
     yield of_rows("State stores", compared(rows, STORE_JOBS))
-    yield in_spark(other("spark.json"), other("from-your-query.json"))
+    yield in_spark(other("spark.json"), other("engines.json"), other("from-your-query.json"))
     yield directly(other("direct.json"))
+    yield opponents(other("opponents.json"))
 
 
 def one_core(record: Record) -> Section:
@@ -150,8 +153,8 @@ def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
     return found
 
 
-def in_spark(found: Any, queries: Any) -> Section:
-    """Return the goals in Spark, and the functions and queries that are faster there."""
+def in_spark(found: Any, engines: Any, queries: Any) -> Section:
+    """Return the goals in Spark, and the functions, expressions and queries that are faster there."""
     bars: list[Bar] = []
     faster: list[Faster] = []
     if found is not None:
@@ -161,6 +164,16 @@ def in_spark(found: Any, queries: Any) -> Section:
             for result in found["results"]
             if result["ratio"] is not None and not LESS.fullmatch(result["side"])
         )
+    if engines is not None:
+        bars += [Bar(what, aimed, figure, True) for what, aimed, figure in of_engines(engines)]
+        known = {(each.side, each.what) for each in faster}
+        faster += below_one(
+            Faster(result["side"], f"{result['job']}, {result['source']}, one core", result["ratio"])
+            for result in engines["engines"]["results"]
+            if result["engine"] == "Spark"
+            and not LESS.fullmatch(result["side"])
+            and (result["side"], f"{result['job']}, {result['source']}") not in known
+        )
     if queries is not None:
         faster += below_one(
             Faster(
@@ -168,7 +181,18 @@ def in_spark(found: Any, queries: Any) -> Section:
             )
             for result in queries["results"]
         )
-    return Section("Spark", bars, faster, is_measured=found is not None or queries is not None)
+    return Section("Spark", bars, faster, is_measured=found is not None or engines is not None or queries is not None)
+
+
+def of_engines(found: Any) -> Iterator[tuple[str, float, float]]:
+    """Return what is aimed at of each way to run `select_headers`, and the time of the slower side as a multiple."""
+    for result in found["engines"]["results"]:
+        if result["job"] == sides.SELECT:
+            job = f"{result['job']}, {result['source']}".replace(" in Spark", "")
+            if (result["engine"], result["side"]) == ("Sail", OURS):
+                yield f"`mapInArrow` in Spark to Sail: {job}", SAIL_AT_LEAST, 1 / result["ratio"]
+            if result["side"] == "Java UDF":
+                yield f"Java UDF to `mapInArrow`: {job}", JAVA_AT_LEAST, result["ratio"]
 
 
 def directly(found: Any) -> Section:
@@ -183,6 +207,13 @@ def directly(found: Any) -> Section:
             bars.append(Bar(what, least, times, True))
         faster += below_one([Faster(side, f"{job}, our {name}", times)])
     return Section("Reading directly", bars, faster)
+
+
+def opponents(found: Any) -> Section:
+    """Return which programs read a topic, segments or a store faster; their goal is beside them on the page."""
+    results = [] if found is None else found["results"]
+    others = (Faster(each["side"], f"read a {each['job']}, one core", each["ratio"]) for each in results)
+    return Section("Other programs", [], below_one(others), is_measured=found is not None)
 
 
 def rounds(found: Any) -> Iterator[tuple[str, str, str, list[float]]]:

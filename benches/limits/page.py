@@ -17,13 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from benches import goal, history, instructions, run
+from benches.direct.opponents import TOPIC, fastest_other
 from benches.limits import goals, plots, summary
 from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
-from benches.spark import pairs
+from benches.spark import pairs, sides
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", DOCS / "benchmarks.md", *sorted((DOCS / "benchmarks").glob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    DOCS / "benchmarks.md",
+    *sorted((DOCS / "benchmarks").glob("*.md")),
+    DOCS / "how-to" / "restore-a-store.md",
+)
 PLOTS = DOCS / "plots"
 WORDS = {"store values (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
 """How a page spells what older records call otherwise."""
@@ -313,6 +319,30 @@ def crates() -> str:
     return head_of_rows() + table(head, lines)
 
 
+def polls() -> str:
+    """Compare readers of a topic of an Iggy server; ratios are medians of those within a round."""
+    found = other("iggy-server.json")
+    if found is None:
+        return "Not measured: `tools/bench polls`, with a server in IGGY_SERVER."
+    on = found["machine"]
+    lines = []
+    for side in found["wall_ns_per_message"]:
+        cells = [f"{found[what][side]:,}" for what in ("wall_ns_per_message", "cpu_ns_per_message")]
+        ratios = ["", "", ""]
+        if side != "letterhead":
+            wall, cpu = found["wall_ratio"][side], found["cpu_ratio"][side]
+            least = found["goals"].get(side)
+            bar = "" if least is None else f"≥ {least}: {marked(goal.verdict(wall, least, at_least=True))}"
+            ratios = [digits(wall), digits(cpu), bar]
+        lines.append([side, *cells, *ratios])
+    ran = (
+        f"{found['messages']:,} messages, {found['rounds']} rounds, taken {found['taken']} on {on['processor']}, "
+        f"{on['cores']} cores, load {found['load']}; Python {on['python']}; sources {sources(on)}."
+    )
+    head = ["", "wall time, ns a message", "processor time of the reader", "x wall", "x processor", "goal"]
+    return f"{ran}\n\n{table(head, lines)}"
+
+
 def message() -> str:
     """Compare what one message costs, called from Python: to read it, and to write it."""
     reading = [
@@ -399,6 +429,28 @@ def where() -> str:
     return f"Sources {sources(found['machine'])}; load {load}.\n\n{table(head, lines, left=2)}"
 
 
+def opponents() -> str:
+    """Return the times of other readers of a topic on one core."""
+    found = other("opponents.json")
+    if found is None:
+        return "Not measured: `tools/bench opponents`."
+    goals_of = {TOPIC: fastest_other(found["results"], TOPIC)}
+    rows = []
+    for row in found["results"]:
+        first = min(statistics.median(each["seconds"]) for each in found["results"] if each["job"] == row["job"])
+        least = found["goal"]
+        rows.append([
+            row["job"], row["side"], seconds(row["seconds"]), digits(row["ratio"]),
+            "fastest" if statistics.median(row["seconds"]) == first else "",
+            f"≥\N{NO-BREAK SPACE}{least:g}: {marked(goal.verdict(row['ratio'], least, at_least=True))}"
+            if row == goals_of.get(row["job"]) else "",
+        ])  # fmt: skip
+    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    counts = ", ".join(f"{job} {count:,} rows" for job, count in found["rows"].items())
+    lines = table(["from", "reader", "time", "x", "", "goal"], rows, left=2)
+    return f"{counts[0].upper()}{counts[1:]}. Sources {sources(found['machine'])}; load {load}.\n\n{lines}"
+
+
 def seconds(taken: Sequence[float]) -> str:
     """Return the median."""
     return f"{statistics.median(taken):.2f} s"
@@ -454,7 +506,7 @@ def spark() -> str:
         interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
         aimed.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
     parts = [
-        f"{found['rows']:,} rows, batches of {found['batch']:,}; load {load}.",
+        f"{found['rows']:,} rows, batches of {found['batch']:,}; Spark {found['spark']}; load {load}.",
         table(["job", "side", "ns a header", "x"], rows, left=2),
         table(["ratio", "goal", "median of pairs", "interval of 95 %", ""], aimed),
     ]
@@ -466,21 +518,57 @@ def engines() -> str:
     found = other("engines.json")
     if found is None:
         return "Not measured: `tools/bench engines`."
+    made = found["engines"]
     rows = [
-        [
-            f"{row['job']}, {row['source']}".replace(" in Spark", ""),
-            row["engine"],
-            row["side"],
-            digits(statistics.median(row["seconds"]) / row["headers"] * 1e9),
-            digits(row["ratio"]),
-        ]
-        for row in found["results"]
+        [job_of(row), row["engine"], row["side"], nanoseconds(row), digits(row["ratio"])] for row in made["results"]
     ]
-    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
-    about = (
-        f"{found['rows']:,} rows; cores: {found['cores']}; Spark {found['spark']}, Sail {found['sail']}; load {load}."
-    )
-    return f"{about}\n\n" + table(["job", "engine", "side", "ns a header", "x"], rows, left=3)
+    bars = (Bar(what, aimed, figure, True) for what, aimed, figure in goals.of_engines(found))
+    aims = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in bars]
+    parts = [
+        f"{measured(made)[:-1]}; Sail {made['sail']}.",
+        table(["job", "engine", "side", "ns a header", "x"], rows, left=3),
+        table(["ratio", "goal", "x", ""], [*aims, *kernel_shares(made["results"])]),
+    ]
+    return "\n\n".join(parts)
+
+
+def kernel_shares(results: Sequence[dict[str, Any]]) -> Iterable[list[str]]:
+    """Return what part of the time on Sail the kernel takes."""
+    on_sail = {(job_of(row), row["side"]): row["seconds"] for row in results if row["engine"] == "Sail"}
+    for (job, side), seconds in on_sail.items():
+        if side == OURS:
+            rest = pairs.ratio(on_sail[job, sides.EMPTY], seconds).median
+            yield [f"Kernel in the time on Sail: {job}", "", f"{1 - rest:.2f}", ""]
+
+
+def columnar() -> str:
+    """Return what an Arrow UDF takes that gets rows, and columns, as multiples of ours."""
+    found = other("engines.json")
+    if found is None or "columnar" not in found:
+        return "Not measured: `tools/bench engines`."
+    made = found["columnar"]
+    ratios: dict[str, dict[str, float]] = {}
+    for row in made["results"]:
+        ratios.setdefault(job_of(row), {})[row["input"]] = row["ratio"]
+    rows = [[job, *(digits(by_input[each]) for each in ("rows", "columns"))] for job, by_input in ratios.items()]
+    return f"{measured(made)}\n\n" + table(["`arrow_udf`, `mapInArrow` = 1", "gets rows", "gets columns"], rows)
+
+
+def job_of(row: dict[str, Any]) -> str:
+    """Name a job and its data on a page about Spark."""
+    return f"{row['job']}, {row['source']}".replace(" in Spark", "")
+
+
+def nanoseconds(row: dict[str, Any]) -> str:
+    """Return the time of a header."""
+    return digits(statistics.median(row["seconds"]) / row["headers"] * 1e9)
+
+
+def measured(made: dict[str, Any]) -> str:
+    """Describe a measurement of engines; older records have no sources."""
+    load = ", ".join(f"{each[0]:.1f}" for each in made["load"])
+    commit = f"; sources {sources(made['machine'])}" if "machine" in made else ""
+    return f"{made['rows']:,} rows; cores: {made['cores']}; load {load}{commit}; Spark {made['spark']}."
 
 
 def batch_sizes() -> str:
@@ -488,11 +576,11 @@ def batch_sizes() -> str:
     found = other("engines.json")
     if found is None:
         return "Not measured: `tools/bench engines`."
+    made = found["sizes"]["results"]
     ratios: dict[tuple[str, str], dict[int, float]] = {}
-    for row in found["sizes"]:
-        job = f"{row['job']}, {row['source']}".replace(" in Spark", "")
-        ratios.setdefault((job, row["engine"]), {})[row["rows"]] = row["ratio"]
-    sizes = sorted({row["rows"] for row in found["sizes"]})
+    for row in made:
+        ratios.setdefault((job_of(row), row["engine"]), {})[row["rows"]] = row["ratio"]
+    sizes = sorted({row["rows"] for row in made})
     rows = [[job, engine, *(digits(by_size[size]) for size in sizes)] for (job, engine), by_size in ratios.items()]
     return table(["job", "engine", *(f"{size:,}" for size in sizes)], rows, left=2)
 
@@ -504,6 +592,34 @@ def queries() -> str:
         return "Not measured: `tools/bench spark`."
     rows = [[result["title"], f"{result['differ']:,}", digits(result["ratio"])] for result in found["results"]]
     return table(["their query", "rows it gets wrong, of 10,000", "x"], rows)
+
+
+def restore() -> str:
+    """Return how fast a store is restored, where the time goes, and how much memory it takes."""
+    found = other("restore.json")
+    if found is None:
+        return "Not measured: `tools/bench restore`."
+    speeds = []
+    for source, ratio in found["ratios"].items():
+        verdict = marked(goal.verdict(ratio["wall"], found["bar"], at_least=True))
+        aimed = f"≥\N{NO-BREAK SPACE}{found['bar']:g}"
+        speeds.append([source, f"{ratio['wall']:.1f}", aimed, verdict, f"{ratio['cpu']:.1f}"])
+    spent = {source: sum(each.values()) for source, each in found["parts"].items()}
+    parts = [
+        [part, *(f"{found['parts'][source][part] / spent[source]:.0%}" for source in spent)]
+        for part in next(iter(found["parts"].values()))
+    ]
+    memory = " and ".join(f"{size / 2**20:,.0f} MiB for {count}" for count, size in found["memory"].items())
+    load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+    return "\n\n".join(
+        [
+            table(["source", "times the speed of Kafka Streams", "goal", "", "times less CPU"], speeds),
+            f"{found['records']:,} records, best of {len(next(iter(found['rounds'].values())))} rounds, load {load}. "
+            "Where our CPU time goes:",
+            table(["part", *spent], parts),
+            f"Memory grows by {memory} partitions of a Parquet file with the same records.",
+        ]
+    )
 
 
 def releases() -> str:
@@ -532,14 +648,18 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "python": python,
     "curves": curves,
     "crates": crates,
+    "polls": polls,
     "message": message,
     "stores": stores,
     "direct": direct,
+    "opponents": opponents,
     "where": where,
     "memory": memory,
     "spark": spark,
     "releases": releases,
+    "restore": restore,
     "engines": engines,
+    "columnar": columnar,
     "batch-sizes": batch_sizes,
     "queries": queries,
 }

@@ -6,11 +6,13 @@ side gives its answer before it is timed. What is compared are the ratios to `le
 
 * `letterhead` is `mapInArrow`, as the library has it; `letterhead, arrow_udf` the same kernel in a scalar Arrow UDF.
 * `kernel taken out` moves the same rows and computes nothing, on both engines.
+* All of these read rows. By default Spark 4.3 passes columns of Parquet to an `arrow_udf` as they are: both ways take turns
+  with `mapInArrow`, separately.
 * The size of a batch is a setting of a session of Spark, and of the process of Sail.
 
 Everything shares one core if the process may use only one: `tools/bench engines` does that with `taskset`.
 
-    python -m benches.spark.engines [--record FILE]     LETTERHEAD_BENCH=quick: 2,000 rows, each side once
+    python -m benches.spark.engines [--record FILE] [--only PART]     LETTERHEAD_BENCH=quick: 2,000 rows, each side once
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ from pathlib import Path
 from typing import Any
 
 from benches import data
-from benches.machine import processor
+from benches.machine import ran_on
 from benches.spark import sides
 from benches.spark.session import BATCH, ROOT, start_spark, time_limit
-from benches.spark.sides import EMPTY, OURS, Family
+from benches.spark.sides import BY_UDF, EMPTY, OURS, Family
 from benches.spark.transforms import ROWS, generate, to_noop
 
 SAIL_PYTHON = os.environ.get("PYTHON_SAIL", str(ROOT / ".venv-sail" / "bin" / "python"))
@@ -42,34 +44,45 @@ SIZES = (1_000, BATCH) if data.QUICK else (1_000, 4_000, BATCH, 16_000, 64_000)
 SAIL_BATCH = 8_192  # execution.batch_size, the default of Sail
 SLOW = ("Python UDF", "Arrow UDF")  # of which three rounds are enough
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+INPUTS = {"rows": "false", "columns": "true"}
+COLUMNAR_INPUT = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
 
 
 def main() -> None:
     """Check every side's answer, time them in turns, print and record the ratios."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--record", type=Path, help="where to write the results as JSON")
+    parser.add_argument("--only", choices=PARTS, help="renew this part of the record")
     parser.add_argument("--sail", action="store_true", help="be the process of Sail: jobs on stdin, times on stdout")
     options = parser.parse_args()
     if options.sail:
         serve()
         return
     spark = start_spark(sides.CLASSPATH, cores=1)
-    # Spark hands columns of Parquet to Python UDFs as they are, and its workers then wait for ever.
-    spark.conf.set("spark.sql.execution.arrow.pythonUDF.columnarInput.enabled", "false")
-    found: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "sail_batch": SAIL_BATCH, "processor": processor()}
-    found |= {"spark": spark.version, "cores": len(os.sched_getaffinity(0)), "load": [os.getloadavg()]}
-    found |= {"results": [], "sizes": []}
+    spark.conf.set(COLUMNAR_INPUT, "false")
+    found: dict[str, Any] = {}
+    if options.only and options.record is not None and options.record.exists():
+        found = json.loads(options.record.read_text())
     try:
-        families = list(sides.families(spark, ROWS))
-        for measure in (engines, sizes):
-            for number, family in enumerate(families[:1] if data.QUICK and measure is sizes else families):
-                measure(spark, number, family, found)
-                found["load"].append(os.getloadavg())
+        families = list(sides.families(spark, ROWS, java=options.only in (None, "engines")))
+        for part in (options.only,) if options.only else PARTS:
+            made = about(spark)
+            found[part] = made
+            for number, family in enumerate(families[:1] if data.QUICK and part == "sizes" else families):
+                PARTS[part](spark, number, family, made)
+                made["load"].append(os.getloadavg())
                 if options.record is not None:
                     options.record.write_text(json.dumps(found, indent=1) + "\n")
     finally:
         spark.stop()
     show(found)
+
+
+def about(spark: Any) -> dict[str, Any]:
+    """Describe a measurement: its rows, versions, sources and machine."""
+    made: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "sail_batch": SAIL_BATCH, "spark": spark.version}
+    made |= {"cores": len(os.sched_getaffinity(0)), "machine": ran_on("src", "python", "benches/spark")}
+    return made | {"load": [os.getloadavg()], "results": []}
 
 
 def engines(spark: Any, number: int, family: Family, found: dict[str, Any]) -> None:
@@ -103,10 +116,34 @@ def sizes(spark: Any, number: int, family: Family, found: dict[str, Any]) -> Non
             seconds["Sail", size] = [ask(number, OURS) for _ in range(ROUNDS)]
     for (engine, size), taken in seconds.items():
         base = seconds[engine, BATCH]
-        found["sizes"].append(
+        found["results"].append(
             {"job": family.job, "source": family.source, "engine": engine, "rows": size, "seconds": taken}
             | {"ratio": ratio(taken, base)}
         )
+
+
+def columnar(spark: Any, number: int, family: Family, found: dict[str, Any]) -> None:
+    """Run `mapInArrow` and an Arrow UDF in turns, the latter with rows and, as by default, with columns."""
+    frame = spark.read.parquet(str(generate(family))).select(family.column)
+    runs = {(OURS, ""): partial(once, family, OURS, frame)}
+    runs |= {(BY_UDF, input): partial(with_input, spark, input, family, frame) for input in INPUTS}
+    for (side, _), run in runs.items():
+        check(family, side, run(answer=True))
+    taken = in_turns(runs)
+    for (side, input), seconds in taken.items():
+        found["results"].append(
+            {"job": family.job, "source": family.source, "side": side, "input": input, "seconds": seconds}
+            | {"headers": family.headers, "ratio": ratio(seconds, taken[OURS, ""])}
+        )
+
+
+def with_input(spark: Any, input: str, family: Family, frame: Any, *, answer: bool = False) -> Any:
+    """Run the Arrow UDF on rows or on columns."""
+    spark.conf.set(COLUMNAR_INPUT, INPUTS[input])
+    try:
+        return once(family, BY_UDF, frame, answer=answer)
+    finally:
+        spark.conf.set(COLUMNAR_INPUT, "false")
 
 
 def in_turns(runs: dict[tuple[str, Any], Any]) -> dict[tuple[str, Any], list[float]]:
@@ -201,13 +238,19 @@ def serve() -> None:
 
 def show(found: dict[str, Any]) -> None:
     """Print the medians and ratios."""
-    print(f"\n{ROWS:,} rows, {found['cores']} core(s), noop sink" + (" (quick: times mean nothing)" * data.QUICK))
-    for row in found["results"] + found["sizes"]:
-        name = row.get("side", f"{row.get('rows', 0):,} rows a batch")
+    for part, made in found.items():
         print(
-            f"  {row['job']}, {row['source']:34} {row['engine']:6} {name:24} {statistics.median(row['seconds']):6.2f} s"
-            f"  {row['ratio']:6.2f}"
+            f"\n{part}: {made['rows']:,} rows, {made['cores']} core(s)" + (" (quick: times mean nothing)" * data.QUICK)
         )
+        for row in made["results"]:
+            name = f"{row['side']} {row.get('input', '')}" if "side" in row else f"{row['rows']:,} rows a batch"
+            print(
+                f"  {row['job']}, {row['source']:34} {row.get('engine', 'Spark'):6} {name:30}"
+                f" {statistics.median(row['seconds']):6.2f} s  {row['ratio']:6.2f}"
+            )
+
+
+PARTS = {"engines": engines, "columnar": columnar, "sizes": sizes}
 
 
 if __name__ == "__main__":

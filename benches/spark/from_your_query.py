@@ -62,7 +62,7 @@ def main() -> None:
         return
     path = generate()
     spark = start_spark()
-    # Spark 4.2 hands columns of Parquet to Python UDFs as they are, and with lists of structs its workers wait for ever.
+    # All sides read rows; `benches.spark.engines` measures what Spark's default, columns as they are, saves an `arrow_udf`.
     spark.conf.set("spark.sql.execution.arrow.pythonUDF.columnarInput.enabled", "false")
     try:
         small = spark.createDataFrame(topic())

@@ -60,9 +60,10 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="where to write the results as JSON")
     record = parser.parse_args().record
     spark = start_spark(sides.CLASSPATH)
-    # Spark 4.2 hands columns of Parquet to Python UDFs as they are, and its workers then wait for ever.
+    # All sides read rows; `benches.spark.engines` measures what Spark's default, columns as they are, saves an `arrow_udf`.
     spark.conf.set("spark.sql.execution.arrow.pythonUDF.columnarInput.enabled", "false")
-    found: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "processor": processor(), "features": features()}
+    found: dict[str, Any] = {"rows": ROWS, "batch": BATCH, "spark": spark.version}
+    found |= {"processor": processor(), "features": features()}
     found |= {"load": [os.getloadavg()], "results": [], "bars": [], "shares": []}
     try:
         families = list(sides.families(spark, ROWS))
