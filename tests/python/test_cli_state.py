@@ -1052,6 +1052,22 @@ def test_ls_counts_the_records_that_a_store_lacks(tmp_path, run) -> None:
     assert (missing.code, "there is no" in missing.err) == (2, True)
 
 
+@pytest.mark.parametrize(("last", "lag"), [(9999, 1000), (99, 0)])
+def test_ls_takes_a_directory_of_parquet_and_older_changelogs(tmp_path, run, last, lag) -> None:
+    import pyarrow.parquet as pq
+
+    assert run("state", "restore", CHANGELOG, tmp_path / "app" / "0_0", "-s", "latest", "--end", "9000").code == 0
+    whole, parts = pq.read_table(CHANGELOG.with_name(CHANGELOG.name + ".parquet")), tmp_path / "parts"
+    parts.mkdir()
+    pq.write_table(whole.slice(0, 50), parts / "1.parquet")
+    pq.write_table(whole.slice(50, last + 1 - 50), parts / "2.parquet")
+    (store,) = json.loads(run("state", "ls", tmp_path / "app", "--changelog", parts, "--json").out)
+    assert store["lag"] == {"orders-app-latest-changelog-0": lag}
+    pq.write_table(whole.drop_columns(["topic"]), tmp_path / "other.parquet")
+    other = run("state", "ls", tmp_path / "app", "--changelog", tmp_path / "other.parquet")
+    assert (other.code, "has no column topic: it needs topic, partition, offset" in other.err) == (2, True)
+
+
 def test_ls_counts_versions(tmp_path, run) -> None:
     store = RocksDBVersionedStore("prices", 10_000)
     store.open(tmp_path)

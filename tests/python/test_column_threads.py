@@ -20,6 +20,8 @@ from letterhead import arrow as lha
 from reference.formats import FORMATS
 from strategies import BATCHES, ONE, WRITTEN
 
+pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
+
 ROWS = 2_500
 """More rows than one range has."""
 

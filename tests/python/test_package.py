@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 from types import ModuleType
@@ -34,10 +33,13 @@ def test_the_classes_of_kip82_need_no_extra() -> None:
     assert run(program) == "set()"
 
 
-def test_an_import_takes_less_than_50_milliseconds() -> None:
-    # Time of the processor: what else the machine does does not count.
-    timed = "import time; t = time.process_time(); import letterhead; print((time.process_time() - t) * 1e3)"
-    assert statistics.median(float(run(timed)) for _ in range(7)) < 50
+def test_an_import_costs_less_than_one_of_asyncio() -> None:
+    # Time of the processor: what else the machine does counts little.
+    def milliseconds(module: str) -> float:
+        timed = f"import time; t = time.process_time(); import {module}; print((time.process_time() - t) * 1e3)"
+        return min(float(run(timed)) for _ in range(7))
+
+    assert milliseconds("letterhead") < milliseconds("asyncio")
 
 
 def test_submodules_are_loaded_on_first_use() -> None:

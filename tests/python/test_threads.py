@@ -18,6 +18,8 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 
+pytestmark = pytest.mark.usefixtures("gil_stays_disabled")
+
 THREADS = 8
 ROUNDS = 4
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import platform
 import sys
+import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NAME = "letterhead-0.1.0-cp311-abi3-macosx_11_0_arm64.whl"
 TAG = "cp311-abi3-macosx_11_0_arm64"
+HAS_NO_GIL = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 METADATA = "Metadata-Version: 2.4\nName: letterhead\nVersion: 0.1.0\nLicense-Expression: Apache-2.0\n"
 
 
@@ -75,6 +78,26 @@ def test_a_file_that_should_not_be_there_is_refused(tmp_path: Path, file: str) -
 def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
     data = bytes(check.MOST_BYTES)
     assert "bytes: more than 5,000,000" in refused(wheel(tmp_path, **{"letterhead/large.py": data}))
+
+
+@pytest.mark.parametrize(
+    ("tags", "installs"),
+    [
+        ("cp311-abi3-manylinux2014_{here}.manylinux_2_17_{here}", True),
+        ("cp311-abi3-manylinux2014_{other}.manylinux_2_17_{other}", False),
+        ("cp311-abi3-musllinux_1_2_{here}", False),
+        ("cp311-abi3-macosx_11_0_arm64", False),
+        ("cp311-abi3-win_amd64", False),
+        ("cp399-abi3-manylinux_2_17_{here}", False),
+        ("cp314-cp314t-manylinux_2_17_{here}", False),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux" or HAS_NO_GIL, reason="the tags are those of Linux with a GIL")
+def test_a_wheel_is_tried_where_pip_would_install_it(tags: str, installs: bool) -> None:
+    here = platform.machine()
+    names = {"here": here, "other": {"x86_64": "aarch64"}.get(here, "x86_64")}
+    [python] = [each for each in check.pythons([sys.executable]) if each.prefix == sys.base_prefix]
+    assert check.fits(Path(f"letterhead-0.1.0-{tags.format(**names)}.whl"), python) == installs
 
 
 def test_a_module_that_is_no_library_is_refused(tmp_path: Path) -> None:

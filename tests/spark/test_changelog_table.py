@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import letterhead as lh
 import topology_app as app
@@ -26,10 +27,19 @@ TABLES: dict[str, dict[str, Any]] = {
     "sessions": {"store": "session", "retention": timedelta(minutes=4)},
     "versions": {"store": "versioned", "retention": 3 * app.MINUTE},
 }
+NOT_ON_SAIL = ("windows", "sessions")
+"""Their keys are cut by expressions that Sail refuses, see test_sail.py."""
 
 
-def test_the_example_runs(spark, samples):
-    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+@pytest.fixture
+def orders(spark, samples):
+    # Sail reads times of this file, which are INT96, without their zone.
+    return spark.read.parquet(str(samples / "orders-0.parquet")).withColumn(
+        "timestamp", F.col("timestamp").cast("timestamp")
+    )
+
+
+def test_the_example_runs(orders):
     result = doctest.testmod(changelog, extraglobs={"orders": orders})
     assert result.attempted > 0
     assert result.failed == 0
@@ -54,7 +64,9 @@ def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.
     return found
 
 
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.spark_only] * (name in NOT_ON_SAIL)) for name in TABLES]
+)
 def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name):
     sent = [
         app.Input(
@@ -110,6 +122,7 @@ def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name
             assert key == record.key
 
 
+@pytest.mark.spark_only  # see NOT_ON_SAIL
 def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
     sent = [
         app.Input("log", 0, offset, record.timestamp, record.key, record.value, None)
@@ -127,7 +140,7 @@ def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
     assert min(starts[1]) >= latest - 3 * app.MINUTE
 
 
-def test_bad_arguments_say_what_is_wrong(spark, samples):
+def test_bad_arguments_say_what_is_wrong(spark, samples, orders):
     with pytest.raises(ValueError, match="unknown store 'windows': did you mean 'window'"):
         lhs.changelog_table("windows")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a versioned store drops late records: pass retention="):
@@ -140,7 +153,6 @@ def test_bad_arguments_say_what_is_wrong(spark, samples):
         lhs.changelog_table("window", retention="1 hour")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="retention cannot be negative"):
         lhs.changelog_table("window", retention=-1)
-    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     with pytest.raises(ValueError, match="headers"):
         orders.drop("headers").transform(lhs.changelog_table())
     stream = spark.readStream.schema(orders.schema).parquet(str(samples))
@@ -148,6 +160,7 @@ def test_bad_arguments_say_what_is_wrong(spark, samples):
         stream.transform(lhs.changelog_table())
 
 
+@pytest.mark.spark_only  # Sail refuses restore_stores, see test_sail.py
 def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged):
     sent = [
         app.Input("app-windows-changelog", partition, offset, record.timestamp, record.key, record.value,
@@ -172,8 +185,8 @@ def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged
         assert lh.read.state(done.directories[partition]).read_all().num_rows == wanted
 
 
-def test_the_example_of_restore_runs(spark, samples):
-    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+@pytest.mark.spark_only
+def test_the_example_of_restore_runs(orders):
     result = doctest.testmod(restoring, extraglobs={"orders": orders})
     assert (result.attempted > 0, result.failed) == (True, 0)
 

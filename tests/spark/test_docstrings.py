@@ -10,7 +10,7 @@ import pytest
 import letterhead as lh
 
 MODULES = [
-    "__init__", "columns", "compaction", "conventions", "edits", "expressions", "show", "sources", "transforms", "writing",
+    "__init__", "columns", "compaction", "conventions", "decoding", "edits", "expressions", "show", "sources", "transforms", "writing",
 ]  # fmt: skip
 
 

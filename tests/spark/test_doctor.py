@@ -28,7 +28,9 @@ def wrong(report) -> list[tuple[str, str]]:
     return [(each.where.partition(" (")[0], each.what) for each in report.findings if each.level == "wrong"]
 
 
-def test_nothing_is_wrong_here(spark):
+def test_nothing_is_wrong_here(spark, request, monkeypatch):
+    if request.config.getoption("--engine", "spark") == "sail":
+        monkeypatch.setenv("PYSPARK_PYTHON", "/nowhere/python")  # which Sail does not start
     report = lhs.doctor(spark)
     assert report.ok
     assert report.findings == []
@@ -47,6 +49,7 @@ def test_nothing_is_wrong_here(spark):
     assert read["settings"] == report.settings
 
 
+@pytest.mark.spark_only  # Sail starts no other Python
 def test_an_executor_without_letterhead(doctor_with, tmp_path):
     python = environments.environment(tmp_path / "bare", lambda name: True)
     report = doctor_with(python)
@@ -55,6 +58,7 @@ def test_an_executor_without_letterhead(doctor_with, tmp_path):
     assert "spark.archives=letterhead.zip#letterhead" in finding.mend
 
 
+@pytest.mark.spark_only  # Sail starts no other Python
 def test_an_executor_with_another_version(doctor_with, tmp_path):
     directory = tmp_path / "other"
     python = environments.environment(directory, lambda name: True)
@@ -69,6 +73,7 @@ def test_an_executor_with_another_version(doctor_with, tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.spark_only  # Sail starts no other Python
 def test_an_executor_without_pyarrow(doctor_with, tmp_path):
     directory = tmp_path / "poor"
     python = environments.environment(directory, lambda name: not name.startswith("pyarrow"))
@@ -78,6 +83,7 @@ def test_an_executor_without_pyarrow(doctor_with, tmp_path):
     assert report.places["1 executor"]["decode"] == "right"
 
 
+@pytest.mark.spark_only  # Sail starts no other Python
 def test_a_python_that_is_not_there(doctor_with, tmp_path):
     report = doctor_with(tmp_path / "nowhere" / "python")
     ((where, what),) = wrong(report)
@@ -105,6 +111,7 @@ def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
     assert found == ([] if problem is None else [("note", problem, mend)])
 
 
+@pytest.mark.spark_only  # Sail ignores the setting
 def test_what_is_worth_a_note_is_not_wrong(spark):
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)

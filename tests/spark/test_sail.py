@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from pyspark.sql import functions as F
 
@@ -11,6 +13,11 @@ from letterhead.spark.sail import active_is_sail, is_sail
 from letterhead.state import Processor, Topology
 
 KAFKA = "topic string, partition int, offset bigint, timestamp timestamp, key binary, value binary"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def sources(spark):
+    lhs.register(spark)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +57,30 @@ def test_streams_are_refused(spark):
     stream = spark.readStream.format("rate").load().withColumn("value", F.lit(b""))
     with pytest.raises(ValueError, match="Sail does not run Python on streams"):
         stream.transform(lhs.decode_headers("value", "kafka"))
+
+
+def test_a_source_that_is_read_as_a_stream_is_refused_by_functions(spark, samples):
+    """Sail passes no option or call by which a source could tell a stream from a batch."""
+    stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
+    assert stream.isStreaming
+    with pytest.raises(ValueError, match="Sail does not run Python on streams"):
+        stream.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))
+
+
+@pytest.mark.timeout(60)
+def test_a_source_that_is_read_as_a_stream_is_read_once(spark, samples):
+    stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
+    assert stream.count() == 10_000
+    query = stream.writeStream.format("noop").start()
+    while query.isActive:
+        time.sleep(0.1)
+    assert query.exception() is None
+
+
+def test_stores_are_not_restored(spark, tmp_path):
+    changelog = spark.createDataFrame([], f"{KAFKA}, headers array<struct<key:string,value:binary>>")
+    with pytest.raises(ValueError, match="restore_stores does not run on Sail"):
+        lhs.restore_stores(changelog, tmp_path / "0_{partition}", "latest")
 
 
 def test_window_stores_are_refused(spark):

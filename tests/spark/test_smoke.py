@@ -49,6 +49,18 @@ def test_headers_are_selected(orders):
         assert one.route == [value.decode() for key, value in pairs if key == "route"]
 
 
+def test_rows_are_selected_by_their_headers(orders):
+    condition = (lh.col("tenant") == "acme") & (lh.col("retry", "int32") > 0)
+    selected = orders.transform(lhs.where_headers("headers", "kafka", condition))
+    assert selected.columns == orders.columns
+    typed = orders.transform(
+        lhs.select_headers("headers", "kafka", {"tenant": "string", "retry": "int32"}, keep=["offset"])
+    )
+    expected = sorted(row.offset for row in typed.where("tenant = 'acme' and retry > 0").collect())
+    assert sorted(row.offset for row in selected.select("offset").collect()) == expected
+    assert 0 < len(expected) < 500
+
+
 def test_state_is_decoded_and_written_back(spark):
     latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet")).limit(300)
     read = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
@@ -217,6 +229,20 @@ def test_segments_are_read(spark, name):
     )
     assert rows.count() == expected.count() == 10_000
     assert rows.exceptAll(expected).count() == 0
+
+
+@needs(4, 0)
+def test_a_source_reads_the_rows_that_a_condition_selects(spark):
+    lhs.register(spark)
+    source = spark.read.format("letterhead-segments").options(**lhs.options(headers={"tenant": "string"}))
+    rows = source.option("where", "tenant = 'acme' and offset >= 9990").load(str(SAMPLES / "orders-0"))
+    assert sorted(row.offset for row in rows.select("offset").collect()) == [9991, 9996]
+
+
+@pytest.mark.skipif(VERSION >= (4, 0), reason="has data sources in Python")
+def test_sources_name_the_version_they_need(spark):
+    with pytest.raises(ValueError, match=r"data sources in Python, which came with Spark 4\.0, and this is "):
+        lhs.register(spark)
 
 
 @needs(4, 0)

@@ -169,7 +169,7 @@ def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) ->
         try:
             # It ends at least one batch, so that there is a state, and begins another.
             batch = numbered(commits) + 2
-            limit = time.monotonic() + 200
+            limit = time.monotonic() + 300
             while numbered(offsets) < batch or numbered(commits) >= batch:
                 assert process.poll() is None, process.stdout and process.stdout.read()[-4000:]
                 assert time.monotonic() < limit

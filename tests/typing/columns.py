@@ -56,6 +56,7 @@ assert decoded.type == pa.list_(pa.field("element", pa.struct([("key", pa.string
 numbers = pa.array([bytes.fromhex("5507")])
 assert_type(lha.amqp(numbers, "int64", errors="null"), "pa.Array[Any]")
 assert_type(lha.traceparent(numbers, errors="null"), "pa.Array[Any]")
+assert_type(lha.trace_links(array, errors="null"), "pa.Array[Any]")
 assert_type(lha.schema_id(numbers, errors="null"), "pa.Array[Any]")
 assert_type(lha.rfc3339(numbers, unit="ms", errors="null"), "pa.Array[Any]")
 

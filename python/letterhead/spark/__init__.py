@@ -19,7 +19,8 @@ from letterhead.conventions import profile
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
-from letterhead.spark.conventions import amqp, rfc3339, schema_id, traceparent
+from letterhead.spark.conventions import amqp, rfc3339, schema_id, trace_links, traceparent
+from letterhead.spark.decoding import decode_by_schema
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
 from letterhead.spark.restore import restore_stores
@@ -42,6 +43,7 @@ __all__ = [
     "changelog_table",
     "compact",
     "convert_headers",
+    "decode_by_schema",
     "decode_headers",
     "doctor",
     "edit_headers",
@@ -57,6 +59,7 @@ __all__ = [
     "scan_headers",
     "schema_id",
     "select_headers",
+    "trace_links",
     "traceparent",
     "show_headers",
     "where_headers",

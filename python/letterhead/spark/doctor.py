@@ -67,7 +67,7 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     (['driver', '1 executor'], True)
     """
     driver = examine()
-    found = findings(driver, "driver")
+    found = findings(driver, "driver", sail=is_sail(spark))
     expected = _executors(spark) if executors is None else executors
     answers: dict[str, Facts] = {}
     try:

@@ -27,7 +27,7 @@ class Runner:
 
     Attributes
     ----------
-    operation : {"decode", "select", "encode", "convert", "messages", "where"}
+    operation : {"decode", "select", "encode", "convert", "messages", "where", "decode_by_schema"}
         Name of the function of :mod:`letterhead.arrow`; ``"where"`` keeps the rows that a condition selects.
     format : str
         Name of the format.
@@ -38,7 +38,7 @@ class Runner:
         ``messages``.
     inputs : int, or mapping of str to int or pyarrow.DataType
         Position of the column to read; for a message format to write, the position of each field, or the type of a field
-        that is null.
+        that is null; for ``decode_by_schema`` the positions of ``value`` and ``headers``.
     made : pyarrow.DataType
         The type that the operation has to return, as declared on the driver: a struct of columns, or a single column.
     names : tuple of str

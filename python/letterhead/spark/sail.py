@@ -58,9 +58,6 @@ def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:
         def schema(self) -> pa.Schema:
             return self.arrow_schema()
 
-        def streamReader(self, schema: pa.Schema) -> Any:
-            raise ValueError(f"{self.name()} is not read as a stream on Sail: use spark.read, or run it on Spark")
-
     return ArrowSchemaSource
 
 
