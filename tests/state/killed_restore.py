@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from letterhead.state import bulk_rows, restore
+from letterhead.state import bulk_rows, restore, restoring
 from letterhead.storage.database import RocksDBOptions
 
 
 def main(parquet: str, task: str, options: dict[str, Any]) -> None:
-    # Small buffers: when it is killed, some rows are in files, and others are lost.
+    # Small writes and buffers: when it is killed, some rows are in files, and others are lost.
+    restoring.WRITE_BYTES = 1 << 13
     bulk_rows.OPTIONS = RocksDBOptions(write_buffer_bytes=1 << 16)
     source = pa.RecordBatchReader.from_batches(
         pq.read_schema(parquet), pq.ParquetFile(parquet).iter_batches(40, use_threads=False)

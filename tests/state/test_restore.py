@@ -10,12 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from read.log_bytes import TRANSACTIONAL, batch, mark
+from read.log_bytes import record as logged
 
 import changelogs
 import deviations
 import letterhead as lh
 import traces
-from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore
+from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore, restoring
 from letterhead.state.context import with_position
 from letterhead.storage.keys import window_key
 from letterhead.storage.position import Position
@@ -46,7 +48,11 @@ def options_of(config: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("batch", [1, 7, 1000])
 @pytest.mark.parametrize("trace", RESTORED)
-def test_restored_directories_equal_those_of_kafka_streams(tmp_path: Path, trace: str, batch: int) -> None:
+def test_restored_directories_equal_those_of_kafka_streams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trace: str, batch: int
+) -> None:
+    if batch == 7:
+        monkeypatch.setattr(restoring, "WRITE_BYTES", 1)  # each batch is a file of its own
     lines = traces.traces()[trace]
     config = lines[0]["config"]
     config.setdefault("supplier", "")
@@ -105,6 +111,28 @@ def test_any_source_gives_the_rows_that_kafka_streams_wrote(tmp_path: Path, sour
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rocksdb"]
 
 
+def test_aborted_and_open_transactions_of_segments_are_left_out(tmp_path: Path) -> None:
+    def transactional(offset: int, key: bytes, producer: int) -> bytes:
+        return batch(logged(key=key), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
+
+    log = tmp_path / "app-store-changelog-0" / f"{0:020}.log"
+    log.parent.mkdir()
+    log.write_bytes(
+        transactional(0, b"committed", 1)
+        + mark(1, 1, commit=True)
+        + transactional(2, b"aborted", 2)
+        + mark(3, 2, commit=False)
+        + batch(logged(key=b"plain"), base_offset=4)
+        + transactional(5, b"open", 3)
+        + batch(logged(key=b"after"), base_offset=6)
+    )
+    done = restore(log.parent, tmp_path / "0_0", "store")
+    assert (done.records, done.offsets) == (2, {0: 4})
+    with lh.read.state(tmp_path / "0_0") as reader:
+        assert reader.read_all()["key"].to_pylist() == [b"committed", b"plain"]
+    assert [*lh.state.diff(tmp_path / "0_0", log.parent)] == []
+
+
 def test_an_existing_store_is_refused_and_kept(tmp_path: Path) -> None:
     restore(changelogs.table([record(b"k", b"1")]), tmp_path, "store")
     before = traces.databases(tmp_path)
@@ -114,7 +142,8 @@ def test_an_existing_store_is_refused_and_kept(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
-def test_an_interrupted_restore_continues(tmp_path: Path) -> None:
+def test_an_interrupted_restore_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restoring, "WRITE_BYTES", 1)
     whole = changelogs.table([record(b"k%d" % (n % 7), b"%d" % n) for n in range(100)])
 
     def broken() -> Any:
@@ -129,7 +158,7 @@ def test_an_interrupted_restore_continues(tmp_path: Path) -> None:
         ProcessorStateError, match=r"a restore of store store was interrupted that had layout='headers'"
     ):
         restore(whole, task, "store", layout="plain")
-    assert restore(whole, task, "store").records == 40
+    assert restore(whole, task, "store").records == 60  # the last batch waited, and is read again
     restore(whole, tmp_path / "other", "store")
     assert traces.databases(task) == traces.databases(tmp_path / "other")
 
@@ -152,6 +181,10 @@ def test_partitions_become_tasks(tmp_path: Path) -> None:
     assert done.directories == {part: tmp_path / f"0_{part}" / "rocksdb" / "store" for part in (0, 2)}
     assert lh.read.state(tmp_path / "0_2").read_all()["key"].to_pylist() == [b"2"]
     assert restore(both, tmp_path / "two", "store", partition=2).offsets == {2: 2}
+    # A partition without records before the end has no directory.
+    later = pa.concat_tables([parts[0], changelogs.table([record(b"2", b"1")], partition=2, first=9)])
+    assert [*restore(later, tmp_path / "1_{partition}", "store", end=9).directories] == [0]
+    assert not (tmp_path / "1_2").exists()
 
 
 @pytest.mark.parametrize(("bound", "last"), [({"end": 2}, 1), ({"until": 30}, 2), ({"end": 9, "until": 30}, 2)])

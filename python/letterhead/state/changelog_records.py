@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -19,13 +19,13 @@ from letterhead.read.reader import Reader
 if TYPE_CHECKING:
     from letterhead._arrow_types import ArrowStream
 
-__all__ = ["Records", "Source", "Until", "changelog_records", "milliseconds"]
+__all__ = ["Records", "Source", "Until", "changelog_records", "milliseconds", "records_of"]
 
 Source: TypeAlias = "ArrowStream | str | Path"
 """An Arrow stream, a Parquet file or directory of such files, or what ``letterhead.read.segments`` takes."""
 
 ROWS, BYTES = 65_536, 32 << 20
-"""The most rows of a batch, and about how many bytes, so that a batch of writes stays small."""
+"""The most rows of a batch, and about how many bytes, so that few of them wait to be written at once."""
 
 
 class Until(NamedTuple):
@@ -128,7 +128,7 @@ def _stop(records: Records, until: Until | None) -> int:
 def _batches(source: Source) -> Iterator[pa.RecordBatch]:
     stream: Iterable[pa.RecordBatch]
     if isinstance(source, str | Path):
-        stream = _open(Path(source))
+        stream = records_of(Path(source), (*REQUIRED, *OPTIONAL))
     elif isinstance(source, Reader):
         stream = source  # an error of an Arrow stream would lose its type
     else:
@@ -139,7 +139,12 @@ def _batches(source: Source) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, step)
 
 
-def _open(path: Path) -> Iterator[pa.RecordBatch]:
+def records_of(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Read the records of a Parquet file, a directory of such files, or log segments: of these, the committed ones.
+
+    Columns that a Parquet file lacks are missing. Kafka Streams reads its changelogs in the same way under exactly-once;
+    otherwise they have no transactions.
+    """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or directory {path}")
     if path.suffix == ".parquet" or (path.is_dir() and any(path.glob("*.parquet"))):
@@ -147,12 +152,12 @@ def _open(path: Path) -> Iterator[pa.RecordBatch]:
 
         for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
             with pq.ParquetFile(file) as parquet:
-                names = [name for name in parquet.schema_arrow.names if name in (*REQUIRED, *OPTIONAL)]
+                names = [name for name in parquet.schema_arrow.names if name in columns]
                 yield from parquet.iter_batches(ROWS, columns=names)
     else:
         from letterhead.read.open_segments import segments
 
-        with segments(path, columns=[*REQUIRED, *OPTIONAL]) as reader:
+        with segments(path, columns=columns, isolation_level="read_committed") as reader:
             yield from reader
 
 

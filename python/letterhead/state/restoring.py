@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead.errors import ProcessorStateError, check_name
 from letterhead.read.store_types import LAYOUTS, STORE_TYPES, VALUES
@@ -18,10 +18,8 @@ from letterhead.storage.database import StoredFamilies, load_rocksdict
 from letterhead.storage.position import Position
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from letterhead.state.bulk_rows import Plan, Target
-    from letterhead.state.changelog_records import Records, Source
+    from letterhead.state.bulk_rows import Plan, Rows, Target
+    from letterhead.state.changelog_records import Records, Source, Until
 
 __all__ = ["Restored", "restore"]
 
@@ -30,6 +28,12 @@ StoreType: TypeAlias = Literal[
 ]
 StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
 Milliseconds: TypeAlias = "int | timedelta"
+
+WRITE_BYTES = 64 << 20
+"""How many bytes of rows of a partition are written at once: RocksDB merges fewer files later, and a killed restore
+repeats so much."""
+MEMORY_BYTES = 4 * WRITE_BYTES
+"""How many bytes of rows of all partitions wait or are being written."""
 
 
 @dataclass
@@ -71,8 +75,8 @@ def restore(
     Use it after a disk was lost, to inspect a store as it was at an offset, or to move a store between layouts: from one
     with headers to one without, or back. Kafka Streams opens the directory and reads the changelog from there on.
 
-    A restore that was interrupted continues where it was when it is repeated: until it is complete, the rows are in the
-    hidden directory ``.<store>.restoring`` beside the others.
+    A restore that was interrupted continues where it was when it is repeated with the same options: until it is complete,
+    the rows are in the hidden directory ``.<store>.restoring`` beside the others.
 
     Parameters
     ----------
@@ -80,9 +84,12 @@ def restore(
         The records: an Arrow stream such as :func:`letterhead.read.topic` or a table, a Parquet file, or what
         :func:`letterhead.read.segments` takes. It has the columns ``key``, ``value``, ``offset``, ``timestamp``,
         ``headers`` (unless the layout has none), ``partition`` and ``topic``, with the offsets of a partition in order.
+        Log segments are read up to the first open transaction, without records of aborted ones, as Kafka Streams does
+        under exactly-once. Read a topic with ``isolation_level="read_committed"`` for the same.
     directory : path
         The directory of the task, ``<state>/<application>/<subtopology>_<partition>``. For all partitions of a changelog
-        it contains ``{partition}``: ``state/orders-app/0_{partition}``. Partitions are written in parallel.
+        it contains ``{partition}``: ``state/orders-app/0_{partition}``. Partitions are written in parallel. One without
+        records gets no directory: Kafka Streams creates it.
     store : str
         Name of the store.
     store_type : str, default "key-value"
@@ -117,7 +124,8 @@ def restore(
     ValueError
         If an option is invalid, a column is missing, or the source has several partitions and the directory is one.
     ProcessorStateError
-        If an interrupted restore had other options, or the files cannot be written.
+        If an interrupted restore had other options or rows of records after the end of the source, or the files cannot be
+        written.
     DamagedRowError
         If a key is too short for its times.
     ModuleNotFoundError
@@ -138,36 +146,34 @@ def restore(
     from letterhead.state.changelog_records import Until, changelog_records, milliseconds
 
     restored, each = Restored(), str(directory)
+    stop = Until(end, milliseconds(until))
     targets: dict[int, _Restoring] = {}
-    writes: dict[int, Future[None]] = {}
+
+    def target_of(number: int, found: str | None) -> _Restoring:
+        if number not in targets:
+            if targets and "{partition}" not in each:
+                raise ValueError(
+                    f"the source has partitions {next(iter(targets))} and {number}: pass partition=, or put {{partition}} "
+                    "into the directory, as in state/app/0_{partition}"
+                )
+            task = Path(each.replace("{partition}", str(number)))
+            targets[number] = _Restoring(plan, task, (_topic(topic, found), number), stop)
+        return targets[number]
+
     with ThreadPoolExecutor(thread_name_prefix="letterhead-restore") as pool:
+        writes = _Writes(pool)
         try:
-            for records in changelog_records(source, partition=partition, until=Until(end, milliseconds(until))):
-                number = records.partition
-                if number not in targets:
-                    if targets and "{partition}" not in each:
-                        raise ValueError(
-                            f"the source has partitions {next(iter(targets))} and {number}: pass partition=, or put "
-                            f"{{partition}} into the directory, as in state/app/0_{{partition}}"
-                        )
-                    task = Path(each.replace("{partition}", str(number)))
-                    targets[number] = _Restoring(plan, task, (_topic(topic, records.topic), number))
-                if records.offsets[-1] > targets[number].offset and not targets[number].complete:
-                    records = records.slice(int((records.offsets > targets[number].offset).argmax()))
-                    records, values = targets[number].convert(records)
-                    if number in writes:
-                        writes[number].result()
-                    # Values are encoded while those before are written, of this and of other partitions.
-                    writes[number] = pool.submit(targets[number].write, records, values)
+            for records in changelog_records(source, partition=partition, until=stop):
+                target = target_of(records.partition, records.topic)
+                if records.offsets[-1] > target.offset and not target.complete:
+                    records = records.slice(int((records.offsets > target.offset).argmax()))
+                    writes.add(target, target.rows(records))
                     restored.records += len(records.offsets)
                 if progress is not None:
                     progress(len(records.offsets))
-            for write in writes.values():
-                write.result()
+            writes.finish()
             if not targets and partition is not None and topic is not None:
-                targets[partition] = _Restoring(
-                    plan, Path(each.replace("{partition}", str(partition))), (topic, partition)
-                )
+                target_of(partition, None)
             if not targets:
                 raise ValueError(
                     "the source has no record before the end: pass topic= and partition= for an empty store"
@@ -176,15 +182,60 @@ def restore(
             for number, target in targets.items():
                 restored.directories[number] = finished[number].result()
                 restored.offsets[number] = target.offset
+            # After all are in place: what is hidden tells the next restore that a store which exists is one of its own.
+            for target in targets.values():
+                target.clean()
         except BaseException:
-            for write in writes.values():
-                with suppress(Exception):
-                    write.result()
+            # Rows that wait are read again by the next restore; what runs must end before the stores are closed.
+            pool.shutdown()
             for target in targets.values():
                 with suppress(Exception):
                     target.close()
             raise
     return restored
+
+
+class _Writes:
+    """The rows that wait to be written, and the writes that run: one at a time for each partition."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._waiting: dict[_Restoring, list[Rows]] = {}
+        self._bytes: dict[_Restoring, int] = {}
+        self._running: dict[_Restoring, tuple[Future[None], int]] = {}
+
+    def add(self, target: _Restoring, rows: Rows) -> None:
+        """Write the rows of a partition when there are enough of them, or too many of all partitions."""
+        if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
+            self._write(target)
+        self._waiting.setdefault(target, []).append(rows)
+        self._bytes[target] = self._bytes.get(target, 0) + rows.memory
+        if sum(self._bytes.values()) > MEMORY_BYTES // 2:
+            self._write(max(self._bytes, key=self._bytes.__getitem__))
+        while self._running and self.memory > MEMORY_BYTES:
+            self._wait(next(iter(self._running)))
+
+    @property
+    def memory(self) -> int:
+        """How many bytes of rows wait or are being written."""
+        return sum(self._bytes.values()) + sum(size for _, size in self._running.values())
+
+    def finish(self) -> None:
+        """Write all rows."""
+        for target in [*self._waiting]:
+            self._write(target)
+        for target in [*self._running]:
+            self._wait(target)
+
+    def _write(self, target: _Restoring) -> None:
+        if target in self._running:
+            self._wait(target)
+        rows, size = self._waiting.pop(target), self._bytes.pop(target)
+        self._running[target] = self._pool.submit(target.write, rows), size
+
+    def _wait(self, target: _Restoring) -> None:
+        self._running[target][0].result()
+        del self._running[target]
 
 
 def plan_of(
@@ -213,81 +264,111 @@ def plan_of(
 
 
 class _Restoring:
-    """The restore of one partition, in a hidden directory until it is complete."""
+    """The restore of one partition, in a hidden directory until it is complete.
 
-    def __init__(self, plan: Plan, task: Path, place: tuple[str, int]) -> None:
+    The file ``options.json`` in it has the options, and whether all rows are written.
+    """
+
+    def __init__(self, plan: Plan, task: Path, place: tuple[str, int], stop: Until) -> None:
         from letterhead.state.bulk_rows import open_target
 
         self._plan = plan
         self._directory = task / plan.place
         self._hidden = task / f".{plan.name}.restoring"
-        options = {
+        self._file = self._hidden / "options.json"
+        self._options = {
             "topic": place[0],
             "partition": place[1],
             "store_type": plan.store_type,
             "layout": plan.values,
             "retention": plan.retention,
             "segment_interval": plan.segment_interval,
+            "end": stop.offset,
+            "until": stop.time,
         }
         self._target: Target | None = None
         self._position = Position()
         if self._directory.exists():
-            if not self._hidden.exists() or (self._hidden / plan.place).exists():
+            if not self._hidden.exists() or not self._moved():
                 raise FileExistsError(
                     f"store {plan.name} exists in {self._directory}: restore into another directory, or move this one away"
                 )
-            # The restore was complete, but for the removal of the hidden directory.
-            self.offset = _stored_offset(self._directory, place)
+            self.complete, self.offset = True, _stored_offset(self._directory, place)
             return
-        self._begin(options)
+        self.complete = self._begin()
         self._target = open_target(plan, self._hidden, place)
-        self.offset = self._target.offset
+        self.offset, self._position = self._target.offset, self._target.position
 
-    def _begin(self, options: dict[str, Any]) -> None:
-        """Create the hidden directory, or check that an interrupted restore had the same options."""
-        file = self._hidden / "options.json"
+    def _moved(self) -> bool:
+        """Return whether the store that exists is that of this restore, and only the hidden directory is left."""
+        if not any(self._hidden.iterdir()):
+            return True
+        return self._begin() and not (self._hidden / self._plan.place).exists()
+
+    def _begin(self) -> bool:
+        """Create the hidden directory, or check the options of an interrupted restore; return whether it was complete."""
         try:
-            before = json.loads(file.read_text())
+            before = json.loads(self._file.read_text())
+            complete: bool = before.pop("complete")
         except (FileNotFoundError, ValueError):
-            self._hidden.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(options))
-            return
-        if before != options:
-            other = ", ".join(f"{name}={value!r}" for name, value in before.items() if options[name] != value)
+            self._save(complete=False)
+            return False
+        other = [f"{name}={value!r}" for name, value in before.items() if self._options.get(name) != value]
+        if other:
             raise ProcessorStateError(
-                f"a restore of store {self._plan.name} was interrupted that had {other}: repeat it with that, or delete "
-                f"{self._hidden}"
+                f"a restore of store {self._plan.name} was interrupted that had {', '.join(other)}: repeat it with that, "
+                f"or delete {self._hidden}"
             )
+        return complete
 
-    @property
-    def complete(self) -> bool:
-        """Whether nothing is left to write."""
-        return self._target is None
+    def _save(self, *, complete: bool) -> None:
+        self._hidden.mkdir(parents=True, exist_ok=True)
+        new = self._file.with_suffix(".new")
+        new.write_text(json.dumps(self._options | {"complete": complete}))
+        new.replace(self._file)
 
-    def convert(self, records: Records) -> tuple[Records, pa.BinaryArray]:
-        """Return records without positions, and their values as the store has them."""
-        from letterhead.state.bulk_rows import stored_values, without_positions
+    def rows(self, records: Records) -> Rows:
+        """Return the rows of the records, without positions."""
+        from letterhead.state.bulk_rows import rows_of, without_positions
 
         if records.headers is not None:
-            records = without_positions(records, self._position)
+            records, self._position = without_positions(records, self._position)
         elif self._plan.values == "headers":
             raise ValueError("the source has no column 'headers': pass layout='timestamped' or 'plain' to do without")
-        return records, stored_values(records, self._plan)
+        return rows_of(records, self._plan, self._position)
 
-    def write(self, records: Records, values: pa.BinaryArray) -> None:
-        """Write records."""
+    def write(self, rows: list[Rows]) -> None:
+        """Write rows."""
         assert self._target is not None
-        self._target.write(records, values)
+        self._target.write(rows)
         self.offset = self._target.offset
 
     def finish(self) -> Path:
         """Close the store, and move it to its place."""
         if self._target is not None:
-            self._target.finish(self._position)
+            if not self.complete:
+                self._check_rows(self._target)
+                self._target.commit()
+                self._save(complete=True)
+            self._target.finish()
             self._directory.parent.mkdir(parents=True, exist_ok=True)
             (self._hidden / self._plan.place).rename(self._directory)
-        shutil.rmtree(self._hidden)
         return self._directory
+
+    def clean(self) -> None:
+        """Remove the hidden directory; the options last, to check them until nothing is left."""
+        for path in self._hidden.iterdir():
+            if path != self._file:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(self._hidden)
+
+    def _check_rows(self, target: Target) -> None:
+        """Raise if there may be rows of records after the offset, which a process that died has written."""
+        if target.added > target.offset:
+            raise ProcessorStateError(
+                f"the source ends at offset {target.offset}, but an interrupted restore of store {self._plan.name} may have "
+                f"written rows up to offset {target.added}: repeat it with the whole source, or delete {self._hidden}"
+            )
 
     def close(self) -> None:
         """Close the store, so that the restore can be continued."""

@@ -9,9 +9,9 @@ import shutil
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -109,16 +109,15 @@ class Database:
         found = list_families(name, directory)
         families = layout.check(name, found)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
-        self._options = options
         self._write_options = _write_options(rocksdict, options)
+        # Once for each family: they have its cache.
+        self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._database = rocksdict.Rdict(
                 str(directory),
                 options=_database_options(rocksdict),
-                column_families={
-                    family: _family_options(rocksdict, name, family, options) for family in found or families
-                },
+                column_families={family: self._options_of(family) for family in found or families},
             )
         except Exception as error:
             raise _open_error(name, directory, error) from error
@@ -210,6 +209,43 @@ class Database:
         batch.put_all(offsets, self._handles[OFFSETS])
         batch.write()
 
+    def add_file(self, file: Path, rows: Iterable[Iterable[tuple[bytes, bytes | None]]]) -> None:
+        """Write rows to a file beside the database, and make it a file of the database.
+
+        Each key occurs once, in order; ``rows`` yields some of them at a time.
+
+        Raises
+        ------
+        ProcessorStateError
+            If the file cannot be written or added.
+        """
+        self.check_open()
+        family = self._newest_first[0]
+        with self._adding():
+            # A killed process can leave it as a second link to a file of the database, which must not be written to.
+            file.unlink(missing_ok=True)
+            writer = self._rocksdict.SstFileWriter(self._options_of(family))
+            writer.open(str(file))
+        for some in rows:  # outside of what is caught: an error here is that of the caller
+            with self._adding():
+                for key, value in some:
+                    if value is None:
+                        del writer[key]
+                    else:
+                        writer[key] = value
+        with self._adding():
+            writer.finish()
+            options = self._rocksdict.IngestExternalFileOptions()
+            options.set_move_files(True)
+            self._families[family].ingest_external_file([str(file)], options)
+
+    @contextmanager
+    def _adding(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise failed(f"Error while adding a file to store {self.name}", error) from error
+
     def flush(self) -> None:
         """Write everything that is in memory to files.
 
@@ -242,7 +278,7 @@ class Database:
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _in_order(self._families, self._newest_first)]
         steps.append(self._database.close)
-        for attribute in ("rows", "_offsets", "_database"):
+        for attribute in ("rows", "_offsets", "_database", "_options_of"):
             self.__dict__.pop(attribute, None)
         self._handles.clear()
         self._families.clear()
@@ -269,8 +305,7 @@ class Database:
 
     def _create(self, family: str) -> None:
         try:
-            options = _family_options(self._rocksdict, self.name, family, self._options)
-            self._database.create_column_family(family, options)
+            self._database.create_column_family(family, self._options_of(family))
         except Exception as error:
             raise _open_error(self.name, self.directory, error) from error
         self._use(family)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from letterhead.cli.exits import Failure
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["end_offsets"]
 
@@ -22,9 +18,16 @@ def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server:
     if bootstrap_server is not None:
         return _of_broker(wanted, bootstrap_server)
     ends: dict[str, int] = {}
-    for batch in () if changelog is None else _offsets(changelog):
+    if changelog is None:
+        return ends
+    from letterhead.state.changelog_records import records_of
+
+    columns = ["topic", "partition", "offset"]
+    for batch in records_of(changelog, columns):
         import pyarrow as pa
 
+        if missing := {*columns} - {*batch.schema.names}:
+            raise Failure(f"{changelog} has no column {min(missing)}: it needs {', '.join(columns)}")
         groups = pa.Table.from_batches([batch]).group_by(["topic", "partition"]).aggregate([("offset", "max")])
         for row in groups.to_pylist():
             place = f"{row['topic']}-{row['partition']}"
@@ -42,17 +45,3 @@ def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:
         found = [place for place in client.partitions(topics) if str(place) in places]
         ends = client.offsets(dict.fromkeys(found, LATEST), "read_committed")
     return {str(place): end for place, end in ends.items()}
-
-
-def _offsets(path: Path) -> Iterator[pa.RecordBatch]:
-    columns = ["topic", "partition", "offset"]
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path) as parquet:
-            yield from parquet.iter_batches(columns=columns)
-    else:
-        from letterhead.read.open_segments import segments
-
-        with segments(path, columns=columns) as reader:
-            yield from reader

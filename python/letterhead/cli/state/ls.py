@@ -91,8 +91,9 @@ def run_ls(
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
     for each in listed:
-        # The offset is that of the last record in the store; a store without one lacks all records.
-        each.lag = {place: ends[place] - 1 - max(at, -1) for place, at in each.offsets.items() if place in ends}
+        # The offset is that of the last record in the store; a store without one lacks all records. One that is ahead of
+        # an older copy of its changelog lacks none.
+        each.lag = {place: max(ends[place] - 1 - max(at, -1), 0) for place, at in each.offsets.items() if place in ends}
     if json:
         print_json([_document(each, quick) for each in listed])
     else:

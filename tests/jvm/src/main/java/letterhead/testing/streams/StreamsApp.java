@@ -1,5 +1,6 @@
 package letterhead.testing.streams;
 
+import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.management.OperatingSystemMXBean;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
@@ -14,20 +15,20 @@ import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.processor.api.Processor;
-import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
-import org.apache.kafka.streams.state.Stores;
-import org.apache.kafka.streams.state.TimestampedKeyValueStoreWithHeaders;
-import org.apache.kafka.streams.state.ValueTimestampHeaders;
 
 /**
- * A real Kafka Streams application with one key-value store with headers, {@code store}, of one topic.
+ * A real Kafka Streams application with one store, {@code store}, which it restores; it reads one topic, and does nothing with it.
  *
- * <p>Arguments: brokers, application id, state directory, topic. It prints a line of JSON when its store is restored, with the
+ * <p>Arguments: brokers, application id, state directory, topic, and a configuration for {@link StoreBuilders} if the store is not a
+ * key-value store with headers. It prints a line of JSON when its store is restored, with the
  * first offset that it restored, how many records, the nanoseconds until the last batch, and those of CPU time of the process; it prints
  * {@code running} when it has no task that restores. It ends with its input, and closes the store then.
  */
 public final class StreamsApp {
+    private static final String KEY_VALUE =
+            "{\"family\": \"kv\", \"format\": \"headers\", \"caching\": false, \"logging\": true}";
+
     private StreamsApp() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -40,15 +41,11 @@ public final class StreamsApp {
         properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, 1);
         properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         properties.put("auto.offset.reset", "earliest");
+        String config = arguments.length > 4 ? arguments[4] : KEY_VALUE;
         Topology topology = new Topology()
                 .addSource("source", arguments[3])
-                .addProcessor("put", Put::new, "source")
-                .addStateStore(
-                        Stores.timestampedKeyValueStoreWithHeadersBuilder(
-                                        Stores.persistentTimestampedKeyValueStoreWithHeaders("store"),
-                                        Serdes.ByteArray(),
-                                        Serdes.ByteArray()),
-                        "put");
+                .addProcessor("ignore", Ignore::new, "source")
+                .addStateStore(StoreBuilders.of(new ObjectMapper().readTree(config)), "ignore");
         CountDownLatch running = new CountDownLatch(1);
         try (KafkaStreams streams = new KafkaStreams(topology, properties)) {
             streams.setGlobalStateRestoreListener(new Printed());
@@ -67,18 +64,9 @@ public final class StreamsApp {
         }
     }
 
-    private static final class Put implements Processor<byte[], byte[], Void, Void> {
-        private TimestampedKeyValueStoreWithHeaders<byte[], byte[]> store;
-
+    private static final class Ignore implements Processor<byte[], byte[], Void, Void> {
         @Override
-        public void init(ProcessorContext<Void, Void> context) {
-            store = context.getStateStore("store");
-        }
-
-        @Override
-        public void process(Record<byte[], byte[]> record) {
-            store.put(record.key(), ValueTimestampHeaders.make(record.value(), record.timestamp(), record.headers()));
-        }
+        public void process(Record<byte[], byte[]> record) {}
     }
 
     private static final class Printed implements StateRestoreListener {

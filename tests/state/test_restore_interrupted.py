@@ -1,0 +1,236 @@
+"""Restores that end early, at places that a kill seldom hits: what the next one finds, and what it refuses."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import changelogs
+import letterhead as lh
+import traces
+from letterhead.state import ChangelogRecord, ProcessorStateError, bulk_rows, restore, restoring
+from letterhead.state.context import with_position
+from letterhead.storage.database import Database
+from letterhead.storage.keys import window_key
+from letterhead.storage.position import Position
+
+EACH = 20
+"""Records of a batch, which is written when the next one arrives."""
+
+
+@pytest.fixture(autouse=True)
+def small_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restoring, "WRITE_BYTES", 1)
+
+
+def record(key: bytes, value: bytes | None, timestamp: int = 5, headers: lh.Headers | None = None) -> ChangelogRecord:
+    return ChangelogRecord(key, value, timestamp, headers or lh.Headers())
+
+
+def table(count: int) -> pa.Table:
+    return changelogs.table([record(b"k%d" % (n % 7), b"%d" % n) for n in range(count)])
+
+
+def source(whole: pa.Table, ends: Exception | None = None) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from whole.to_batches(max_chunksize=EACH)
+        if ends is not None:
+            raise ends
+
+    return pa.RecordBatchReader.from_batches(whole.schema, batches())
+
+
+def interrupted(whole: pa.Table, task: Path, **options: Any) -> None:
+    """Restore all batches but the last, which waits when the source fails."""
+    with pytest.raises(OSError, match="gone"):
+        restore(source(whole, ConnectionError("gone")), task, "store", **options)
+
+
+def raise_at(monkeypatch: pytest.MonkeyPatch, method: str, when: Callable[..., bool]) -> None:
+    """Let a method of a database raise where a condition on its arguments holds."""
+    original = getattr(Database, method)
+
+    def broken(self: Database, *arguments: Any) -> Any:
+        if when(self, *arguments):
+            raise ProcessorStateError("cut")
+        return original(self, *arguments)
+
+    monkeypatch.setattr(Database, method, broken)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "had"),
+    [({}, {"end": 30}, "end=None"), ({"end": 90}, {"end": 30}, "end=90"), ({"until": 9}, {}, "until=9")],
+)
+def test_other_bounds_than_those_of_the_interrupted_restore_are_refused(
+    tmp_path: Path, before: dict[str, int], after: dict[str, int], had: str
+) -> None:
+    interrupted(table(100), tmp_path / "task", **before)
+    with pytest.raises(ProcessorStateError, match=f"was interrupted that had {had}: repeat it with that"):
+        restore(table(100), tmp_path / "task", "store", **after)
+    restore(table(100), tmp_path / "task", "store", **before)
+    restore(table(100), tmp_path / "whole", "store", **before)
+    assert traces.databases(tmp_path / "task") == traces.databases(tmp_path / "whole")
+
+
+def test_a_file_that_was_added_without_its_offset_is_added_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offsets = []
+
+    def is_second(_database: Database, _rows: Any, marks: list[tuple[bytes, bytes]], *_dropped: Any) -> bool:
+        offsets.extend(key for key, _ in marks if key.endswith(b"changelog-0"))
+        return len(offsets) == 2 and marks[0][0].endswith(b"changelog-0")
+
+    with monkeypatch.context() as patched:
+        raise_at(patched, "write", is_second)
+        with pytest.raises(ProcessorStateError, match="cut"):
+            restore(source(table(100)), tmp_path / "task", "store")
+    # The rows of the second file are there, and the offset is that of the first one.
+    with pytest.raises(ProcessorStateError, match=r"source ends at offset 29.* may have written rows up to offset 39"):
+        restore(table(30), tmp_path / "task", "store")
+    assert restore(table(100), tmp_path / "task", "store").records == 100 - 30
+    restore(table(100), tmp_path / "whole", "store")
+    assert traces.databases(tmp_path / "task") == traces.databases(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("layout", ["headers", "plain"])
+def test_a_file_deletes_rows_of_those_before_it(tmp_path: Path, layout: Any) -> None:
+    first = [record(b"k%d" % n, b"1") for n in range(EACH)]
+    second = [record(b"k%d" % n, None) for n in range(0, EACH, 2)] + [record(b"k1", b"2"), record(b"k1", None)] * 5
+    third = [record(b"k0", b"3")]
+    done = restore(source(changelogs.table([*first, *second, *third])), tmp_path, "store", layout=layout)
+    assert done.records == 41
+    rows = lh.read.state(tmp_path).read_all().select(["key", "value"]).to_pylist()
+    kept = {b"k%d" % n: b"1" for n in range(3, EACH, 2)} | {b"k0": b"3"}
+    assert {row["key"]: row["value"] for row in rows} == kept
+
+
+def test_the_position_of_rows_that_were_written_is_kept(tmp_path: Path) -> None:
+    records = [
+        record(b"k", b"%d" % n, headers=with_position(lh.Headers(), Position({f"in-{n // EACH}": {0: n}})))
+        for n in range(3 * EACH)
+    ]
+    interrupted(changelogs.table(records), tmp_path / "task")
+    assert restore(changelogs.table(records), tmp_path / "task", "store").records == EACH
+    (store,) = (tmp_path / "task").glob("rocksdb/store")
+    with restoring.StoredFamilies(store) as families:
+        assert families.position() == Position({"in-0": {0: 19}, "in-1": {0: 39}, "in-2": {0: 59}})
+
+
+def test_the_largest_time_is_kept_until_all_segments_are_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {"store_type": "window", "retention": 120_000}
+    times = (10_000, 70_000, 130_000, 400_000, 460_000)
+    records = [record(window_key(b"k", time), b"1", time) for time in times]
+    late = record(window_key(b"k", 200_000), b"too late", 470_000)
+    commits: list[Database] = []
+
+    def is_second(database: Database, *_arguments: Any) -> bool:
+        commits.append(database)
+        return len(commits) == 2
+
+    with monkeypatch.context() as patched:
+        raise_at(patched, "commit", is_second)
+        with pytest.raises(ProcessorStateError, match="cut"):
+            restore(changelogs.table(records), tmp_path / "task", "store", **options)
+    whole = changelogs.table([*records, late])
+    assert restore(whole, tmp_path / "task", "store", **options).records == 1
+    restore(whole, tmp_path / "whole", "store", **options)
+    assert traces.databases(tmp_path / "task") == traces.databases(tmp_path / "whole")
+
+
+def test_partitions_that_are_complete_are_kept_when_another_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = pa.concat_tables([changelogs.table([record(b"k", b"1")] * 3, partition=part) for part in range(3)])
+    finish = restoring._Restoring.finish
+
+    def broken(self: Any) -> Path:
+        if self._options["partition"] == 2:
+            raise ProcessorStateError("cut")
+        return finish(self)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(restoring._Restoring, "finish", broken)
+        with pytest.raises(ProcessorStateError, match="cut"):
+            restore(parts, tmp_path / "0_{partition}", "store")
+    assert (tmp_path / "0_0" / "rocksdb" / "store").exists()
+    assert restore(parts, tmp_path / "0_{partition}", "store").offsets == {0: 2, 1: 2, 2: 2}
+    assert not [*tmp_path.glob("*/.*")]
+
+
+def test_a_store_that_an_application_created_meanwhile_is_kept(tmp_path: Path) -> None:
+    interrupted(table(40), tmp_path / "task")
+    restore(table(20), tmp_path / "other", "store")
+    (tmp_path / "other" / "rocksdb").rename(tmp_path / "task" / "rocksdb")
+    with pytest.raises(FileExistsError, match="store store exists"):
+        restore(table(40), tmp_path / "task", "store")
+
+
+def test_an_interrupt_waits_for_what_is_written_and_writes_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = [], []
+    write = bulk_rows.KeyValueTarget.write
+
+    def slow(self: bulk_rows.KeyValueTarget, some: list[bulk_rows.Rows]) -> None:
+        begun.append(some[-1].offset)
+        time.sleep(0.1)
+        write(self, some)
+        ended.append(self.offset)
+
+    monkeypatch.setattr(bulk_rows.KeyValueTarget, "write", slow)
+    batches = 0
+
+    def progress(_records: int) -> None:
+        nonlocal batches
+        batches += 1
+        if batches == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        restore(source(table(5 * EACH)), tmp_path, "store", progress=progress)
+    assert begun == ended == [19, 39, 59]  # the rows of the fourth batch wait
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("letterhead-restore")]
+
+
+def test_rows_that_wait_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = [
+        batch
+        for part in range(8)
+        for batch in changelogs.table([record(b"%d" % n, bytes(1000)) for n in range(200)], partition=part).to_batches(
+            max_chunksize=EACH
+        )
+    ]
+    size = 21_000
+    monkeypatch.setattr(restoring, "WRITE_BYTES", 3 * size)
+    monkeypatch.setattr(restoring, "MEMORY_BYTES", 8 * size)
+    memory, files = [], []
+    add, add_file = restoring._Writes.add, Database.add_file
+
+    def measured(self: Any, target: Any, rows: Any) -> None:
+        add(self, target, rows)
+        memory.append(self.memory)
+
+    def slow(self: Database, file: Path, rows: Any) -> None:
+        time.sleep(0.02)
+        add_file(self, file, rows)
+        files.append(self.directory)
+
+    monkeypatch.setattr(restoring._Writes, "add", measured)
+    monkeypatch.setattr(Database, "add_file", slow)
+    # One partition after the other, as from a topic; then in turns.
+    for name, order in (("one", batches), ("turns", sorted(batches, key=lambda batch: batch["offset"][0].as_py()))):
+        reader = pa.RecordBatchReader.from_batches(batches[0].schema, order)
+        assert restore(reader, tmp_path / name / "0_{partition}", "store").records == 1600
+    assert len(memory) == 160
+    assert max(memory) <= 8 * size
+    assert max(memory) > 4 * size  # writes run beside each other
