@@ -19,6 +19,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # Examples of each property, and processes, of the tests that `make check` runs.
 CHECK_EXAMPLES ?= 5
 CHECK_PROCESSES ?= $(shell nproc)
+# The parts of `make check`, which run beside each other.
+CHECK_PARTS ?= check-lint dev check-tests check-rust
 FUZZ_TIME ?= 60
 # What the demonstration runs on: spark or sail.
 ENGINE ?= spark
@@ -65,7 +67,7 @@ dev: $(VENV)/.deps ## Compile the core quickly into python/letterhead (use it wi
 .PHONY: check
 check: $(VENV)/.deps ## Format, lints, types, Rust unit tests, fast Python tests without a JVM (2 minutes after an edit)
 	@[ -e $(VENV)/.wheel ] || $(MAKE) setup
-	@$(MAKE) --jobs 2 --output-sync=target check-lint dev check-tests check-rust
+	@$(MAKE) --jobs 2 --output-sync=target $(CHECK_PARTS)
 
 .PHONY: format
 format: $(VENV)/.deps ## Format the sources
@@ -96,11 +98,11 @@ fuzz: ## Fuzz the core for FUZZ_TIME seconds a target (needs nightly Rust and ca
 
 .PHONY: clean
 clean: ## Remove everything that was built, .venv too
-	rm -rf $(VENV) $(SAIL) .venv-spark* target benches/iggy/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) $(SAIL) .venv-spark* .venv-daft target benches/iggy/target benches/opponents/*/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	rm -f $(CORE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The parts of check, which run beside each other.
+# The parts of check.
 
 .PHONY: check-lint
 check-lint:
@@ -113,12 +115,12 @@ check-lint:
 
 .PHONY: check-tests
 check-tests: dev
-	PYTHONPATH=$(CURDIR)/python $(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
 	PYTHONPATH=$(CURDIR)/python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests/python tests/read tests/state \
 	  -m "not full and not jvm and not slow" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
 
 .PHONY: check-rust
 check-rust: dev
+	PYTHONPATH=$(CURDIR)/python $(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
 	cargo clippy --quiet --all-targets --features python -- -D warnings
 	PROPTEST_CASES=16 PROPTEST_RNG_SEED=82 cargo test --quiet --no-default-features --lib
 

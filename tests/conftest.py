@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,14 @@ TESTS = Path(__file__).parent
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     with watched(item):
         return (yield)
+
+
+@pytest.fixture
+def gil_stays_disabled() -> Iterator[None]:
+    """Verify that threads did not take turns where Python has no GIL: a module that needs it enables it when imported."""
+    yield
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert not sys._is_gil_enabled()  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session")

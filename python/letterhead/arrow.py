@@ -55,7 +55,10 @@ from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
 from letterhead._arrow_types import ColumnT, to_pyarrow
 from letterhead._arrow_types import OnError as OnError
-from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
+from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
+from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
+from letterhead.conventions.schema_group import SchemaGroup
+from letterhead.conventions.schemas import by_schema_id, decode_by_schema
 from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types
@@ -66,15 +69,19 @@ if TYPE_CHECKING:
     from letterhead.scan.report import Scan
 
 __all__ = [
+    "SchemaGroup",
     "amqp",
+    "by_schema_id",
     "convert",
     "decode",
+    "decode_by_schema",
     "encode",
     "messages",
     "rfc3339",
     "scan",
     "schema_id",
     "select",
+    "trace_links",
     "traceparent",
     "validate",
 ]

@@ -139,8 +139,11 @@ def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].removesuffix(": ")
 
 
-def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False) -> list[Finding]:
-    """Return the findings of a place, problems first; an executor of Spark needs only letterhead and pyarrow."""
+def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sail: bool = False) -> list[Finding]:
+    """Return the findings of a place, problems first; an executor of Spark needs only letterhead and pyarrow.
+
+    A server of Sail runs Python in its own process: ``PYSPARK_PYTHON`` and Java mean nothing there.
+    """
     found: list[Finding] = []
 
     def add(level: Literal["wrong", "note"], what: str, mend: str) -> None:
@@ -167,7 +170,7 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False) ->
     if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
         what = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
         add("note", what, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
-    if packages["pyspark"] and not executor:
+    if packages["pyspark"] and not executor and not sail:
         if os.path.dirname(facts["workers"] or "") != os.path.dirname(python):
             what = f"PYSPARK_PYTHON is not this Python: workers run {facts['workers']}, and this is {python}"
             add("note", what, f"export PYSPARK_PYTHON={python}, or the path where the workers have theirs")

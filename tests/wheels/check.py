@@ -25,7 +25,9 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import NamedTuple
 
+import packaging
 from elftools.elf.elffile import ELFFile
+from packaging.tags import parse_tag
 
 HERE = Path(__file__).parent
 
@@ -44,8 +46,9 @@ class Python(NamedTuple):
     path: str
     version: tuple[int, int]
     has_gil: bool
-    is_musl: bool
     prefix: str
+    tags: frozenset[str]
+    """What it installs: interface and platform, as in `cp311-abi3-manylinux_2_17_x86_64`."""
 
 
 def fail(what: str) -> None:
@@ -89,13 +92,13 @@ def audit(wheel: Path) -> None:
         run(sys.executable, "-m", "abi3audit", "--strict", wheel)
         reported.append("nothing but abi3 of 3.11")
     if "musllinux" in platforms:
-        reported.append(f"needs {', '.join(libraries_of(wheel))}")
+        reported.append(f"needs {', '.join(libraries_of(wheel, platforms))}")
     elif "linux" in platforms:
         reported.append(f"auditwheel: {platform_of(wheel, platforms)}")
     print(f"{wheel.name}\n  {'; '.join(reported)}")
 
 
-def libraries_of(wheel: Path) -> list[str]:
+def libraries_of(wheel: Path, platforms: str) -> list[str]:
     """Find what a module for musl asks its system for, which has to be musl alone.
 
     Linked by zig it asks for ``libc.so``, as programs of musl do, and musl's loader takes that for itself. auditwheel knows
@@ -106,7 +109,8 @@ def libraries_of(wheel: Path) -> list[str]:
         with open(archive.extract(module, scratch), "rb") as file:
             dynamic = ELFFile(file).get_section_by_name(".dynamic")
             needed = [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")]
-    if not set(needed) <= {"libc.so", f"libc.musl-{os.uname().machine}.so.1"}:
+    machine = platforms.rpartition("musllinux_1_2_")[2]
+    if not set(needed) <= {"libc.so", f"libc.musl-{machine}.so.1"}:
         fail(f"{wheel.name} needs {', '.join(needed)}, which musl does not bring")
     return needed
 
@@ -127,10 +131,13 @@ def pythons(names: list[str]) -> list[Python]:
     """Find the interpreters that are here, each once; those of pyenv too."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     kept = [str(path) for path in sorted(root.glob("3.*/bin/python"))]
+    # The interpreter itself computes its tags, with the package of this environment.
     ask = (
-        "import platform, sys, sysconfig; is_free = sysconfig.get_config_var('Py_GIL_DISABLED') or 0\n"
-        "is_musl = sys.platform == 'linux' and platform.libc_ver()[0] != 'glibc'\n"
-        "print(*sys.version_info[:2], is_free, int(is_musl), sys.base_prefix)"
+        f"import sys, sysconfig; sys.path.append({str(Path(packaging.__file__).parents[1])!r})\n"
+        "from packaging.tags import sys_tags\n"
+        "print(*sys.version_info[:2], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)\n"
+        "print(sys.base_prefix)\n"
+        "print(*sys_tags())"
     )
     found: dict[str, Python] = {}
     for name in dict.fromkeys([*names, *kept]):
@@ -138,21 +145,18 @@ def pythons(names: list[str]) -> list[Python]:
         reported = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
         if not reported or reported.returncode:
             continue
-        major, minor, is_free, is_musl, prefix = reported.stdout.strip().split(" ", 4)
-        if (int(major), int(minor)) >= (3, 11):
-            version = (int(major), int(minor))
-            found.setdefault(prefix, Python(str(path), version, is_free == "0", is_musl == "1", prefix))
+        numbers, prefix, tags = reported.stdout.strip().split("\n")
+        major, minor, is_free = (int(number) for number in numbers.split())
+        if (major, minor) >= (3, 11):
+            python = Python(str(path), (major, minor), not is_free, prefix, frozenset(tags.split()))
+            found.setdefault(prefix, python)
     return list(found.values())
 
 
 def fits(wheel: Path, python: Python) -> bool:
-    """Return whether a Python can install a wheel: it has the interface and the C library that the wheel is for."""
-    _, _, interpreter, abi, platforms = wheel.stem.split("-")
-    if abi == "abi3":
-        fitting = python.has_gil
-    else:
-        fitting = not python.has_gil and interpreter == "cp{}{}".format(*python.version)
-    return fitting and ("musllinux" in platforms) == python.is_musl
+    """Return whether a Python can install a wheel: it has the interface, the system and the C library that it is for."""
+    _, _, tags = wheel.stem.split("-", 2)
+    return any(str(tag) in python.tags for tag in parse_tag(tags))
 
 
 def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
@@ -177,9 +181,7 @@ def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
     )
     installed = time.monotonic()
     run(inside, "-I", HERE / "installed.py", cwd=directory)
-    version = (
-        ".".join(map(str, python.version)) + ("" if python.has_gil else "t") + (" on musl" if python.is_musl else "")
-    )
+    version = ".".join(map(str, python.version)) + ("" if python.has_gil else "t")
     print(
         f"  Python {version} of {python.prefix}: installed in {installed - started:.0f} s, tested in {time.monotonic() - installed:.0f} s"
     )
@@ -220,7 +222,7 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as directory:
                 try_out(archive, python, Path(directory), "--no-index")
         if not fitting:
-            print("  not run: no Python here takes it")
+            print("  built, never run: no Python here installs it")
     return 0
 
 
