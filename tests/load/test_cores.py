@@ -25,8 +25,9 @@ pytestmark = pytest.mark.full
 ROUNDS = (15, 300)
 """At least so many, since the first may all be disturbed on one side; at most so many until the ratio is reached."""
 
-AT_LEAST = 1.4
-"""Of at most two: the cores share their memory, and the last cache."""
+AT_LEAST = 1.25
+"""Of at most two: cores share memory, the last cache and, of a busy machine, their time. Threads that wait for each other gain
+at most 1.1; a quiet machine gains 1.8."""
 
 TWO_CORES = 1.7
 """What a hash, which lets go of the interpreter and needs no memory, has to gain for a ratio to say anything."""
