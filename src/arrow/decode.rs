@@ -1,6 +1,7 @@
 //! [`ListSink`]: headers as a list column, the other fields of messages as columns beside it.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
@@ -9,6 +10,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
+use super::filter::{ones, runs};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::Code;
@@ -17,6 +19,8 @@ use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{self, Lists, max_bytes};
 use crate::kernel::frame::Frame;
+use crate::kernel::keys;
+use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
@@ -56,6 +60,18 @@ impl Keys {
                 runs.truncate(count);
             }
             Keys::Int(numbers) => numbers.truncate(count),
+        }
+    }
+
+    /// Of the keys from one on, keeps those in some ranges.
+    fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
+        match self {
+            Keys::Text(runs) => runs.retain(from, kept),
+            Keys::Typed(types, runs) => {
+                types.retain(from, kept);
+                runs.retain(from, kept);
+            }
+            Keys::Int(_) => unreachable!("kernels read no keys that are numbers"),
         }
     }
 
@@ -161,8 +177,19 @@ impl<E: MessageFormat> ListSink<E> {
         }
     }
 
-    /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many.
-    pub fn decode<F: Frame>(&mut self, block: &RowBlock<'_>, limit: usize, progress: Progress) -> usize {
+    pub fn row_count(&self) -> usize {
+        self.has_list.count()
+    }
+
+    /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many rows.
+    /// Also collects the values of requested keys.
+    pub fn decode<'a, F: Frame>(
+        &mut self,
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+        requested: Option<(&keys::Keys, &mut Hits<'a>)>,
+    ) -> usize {
         let keys = match &mut self.keys {
             Keys::Text(keys) => decode::Keys::Text(keys),
             Keys::Typed(types, keys) => decode::Keys::Typed(types, keys),
@@ -170,13 +197,62 @@ impl<E: MessageFormat> ListSink<E> {
         };
         let (types, ends) = (self.types.as_mut(), &mut self.lists);
         let done = match_values!(self.values, (values, has_value) => {
-            decode::decode::<F, _>(block, limit, progress, &mut Lists { keys, types, values, has_value, ends })
+            let mut lists = Lists { keys, types, values, has_value, ends };
+            match requested {
+                None => decode::decode::<F, _>(block, limit, progress, &mut lists),
+                Some((keys, hits)) => decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, keys, hits),
+            }
         });
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
             self.has_message.push(row.is_some());
         }
         done
+    }
+
+    /// Of the last rows, which are at most 64 and have no fields yet, keeps those whose bits are set.
+    pub fn retain(&mut self, rows: usize, selected: u64) {
+        if selected & ones(rows) == ones(rows) {
+            return;
+        }
+        let first = self.row_count() - rows;
+        let kept: Vec<_> = runs(selected & ones(rows)).map(|run| first + run.start..first + run.end).collect();
+        let headers = |rows: &Range<usize>| self.lists[rows.start] as usize..self.lists[rows.end] as usize;
+        let (from, headers) = (self.lists[first] as usize, kept.iter().map(headers).collect::<Vec<_>>());
+        self.keys.retain(from, &headers);
+        if let Some(types) = &mut self.types {
+            types.retain(from, &headers);
+        }
+        match self.values.parts_mut() {
+            (Data::Bytes(values), has_value) => {
+                values.retain(from, &headers);
+                has_value.retain(from, &headers);
+            }
+            _ => unreachable!("messages of batches have no views"),
+        }
+        let (mut next, mut end) = (first, self.lists[first]);
+        for rows in &kept {
+            let shift = self.lists[rows.start] - end;
+            for row in rows.clone() {
+                next += 1;
+                end = self.lists[row + 1] - shift;
+                self.lists[next] = end;
+            }
+        }
+        self.lists.truncate(next + 1);
+        self.has_list.retain(first, &kept);
+        self.has_message.retain(first, &kept);
+    }
+
+    /// Back to this many rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.lists.truncate(rows + 1);
+        self.drop_headers();
+        self.has_list.truncate(rows);
+        self.has_message.truncate(rows);
+        for (_, column) in &mut self.fields {
+            column.truncate(rows);
+        }
     }
 
     pub fn push_without_headers(&mut self, messages: usize) {
@@ -232,7 +308,7 @@ impl<E: MessageFormat> ListSink<E> {
         self.has_message.push(has_message);
     }
 
-    /// Drops the headers of the current row, whose list has not ended.
+    /// Drops the headers after the last list that has ended.
     fn drop_headers(&mut self) {
         let headers = self.lists.last().map_or(0, |end| *end as usize);
         self.keys.truncate(headers);
@@ -336,7 +412,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
 
     fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.has_list.count();
-        let done = self.decode::<F>(block, limit, progress);
+        let done = self.decode::<F>(block, limit, progress, None);
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
@@ -353,13 +429,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
     }
 
     fn abort_row(&mut self) {
-        self.lists.truncate(self.row + 1);
-        self.drop_headers();
-        self.has_list.truncate(self.row);
-        self.has_message.truncate(self.row);
-        for (_, column) in &mut self.fields {
-            column.truncate(self.row);
-        }
+        self.truncate(self.row);
     }
 
     fn null_row(&mut self) {

@@ -25,7 +25,9 @@ use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs};
 use crate::kernel::frame::Frame;
+use crate::kernel::keys::Keys;
 use crate::kernel::lists::Lists;
+use crate::kernel::scan::{Hits, Scratch};
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, Sink};
 use crate::value::ByteOrder;
@@ -386,9 +388,10 @@ impl<'a> FilterSink<'a> {
         if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }
     }
 
-    /// Appends the operands among the headers of rows, up to the first that needs the exact routine; returns how many.
-    pub fn append_headers<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize) -> usize {
-        self.headers.append::<F>(block, limit, Progress { bytes: 1, all: 1 })
+    /// Appends the operands among the headers that a kernel reads, up to the first row that needs the exact routine; returns
+    /// how many.
+    pub fn append_read(&mut self, read: impl FnOnce(&mut Scratch, &Keys, &mut Hits<'a>) -> usize) -> usize {
+        self.headers.append_read(Progress { bytes: 1, all: 1 }, |_| false, read)
     }
 
     pub fn clear(&mut self) {

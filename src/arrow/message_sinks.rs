@@ -1,7 +1,7 @@
 //! [`BothSinks`]: the columns of messages, those of their headers, and the operands of the filter.
 
 use super::decode::ListSink;
-use super::filter::{FilterSink, Known};
+use super::filter::{FilterSink, Known, Truth};
 use super::messages::Messages;
 use super::select::SelectSink;
 use super::sink::RowSink;
@@ -11,6 +11,7 @@ use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
+use crate::kernel::scan;
 use crate::log::{Either, Log, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, ReadOptions, Sink};
 
@@ -21,6 +22,21 @@ pub(super) struct BothSinks<'a, E: MessageFormat> {
     pub filter: Option<FilterSink<'a>>,
     /// Parses headers that are neither kept nor selected from.
     nothing: Nothing,
+    /// The filter has selected more than three of four messages of the last block.
+    selects_most: bool,
+}
+
+/// How far the kernels append messages.
+#[derive(Clone, Copy)]
+pub(super) struct Until {
+    /// The most headers of a message.
+    pub limit: usize,
+    pub max_offset: usize,
+    pub progress: Progress,
+}
+
+fn has_room(room: Option<usize>, rows: &RowBlock<'_>) -> bool {
+    room.is_some_and(|room| rows.byte_len() <= room)
 }
 
 impl<'a, E: MessageFormat> BothSinks<'a, E> {
@@ -38,13 +54,14 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
                 None,
             ),
             nothing: Nothing::default(),
+            selects_most: false,
         }
     }
 
     /// The same columns for messages in other bytes.
     pub fn rebind<'b>(self) -> BothSinks<'b, E> {
-        let filter = self.filter.map(FilterSink::rebind);
-        BothSinks { list: self.list, select: self.select.rebind(), filter, nothing: self.nothing }
+        let BothSinks { list, select, filter, nothing, selects_most } = self;
+        BothSinks { list, select: select.rebind(), filter: filter.map(FilterSink::rebind), nothing, selects_most }
     }
 
     /// Whether the filter rejects a message for its fields alone.
@@ -68,41 +85,76 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     }
 
     /// Lets the kernels append messages and their fields, up to the first that needs the exact routine; returns how many.
+    /// The list has the headers of those that the filter has just selected.
     pub fn append<F: Frame, M: Fields<'a>>(
         &mut self,
-        rows: &mut RowBlock<'a>,
+        rows: &RowBlock<'a>,
         fields: &[M],
-        limit: usize,
-        max_offset: usize,
-        progress: Progress,
+        to: Until,
+        is_listed: bool,
     ) -> usize {
-        let keeps_headers = self.list.keeps_headers();
-        let room = |room: Option<usize>| room.is_some_and(|room| rows.byte_len() <= room);
-        let left = max_offset.saturating_sub(self.list.max_offset());
-        let list_fits = room(if keeps_headers { self.list.room::<F>(max_offset) } else { Some(left) });
-        if !list_fits || !room(self.select.room::<F>(max_offset)) {
-            return 0;
+        let first = self.list.row_count() - if is_listed { rows.rows().len() } else { 0 };
+        let fits = (is_listed || self.list_fits::<F>(rows, to)) && has_room(self.select.room::<F>(to.max_offset), rows);
+        let done = if fits { self.append_headers::<F>(rows, to, is_listed) } else { 0 };
+        if done < self.list.row_count() - first {
+            self.list.truncate(first + done);
         }
-        let before = self.select.row_count();
-        let all = rows.rows().len();
-        let mut done = match self.select.is_empty() {
-            false => self.select.append::<F>(rows, limit, progress),
-            true if keeps_headers => all,
-            true => self.nothing.append::<F>(rows, limit, progress),
-        };
-        if keeps_headers {
-            rows.truncate(done);
-            let decoded = self.list.decode::<F>(rows, limit, progress);
-            if decoded < done {
-                self.select.truncate(before + decoded);
-                done = decoded;
-            }
-            rows.untruncate(all);
-        } else {
-            self.list.push_without_headers(done);
-        }
-        self.list.push_fields_of(&fields[..done], progress);
+        self.list.push_fields_of(&fields[..done], to.progress);
         done
+    }
+
+    fn append_headers<F: Frame>(&mut self, rows: &RowBlock<'a>, to: Until, is_listed: bool) -> usize {
+        let Until { limit, progress, .. } = to;
+        let BothSinks { list, select, nothing, .. } = self;
+        let is_decoded = list.keeps_headers() && !is_listed;
+        let done = match (is_decoded, select.is_empty()) {
+            (true, true) => list.decode::<F>(rows, limit, progress, None),
+            (true, false) => select.append_read(progress, |_| false, |_, keys, hits| {
+                list.decode::<F>(rows, limit, progress, Some((keys, hits)))
+            }),
+            (false, false) => select.append::<F>(rows, limit, progress),
+            (false, true) if is_listed => rows.rows().len(),
+            (false, true) => nothing.append::<F>(rows, limit, progress),
+        };
+        if !list.keeps_headers() {
+            list.push_without_headers(done);
+        }
+        done
+    }
+
+    fn list_fits<F: Frame>(&self, rows: &RowBlock<'a>, to: Until) -> bool {
+        let left = to.max_offset.saturating_sub(self.list.max_offset());
+        has_room(if self.list.keeps_headers() { self.list.room::<F>(to.max_offset) } else { Some(left) }, rows)
+    }
+
+    /// The truth for messages up to the first that needs the exact routine, and how many these are. Where the messages
+    /// before them were mostly selected, their headers are read once: those selected are in the list, which is returned, too.
+    pub fn evaluate<F: Frame, M: Fields<'a>>(
+        &mut self,
+        rows: &RowBlock<'a>,
+        fields: &[M],
+        to: Until,
+    ) -> (Truth, usize, bool) {
+        let Until { limit, max_offset, progress } = to;
+        let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits::<F>(rows, to);
+        let first = self.list.row_count();
+        let BothSinks { list, filter, .. } = self;
+        let Some(filter) = filter else { return (Truth::default(), 0, false) };
+        let scanned = match has_room(filter.room::<F>(max_offset), rows) {
+            false => 0,
+            true => filter.append_read(|scratch, keys, hits| match is_listed {
+                true => list.decode::<F>(rows, limit, progress, Some((keys, hits))),
+                false => scan::select::<F>(rows, limit, scratch, keys, hits),
+            }),
+        };
+        let truth = filter.truth_of(&fields[..scanned], Known::Everything);
+        filter.clear();
+        if is_listed {
+            list.truncate(first + scanned);
+            list.retain(scanned, truth.yes);
+        }
+        self.selects_most = truth.yes.count_ones() as usize * 4 > scanned * 3;
+        (truth, scanned, is_listed)
     }
 
     pub fn begin_row(&mut self) {

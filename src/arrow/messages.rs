@@ -6,8 +6,8 @@ use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, FieldRef};
 
 use super::errors::ErrorColumn;
-use super::filter::{Filter, Known, ones, runs};
-use super::message_sinks::{BothSinks, parse_headers};
+use super::filter::{Filter, ones, runs};
+use super::message_sinks::{BothSinks, Until, parse_headers};
 use super::run::too_large;
 use super::schema;
 use super::select::Selection;
@@ -318,7 +318,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             self.rest = Some(rest);
             flushed
         } else {
-            self.append_pending(&mut pending)
+            self.append_pending(&mut pending, false)
         };
         // Its memory, for those that come.
         pending.clear();
@@ -328,30 +328,28 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Appends those messages that the filter selects. Only its operands are read of the others.
     fn append_selected(&mut self, pending: &mut Pending<'a, B>, rest: &mut Pending<'a, B>) -> Result {
-        let (limit, max_offset) = (self.operation.options.limits.headers, self.done.max_offset);
+        let until = self.until();
         while !pending.headers.is_empty() && !self.has_ended() {
             let all = pending.headers.len();
             let Some(filter) = &mut self.both().filter else { return Ok(()) };
             let by_fields = filter.truth_by_fields(&pending.fields);
             if !filter.has_headers() {
                 pending.retain(by_fields.yes);
-                return self.append_pending(pending);
+                return self.append_pending(pending, false);
             }
             if by_fields.no != 0 {
                 pending.retain(!by_fields.no);
                 continue;
             }
-            let fits = filter.room::<FrameOf<B::Message>>(max_offset).is_some();
-            let scanned = if fits { filter.append_headers::<FrameOf<B::Message>>(&pending.rows, limit) } else { 0 };
-            let truth = filter.truth_of(&pending.fields[..scanned], Known::Everything);
-            filter.clear();
+            let (truth, scanned, is_listed) =
+                self.both().evaluate::<FrameOf<B::Message>, _>(&pending.rows, &pending.fields, until);
             if scanned == all {
                 pending.retain(truth.yes);
-                return self.append_pending(pending);
+                return self.append_pending(pending, is_listed);
             }
             pending.split_off(scanned, rest);
             pending.retain(truth.yes);
-            self.append_pending(pending)?;
+            self.append_pending(pending, is_listed)?;
             self.pending_now(rest, 0)?;
             rest.skip(1);
             std::mem::swap(pending, rest);
@@ -359,14 +357,19 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         Ok(())
     }
 
-    fn append_pending(&mut self, pending: &mut Pending<'a, B>) -> Result {
-        let (all, options, max_offset) = (pending.headers.len(), self.operation.options, self.done.max_offset);
-        let progress = self.done.progress;
+    fn until(&self) -> Until {
+        let limit = self.operation.options.limits.headers;
+        Until { limit, max_offset: self.done.max_offset, progress: self.done.progress }
+    }
+
+    /// Appends the messages, whose headers the list may have already.
+    fn append_pending(&mut self, pending: &mut Pending<'a, B>, mut is_listed: bool) -> Result {
+        let (all, until) = (pending.headers.len(), self.until());
         let mut next = 0;
         while next < all && !self.has_ended() {
-            let (rows, fields) = (&mut pending.rows, &pending.fields[next..]);
-            let limit = options.limits.headers;
-            let done = self.both().append::<FrameOf<B::Message>, _>(rows, fields, limit, max_offset, progress);
+            let (rows, fields) = (&pending.rows, &pending.fields[next..]);
+            let done = self.both().append::<FrameOf<B::Message>, _>(rows, fields, until, is_listed);
+            is_listed = false;
             self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
             if self.operation.on_error == OnError::Column {
                 self.done.errors.push_whole(done);

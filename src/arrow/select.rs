@@ -172,6 +172,19 @@ impl<'a> SelectSink<'a> {
         (column, lists.as_ref().map(|(ends, _)| &ends[..]))
     }
 
+    /// Appends what a kernel collects in the hits, as `append_hits` does with the number of rows that it returns.
+    pub fn append_read(
+        &mut self,
+        progress: Progress,
+        is_null: impl Fn(usize) -> bool,
+        read: impl FnOnce(&mut Scratch, &Keys, &mut Hits<'a>) -> usize,
+    ) -> usize {
+        let Some(keys) = &self.keys else { return 0 };
+        self.hits.clear(self.slots.len());
+        let rows = read(&mut self.scratch, keys, &mut self.hits);
+        self.append_hits(rows, progress, is_null)
+    }
+
     /// Appends what a kernel found in this many rows, up to the first row whose values are not all of their types;
     /// returns how many rows were appended.
     fn append_hits(&mut self, rows: usize, progress: Progress, is_null: impl Fn(usize) -> bool) -> usize {
@@ -245,20 +258,17 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     }
 
     fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let Some(keys) = &self.keys else { return 0 };
-        self.hits.clear(self.slots.len());
-        let rows = scan::select::<F>(block, limit, &mut self.scratch, keys, &mut self.hits);
-        self.append_hits(rows, progress, |row| block.rows()[row].is_none())
+        let is_null = |row: usize| block.rows()[row].is_none();
+        self.append_read(progress, is_null, |scratch, keys, hits| {
+            scan::select::<F>(block, limit, scratch, keys, hits)
+        })
     }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
-        let Some(keys) = &self.keys else { return 0 };
         if F::TYPED != lists.has_types() {
             return 0;
         }
-        self.hits.clear(self.slots.len());
-        let rows = lists::select::<F>(lists, keys, &mut self.hits);
-        self.append_hits(rows, progress, |_| false)
+        self.append_read(progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
     }
 
     #[inline]

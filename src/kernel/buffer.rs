@@ -1,6 +1,6 @@
 //! Growing buffers that kernels append to: byte runs with offsets, and validity bitmaps.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::slice;
 
 use super::frame::write_reversed;
@@ -163,6 +163,21 @@ impl Runs {
         extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
+    /// Of the runs from one on, keeps those in some ranges, each of which is behind the one before it.
+    pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
+        let (mut runs, mut len) = (from, self.offsets[from] as usize);
+        for range in kept {
+            let (start, end) = (self.offsets[range.start] as usize, self.offsets[range.end] as usize);
+            self.bytes.copy_within(start..end, len);
+            for run in range.clone() {
+                runs += 1;
+                self.offsets[runs] = (self.offsets[run + 1] as usize - start + len) as i32;
+            }
+            len += end - start;
+        }
+        self.truncate(runs);
+    }
+
     /// The first run from `from` on that is not UTF-8, given that those before it are.
     pub fn first_not_text(&self, from: usize) -> Option<usize> {
         let start = self.offsets[from] as usize;
@@ -271,6 +286,10 @@ impl Utf8<Runs> {
 
     pub fn extend(&mut self, other: &Self, progress: Progress) {
         self.0.extend(&other.0, progress);
+    }
+
+    pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
+        self.0.retain(from, kept);
     }
 }
 
@@ -543,6 +562,18 @@ impl Validity {
             let places = left.min(64);
             self.push_word(*word, places);
             left -= places;
+        }
+    }
+
+    /// Of the places from one on, keeps those in some ranges, each of which is behind the one before it.
+    pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
+        let first = from / 64;
+        let before = Validity { words: self.words.get(first..).unwrap_or_default().to_vec(), count: self.count };
+        self.truncate(from);
+        for range in kept {
+            for place in range.clone().step_by(64) {
+                self.push_word(before.word(place - first * 64), 64.min(range.end - place));
+            }
         }
     }
 

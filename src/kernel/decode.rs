@@ -1,10 +1,11 @@
-//! [`decode`] appends the headers of a block of rows to the columns of a list.
+//! [`decode`] appends the headers of a block of rows to the columns of a list; [`decode_and_select`] also selects from them.
 
 use std::marker::PhantomData;
 
 use super::buffer::{Progress, Runs, Utf8, Validity, ValueWriter, Values, Writer};
-use super::frame::{Frame, HeaderVisitor, Parts, for_each_header};
-use super::{RowBlock, copy, dispatch};
+use super::frame::{Frame, Header, HeaderVisitor, Parts, for_each_header};
+use super::scan::{Hits, Nothing, RowVisitor, Select};
+use super::{RowBlock, copy, dispatch, keys};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
@@ -33,16 +34,32 @@ pub fn max_bytes<F: Frame>(input: usize) -> usize {
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
     pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut Lists<'_, V>) -> usize {
-        decode_block::<F, V>(block, limit, progress, out)
+        decode_block::<F, V, _>(block, limit, progress, out, &mut Nothing)
+    }
+}
+
+dispatch! {
+    /// As `decode`, and collects the values of the requested keys in `hits`, which were cleared. Those of rows that were not
+    /// decoded may be among them.
+    pub fn decode_and_select<'a, F: Frame, V: Values>(
+        block: &RowBlock<'a>,
+        limit: usize,
+        progress: Progress,
+        out: &mut Lists<'_, V>,
+        keys: &keys::Keys,
+        hits: &mut Hits<'a>,
+    ) -> usize {
+        decode_block::<F, V, _>(block, limit, progress, out, &mut Select::<F>::new(keys, hits))
     }
 }
 
 #[inline(always)]
-fn decode_block<F: Frame, V: Values>(
-    block: &RowBlock<'_>,
+fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
+    block: &RowBlock<'a>,
     limit: usize,
     progress: Progress,
     out: &mut Lists<'_, V>,
+    also: &mut S,
 ) -> usize {
     let (key_types, keys) = match (&mut out.keys, F::TYPED_KEYS) {
         (Keys::Text(keys), false) => (None, &mut keys.0),
@@ -64,9 +81,12 @@ fn decode_block<F: Frame, V: Values>(
             types: types.map(|runs| runs.0.writer(headers, names, progress)),
             values: out.values.writer(headers, bytes, progress),
             has_value: out.has_value,
-            frame: PhantomData::<F>,
+            row: 0,
+            also,
+            bytes: PhantomData::<(&'a [u8], F)>,
         };
         for (place, row) in block.rows().iter().enumerate() {
+            to.row = place;
             if let Some(row) = row {
                 // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
                 // parts are in it, so that the writers were made for all headers of the block; each name takes
@@ -118,21 +138,29 @@ impl<V: Values> Lists<'_, V> {
     }
 }
 
-struct Output<'w, F, W> {
+struct Output<'w, 's, 'a, F, W, S> {
     key_types: Option<Writer<'w>>,
     keys: Writer<'w>,
     types: Option<Writer<'w>>,
     values: W,
     has_value: &'w mut Validity,
-    frame: PhantomData<F>,
+    /// The place of the row in the block.
+    row: usize,
+    /// Sees each header, and may reject it, before it is kept.
+    also: &'s mut S,
+    bytes: PhantomData<(&'a [u8], F)>,
 }
 
-// SAFETY: every header is kept.
-unsafe impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
+// SAFETY: every header is kept, except those that are rejected, of which nothing is.
+unsafe impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'_, '_, 'a, F, W, S> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        // SAFETY: `SLACK` bytes follow the row; the writers were made for its headers.
+        let header = Header { key, key_len, key_type: None, value, value_len, is_null: null, value_type: None };
+        // SAFETY: `SLACK` bytes follow the row, whose bytes live for `'a`; the writers were made for its headers.
         unsafe {
+            if !self.also.header(self.row, header) {
+                return false;
+            }
             copy(key, self.keys.place());
             if null {
                 self.has_value.clear(self.values.count());
@@ -149,6 +177,9 @@ unsafe impl<F: Frame, W: ValueWriter> HeaderVisitor for Output<'_, F, W> {
     unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
         // SAFETY: as above: copies may read and write up to 63 bytes after a part, which are reserved.
         unsafe {
+            if !self.also.header(self.row, parts.header(start)) {
+                return false;
+            }
             for (names, of) in [(&mut self.key_types, parts.key_type), (&mut self.types, parts.value_type)] {
                 if let (Some(names), Some(of)) = (names, of) {
                     names.push_padded(of.padded_name());

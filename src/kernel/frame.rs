@@ -33,6 +33,19 @@ impl Parts {
     pub fn end(self) -> usize {
         self.value + self.value_len
     }
+
+    /// The header of these parts, in a row that begins at `start`.
+    ///
+    /// # Safety
+    ///
+    /// They are inside the row.
+    #[inline(always)]
+    pub(super) unsafe fn header(self, start: *const u8) -> Header {
+        let Parts { key, key_len, value, value_len, is_null, key_type, value_type } = self;
+        // SAFETY: the caller's contract.
+        let (key, value) = unsafe { (start.add(key), start.add(value)) };
+        Header { key, key_len, key_type, value, value_len, is_null, value_type }
+    }
 }
 
 /// A header that a kernel has found.

@@ -124,14 +124,9 @@ impl<'a> RowBlock<'a> {
         self.bytes += bytes;
     }
 
-    /// Hides the rows from one of them on, until `untruncate`.
+    /// Removes the rows from one of them on.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
-    }
-
-    /// As many rows as there were before `truncate`.
-    pub fn untruncate(&mut self, len: usize) {
-        self.len = len.min(ROWS);
     }
 
     /// Removes rows from the front.

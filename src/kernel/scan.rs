@@ -341,13 +341,10 @@ unsafe impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, 
 
     #[inline(always)]
     unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
-        let Parts { key_len, value_len, is_null, key_type, value_type, .. } = parts;
         // SAFETY: the caller's contract.
         unsafe {
-            let (key, value) = (start.add(parts.key), start.add(parts.value));
-            let header = Header { key, key_len, key_type, value, value_len, is_null, value_type };
             note_key::<F>(start, parts, self.odd_keys);
-            self.visit.header(self.place, header)
+            self.visit.header(self.place, parts.header(start))
         }
     }
 }

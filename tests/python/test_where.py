@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -190,6 +191,44 @@ def test_values_that_are_not_of_their_type_are_null_or_kept(column: pa.Array, dr
     if pc.any(pc.is_valid(full["error"])).as_py():
         with pytest.raises(lh.DecodeError):
             lha.messages(column, "record-batch", columns=["offset"], where=where)
+
+
+@pytest.mark.parametrize("errors", ["null", "column"])
+@pytest.mark.parametrize("codec", ["none", "lz4"])
+def test_messages_that_are_mostly_selected_are_those_of_all_messages(codec: Any, errors: Any) -> None:
+    # Headers of such messages are decoded while they are tested; those of rejected ones are removed again.
+    def headers(at: int) -> list[tuple[str, bytes | None]]:
+        number = b"\0" if at % 211 == 0 else at.to_bytes(4, "big")
+        rest = [("k" * (at % 70), None if at % 3 == 0 else b"v" * (at % 90)) for _ in range(at % 4)]
+        return [*rest, ("n", number), ("m", b"m")] if at % 59 else []
+
+    messages = [
+        lh.Message(offset=at, timestamp=at, headers=headers(at), key=b"key", value=b"v" * (at % 5))
+        for at in range(2000)
+    ]
+    column = pa.array([lh.batch(messages[at : at + 500], "record-batch", codec=codec) for at in range(0, 2000, 500)])
+    requested: Any = {"n": "int32", "m": "string"}
+    full = table_of(lha.messages(column, "record-batch", headers=requested, errors=errors))
+    number = lh.col("n", "int32")
+    conditions: list[tuple[Any, Callable[[int], bool]]] = [
+        (number >= 0, lambda n: True),
+        (~number.is_in([70, 71, 300, 900]), lambda n: n not in {70, 71, 300, 900}),
+        ((number < 700) | (number > 1300), lambda n: not 700 <= n <= 1300),
+    ]
+    for where, holds in conditions:
+        is_kept = [n is not None and holds(n) for n in full["n"].to_pylist()]
+        if errors == "column":
+            is_kept = [
+                kept or error is not None for kept, error in zip(is_kept, full["error"].to_pylist(), strict=True)
+            ]
+        expected = full.filter(pa.array(is_kept))
+        got = table_of(lha.messages(column, "record-batch", headers=requested, errors=errors, where=where))
+        # Errors of the condition are in the column, too.
+        names = [name for name in expected.column_names if name != "error"]
+        assert got.select(names).equals(expected.select(names))
+        part = lha.messages(column, "record-batch", columns=["offset", "headers"], errors=errors, where=where)
+        assert table_of(part).select(["offset", "headers"]).equals(expected.select(["offset", "headers"]))
+        assert got.num_rows > 1000
 
 
 @few
