@@ -14,7 +14,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+import archives
 import letterhead as lh
 from command import runner
 from letterhead.state import SessionKey
@@ -61,8 +61,7 @@ def task(tmp_path: Path) -> Path:
 @pytest.fixture
 def fixture(tmp_path: Path) -> Any:
     def unpack(name: str) -> Path:
-        with tarfile.open(VECTORS / "rocksdb" / f"{name}.tar.gz") as tar:
-            tar.extractall(tmp_path / name, filter="data")
+        archives.unpack(VECTORS / "rocksdb" / f"{name}.tar.gz", tmp_path / name)
         return tmp_path / name / "0_0"
 
     return unpack

@@ -12,7 +12,6 @@ import json
 import struct
 import subprocess
 import sys
-import tarfile
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import archives
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import (
@@ -194,8 +194,7 @@ def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
 
 @pytest.mark.parametrize("name", ["kv-headers", "kv-mid-upgrade", "kv-plain", "kv-timestamped"])
 def test_older_rows_of_java_are_read_with_the_newer_ones(tmp_path, name):
-    with tarfile.open(VECTORS / "rocksdb" / f"{name}.tar.gz") as tar:
-        tar.extractall(tmp_path, filter="data")
+    archives.unpack(VECTORS / "rocksdb" / f"{name}.tar.gz", tmp_path)
     families = described(name)["rocksdb/store"]
     newest = name.removeprefix("kv-").replace("mid-upgrade", "headers")
     rows: dict[bytes, dict[str, Any]] = {}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import archives
 from letterhead.errors import UnexpectedColumnFamilyError
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
@@ -28,8 +28,7 @@ def fixture(vectors: Path, name: str) -> dict[str, Any]:
 
 
 def unpack(vectors: Path, name: str, directory: Path) -> Path:
-    with tarfile.open(vectors / fixture(vectors, name)["tar"]) as tar:
-        tar.extractall(directory, filter="data")
+    archives.unpack(vectors / fixture(vectors, name)["tar"], directory)
     return directory / "0_0"
 
 
