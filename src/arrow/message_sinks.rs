@@ -85,7 +85,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     }
 
     /// Lets the kernels append messages and their fields, up to the first that needs the exact routine; returns how many.
-    /// The list has the headers of those that the filter has just selected.
+    /// `is_listed`: the last rows of the list are the headers of these messages.
     pub fn append<F: Frame, M: Fields<'a>>(
         &mut self,
         rows: &RowBlock<'a>,
@@ -127,8 +127,8 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         has_room(if self.list.keeps_headers() { self.list.room::<F>(to.max_offset) } else { Some(left) }, rows)
     }
 
-    /// The truth for messages up to the first that needs the exact routine, and how many these are. Where the messages
-    /// before them were mostly selected, their headers are read once: those selected are in the list, which is returned, too.
+    /// The truth for messages up to the first that needs the exact routine, how many these are, and whether the list has
+    /// the headers of those selected: if most messages of the block before were, one kernel decodes and selects.
     pub fn evaluate<F: Frame, M: Fields<'a>>(
         &mut self,
         rows: &RowBlock<'a>,
