@@ -109,9 +109,11 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         let is_decoded = list.keeps_headers() && !is_listed;
         let done = match (is_decoded, select.is_empty()) {
             (true, true) => list.decode::<F>(rows, limit, progress, None),
-            (true, false) => select.append_read(progress, |_| false, |_, keys, hits| {
-                list.decode::<F>(rows, limit, progress, Some((keys, hits)))
-            }),
+            (true, false) => select.append_read(
+                progress,
+                |_| false,
+                |_, keys, hits| list.decode::<F>(rows, limit, progress, Some((keys, hits))),
+            ),
             (false, false) => select.append::<F>(rows, limit, progress),
             (false, true) if is_listed => rows.rows().len(),
             (false, true) => nothing.append::<F>(rows, limit, progress),

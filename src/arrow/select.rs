@@ -259,9 +259,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let is_null = |row: usize| block.rows()[row].is_none();
-        self.append_read(progress, is_null, |scratch, keys, hits| {
-            scan::select::<F>(block, limit, scratch, keys, hits)
-        })
+        self.append_read(progress, is_null, |scratch, keys, hits| scan::select::<F>(block, limit, scratch, keys, hits))
     }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {

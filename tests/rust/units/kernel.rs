@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
-use super::decode::{self, decode};
+use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode};
 use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
 use super::keys::{Keep, Keys, Requested};
@@ -80,6 +80,13 @@ impl Rows {
 
 /// What decode appends, and how many rows it read.
 fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
+    decoded_by(rows, |block, lists| decode::<Varint, _>(block, most, PROGRESS, lists))
+}
+
+fn decoded_by<'a>(
+    rows: &'a Rows,
+    read: impl FnOnce(&RowBlock<'a>, &mut decode::Lists<'_>) -> usize,
+) -> (usize, Vec<Vec<Header>>) {
     let (mut keys, mut values) = (Utf8::<Runs>::default(), Runs::default());
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
     let mut lists = decode::Lists {
@@ -89,7 +96,7 @@ fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    let done = decode::<Varint, _>(&rows.block(), most, PROGRESS, &mut lists);
+    let done = read(&rows.block(), &mut lists);
     assert_eq!((ends.len(), keys.count(), values.count()), (done + 1, ends[done] as usize, ends[done] as usize));
     let valid = bits(has_value);
     let (keys, values) = (runs(keys.into_inner()), runs(values));
@@ -559,18 +566,37 @@ proptest! {
         let mut hits = Hits::default();
         hits.clear(2);
         prop_assert_eq!(select::<Varint>(&rows.block(), MANY, &mut Scratch::default(), &keys, &mut hits), done);
+        let mut hits_of_decode = Hits::default();
+        hits_of_decode.clear(2);
+        let both = decoded_by(&rows, |block, lists| {
+            decode_and_select::<Varint, _>(block, MANY, PROGRESS, lists, &keys, &mut hits_of_decode)
+        });
+        prop_assert_eq!(both, (done, found));
         for (place, headers) in expected.iter().enumerate() {
             let last = headers.iter().rfind(|(key, _)| key == b"a");
-            let found = hits.lane(0)[place];
-            prop_assert_eq!((found.is_missing(), found.bytes()), (last.is_none(), last.and_then(|(_, value)| value.as_deref())));
             let every: Vec<_> = headers.iter().filter(|(key, _)| key == b"b").map(|(_, value)| value.as_deref()).collect();
-            let hits: Vec<_> = hits.every.iter().filter(|hit| hit.row == place).map(|hit| hit.value.bytes()).collect();
-            prop_assert_eq!(hits, every);
+            for hits in [&hits, &hits_of_decode] {
+                let found = hits.lane(0)[place];
+                prop_assert_eq!((found.is_missing(), found.bytes()), (last.is_none(), last.and_then(|(_, value)| value.as_deref())));
+                let hits: Vec<_> = hits.every.iter().filter(|hit| hit.row == place).map(|hit| hit.value.bytes()).collect();
+                prop_assert_eq!(&hits, &every);
+            }
         }
     }
 
     #[test]
-    fn validity_is_that_of_a_list_of_booleans(steps in proptest::collection::vec((0..5u8, 0..200usize, any::<u64>()), 0..40)) {
+    fn runs_in_some_ranges_are_kept(texts in proptest::collection::vec(".{0,9}", 1..40), from in 0..40usize, mask: u64) {
+        let from = from.min(texts.len());
+        let mut out = Runs::default();
+        texts.iter().for_each(|text| out.push(text.as_bytes()));
+        let kept: Vec<_> = (from..texts.len()).filter(|place| mask >> place & 1 == 1).collect();
+        out.retain(from, &kept.iter().map(|place| *place..place + 1).collect::<Vec<_>>());
+        let expected = (0..from).chain(kept).map(|place| texts[place].clone().into_bytes());
+        prop_assert_eq!(runs(out), expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn validity_is_that_of_a_list_of_booleans(steps in proptest::collection::vec((0..6u8, 0..200usize, any::<u64>()), 0..40)) {
         let (mut validity, mut expected) = (Validity::default(), Vec::new());
         for (step, count, word) in steps {
             match step {
@@ -589,6 +615,14 @@ proptest! {
                 3 => {
                     validity.push_word(word, count % 65);
                     expected.extend((0..count % 65).map(|bit| word >> bit & 1 == 1));
+                }
+                4 => {
+                    let from = count.min(expected.len());
+                    let kept: Vec<_> = (from..expected.len()).step_by(70).map(|at| at..expected.len().min(at + count % 71)).collect();
+                    validity.retain(from, &kept);
+                    let tail: Vec<_> = kept.into_iter().flat_map(|places| expected[places].to_vec()).collect();
+                    expected.truncate(from);
+                    expected.extend(tail);
                 }
                 _ => {
                     // What a kernel does that clears places and then takes some of them back.
