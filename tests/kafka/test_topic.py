@@ -363,7 +363,8 @@ def test_a_reader_closes_what_it_opened(broker, written):
         assert set(threading.enumerate()) == before
         next(reader)
         assert len(set(threading.enumerate()) - before) == 1
-    assert set(threading.enumerate()) == before
+    # Threads of others may have ended meanwhile.
+    assert not set(threading.enumerate()) - before
     with pytest.raises(ValueError, match="closed"):
         next(reader)
 
@@ -479,7 +480,8 @@ def test_certificates_that_cannot_be_read_are_named(safe):
 
 
 def test_a_client_without_tls_gets_its_security_protocol_in_the_error(safe):
-    reader = lh.read.topic("orders", bootstrap_servers=safe.secure, timeout_ms=1000)
+    # The broker's answer may be lost with the connection; then the client asks again.
+    reader = lh.read.topic("orders", bootstrap_servers=safe.secure, timeout_ms=20_000)
     with pytest.raises(
         ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: name the"
     ):
