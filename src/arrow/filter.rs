@@ -349,11 +349,19 @@ impl<'a> FilterSink<'a> {
 
     /// The truth for at most 64 rows.
     pub fn truth(&self, rows: Range<usize>, known: Known) -> Truth {
+        self.evaluate(rows.clone(), known, |place, test| test.of_column(&self.fields[place].1, rows.clone()))
+    }
+
+    /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
+    pub fn truth_of<'f, F: Fields<'f>>(&self, messages: &[F], known: Known) -> Truth {
+        self.evaluate(0..messages.len(), known, |place, test| test.of_fields(messages, self.fields[place].0))
+    }
+
+    /// `of_field`: the truth of a test of a field.
+    fn evaluate(&self, rows: Range<usize>, known: Known, of_field: impl Fn(usize, &Test) -> Truth) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
             (Known::Nothing, _) => Truth::of_null(test, rows.len()),
-            (Known::Everything | Known::Fields, Operand::Field(place)) => {
-                test.of_column(&self.fields[place].1, rows.clone())
-            }
+            (Known::Everything | Known::Fields, Operand::Field(place)) => of_field(place, test),
             (Known::Fields, Operand::Header(_)) => Truth::default(),
             (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),
         })
@@ -367,19 +375,6 @@ impl<'a> FilterSink<'a> {
                 Truth { yes: truth.yes | one.yes << bit, no: truth.no | one.no << bit }
             }),
         }
-    }
-
-    /// The truth for at most 64 messages, whose fields are not in columns and whose headers are the first rows.
-    pub fn truth_of<'f, F: Fields<'f>>(&self, messages: &[F], known: Known) -> Truth {
-        let rows = 0..messages.len();
-        self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
-            (Known::Everything | Known::Fields, Operand::Field(place)) => {
-                test.of_fields(messages, self.fields[place].0)
-            }
-            (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),
-            (Known::Fields, Operand::Header(_)) => Truth::default(),
-            (Known::Nothing, _) => Truth::of_null(test, rows.len()),
-        })
     }
 
     /// The truth of which headers are no part. Without fields, no message is excluded.

@@ -155,7 +155,7 @@ struct Output<'w, 's, 'a, F, W, S> {
 unsafe impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'_, '_, 'a, F, W, S> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        let header = Header { key, key_len, key_type: None, value, value_len, is_null: null, value_type: None };
+        let header = Header::untyped(key, key_len, value, value_len, null);
         // SAFETY: `SLACK` bytes follow the row, whose bytes live for `'a`; the writers were made for its headers.
         unsafe {
             if !self.also.header(self.row, header) {

@@ -60,6 +60,13 @@ pub struct Header {
     pub(super) value_type: Option<ValueType>,
 }
 
+impl Header {
+    #[inline(always)]
+    pub(super) fn untyped(key: *const u8, key_len: usize, value: *const u8, value_len: usize, is_null: bool) -> Self {
+        Header { key, key_len, key_type: None, value, value_len, is_null, value_type: None }
+    }
+}
+
 /// How a writer treats headers that its layout cannot carry as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {

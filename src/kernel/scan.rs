@@ -331,7 +331,7 @@ struct Scan<'s, 't, 'a, F, V> {
 unsafe impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        let header = Header { key, key_len, key_type: None, value, value_len, is_null: null, value_type: None };
+        let header = Header::untyped(key, key_len, value, value_len, null);
         // SAFETY: the caller's contract.
         unsafe {
             note_short_key(key, key_len, self.odd_keys);
