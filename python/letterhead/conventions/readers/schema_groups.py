@@ -105,7 +105,7 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
     wanted: list[ColumnSpec] = [("id", header, "binary", "last", False)]
     selected = to_pyarrow(_native.apply("select", headers, format, columns=wanted, errors="column", limits=limits))
     if isinstance(selected, pa.ChunkedArray):
-        selected = pa.concat_arrays(selected.chunks) if selected.chunks else pa.array([], selected.type)
+        selected = selected.combine_chunks()
     if len(selected) != len(values):
         raise ValueError(f"{counted(len(values), 'value')} and {counted(len(selected), 'message')} in headers=")
     error = selected.field("error")
@@ -183,7 +183,7 @@ def _as_array(made: Any, type: pa.DataType) -> pa.Array:
     if isinstance(made, pa.RecordBatch | pa.Table):
         made = made.to_struct_array()
     if isinstance(made, pa.ChunkedArray):
-        made = pa.concat_arrays(made.chunks) if made.num_chunks else pa.array([], made.type)
+        made = made.combine_chunks()
     return made.cast(type) if isinstance(made, pa.Array) else pa.array(made, type)
 
 
