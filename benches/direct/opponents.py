@@ -5,6 +5,8 @@ Topic, offset and one header of five:
 * `letterhead`: Arrow columns; checksums verified.
 * `rust-rdkafka`, `franz-go`, `Kafka's Java consumer`: small programs in `benches/opponents` that fill two arrays of
   numbers. franz-go and Java verify checksums, librdkafka does not by default.
+* `Apache Flink`: a job of one slot, in `benches/opponents/flink`, that fills the same arrays; its source and sink are
+  chained. Each pass starts a cluster in the JVM.
 * `confluent-kafka`: Python over librdkafka, as in `plain_python.py`.
 * `Daft, without headers`: `daft.read_kafka`, which returns no headers; only offsets are taken.
 
@@ -65,7 +67,6 @@ GOAL = 2.0
 HEADER = "amount_cents"
 ROWS_OF_STORE = records.ROWS // 2
 JAVA = ("java", "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
-
 Sums = tuple[int, int, int]
 """Records, the sum of their offsets or timestamps, and that of a header."""
 Side = Callable[[], tuple[float, Sums]]
@@ -111,11 +112,14 @@ def topic_sides(address: str, kafka: Any) -> dict[str, Side]:
     """Return the readers of a topic."""
     topic = [address, records.TOPIC, str(records.PARTITIONS), str(records.ROWS)]
     consume = (*JAVA, "-cp", f"{kafka.BUILT}/broker/*", HERE / "java" / "ConsumeTopic.java")
+    flink_classes = f"{HERE}/flink/target/classes:{HERE}/flink/target/lib/*"
+    flink = (*JAVA, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", flink_classes, "ReadTopic")
     return {
         OURS: lambda: in_python(lambda: plain_python.from_topic(address)),
         "rust-rdkafka": lambda: program(HERE / "rdkafka/target/release/letterhead-bench-rdkafka", *topic),
         "franz-go": lambda: program(HERE / "franz/target/franz", *topic),
         "Kafka's Java consumer": lambda: program(*consume, *topic),
+        "Apache Flink": lambda: program(*flink, *topic),
         "confluent-kafka": lambda: in_python(lambda: plain_python.from_consumer(address)),
         "Daft, without headers": lambda: program(DAFT, HERE / "daft/read_topic.py", *topic),
     }
