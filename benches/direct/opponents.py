@@ -67,6 +67,7 @@ GOAL = 2.0
 HEADER = "amount_cents"
 ROWS_OF_STORE = records.ROWS // 2
 JAVA = ("java", "-Xms1g", "-Xmx1g", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+
 Sums = tuple[int, int, int]
 """Records, the sum of their offsets or timestamps, and that of a header."""
 Side = Callable[[], tuple[float, Sums]]

@@ -1,5 +1,6 @@
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -55,12 +56,8 @@ final class ConsumeTopic {
                 }
             }
             double seconds = (System.nanoTime() - started) / 1e9;
-            long offsetSum = 0;
-            long amountSum = 0;
-            for (int at = 0; at < found; at++) {
-                offsetSum += offsets[at];
-                amountSum += amounts[at];
-            }
+            long offsetSum = Arrays.stream(offsets).sum();
+            long amountSum = Arrays.stream(amounts).sum();
             return seconds + " " + found + " " + offsetSum + " " + amountSum;
         }
     }

@@ -2,6 +2,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KeyValue;
@@ -70,12 +71,8 @@ final class IterateStore {
             }
         }
         double seconds = (System.nanoTime() - started) / 1e9;
-        long timestampSum = 0;
-        long numberSum = 0;
-        for (int at = 0; at < found; at++) {
-            timestampSum += timestamps[at];
-            numberSum += numbers[at];
-        }
+        long timestampSum = Arrays.stream(timestamps).sum();
+        long numberSum = Arrays.stream(numbers).sum();
         return seconds + " " + found + " " + timestampSum + " " + numberSum;
     }
 
