@@ -59,8 +59,8 @@ class Proxy:
                         if self._delay >= 0:
                             time.sleep(self._delay)
                             server.sendall(frame)
-                            time.sleep(0.1)  # for the reply, which nobody gets
                             self.late += 1
+                            time.sleep(0.1)  # for the reply, which nobody gets
                         break
                 server.sendall(frame)
         for each in (client, server):
