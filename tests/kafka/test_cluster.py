@@ -10,6 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -367,11 +368,17 @@ def test_nothing_is_lost_or_read_twice_while_brokers_are_killed(cluster: Cluster
     readers = Readers(cluster.address, plain)
     places = [(topic, partition) for topic in ("plain", "transactions") for partition in range(2)]
     killed = []
+
+    def aborted(before: int) -> bool:
+        for each in (plain, transactions, readers):
+            each.check()
+        return len(transactions.aborted) > before
+
     try:
         for number in range(KILLS):
+            # A client that waits longer after each failure would otherwise do nothing between two kills.
+            cluster.wait("another transaction is aborted", partial(aborted, number))
             time.sleep(0.3)
-            for each in (plain, transactions, readers):
-                each.check()
             node = cluster.leader(*places[number % len(places)])
             cluster.brokers[node].kill()
             killed.append(node)
