@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
+import pages
 from letterhead.errors import OffsetsGone
 from letterhead.read.iggy_client import Client, Lost, Place
 from letterhead.write.to_iggy import IggySink
@@ -25,9 +25,6 @@ ROWS = 200
 """Rows of a batch; with their payload a write takes longer than what happens between writes."""
 
 PAYLOAD = b"x" * 2000
-INDEX_ENTRY = struct.Struct("<QQQ")
-"""The offset, time and position of a batch."""
-
 SCHEMA = pa.schema(
     [
         ("payload", pa.binary()),
@@ -93,20 +90,9 @@ def test_a_torn_batch_is_removed_before_the_server_starts(server: Server, tmp_pa
 
 
 def start_after_kill(server: Server) -> None:
-    """Start it, without the ends of its logs that a kill tore, and without what their indexes have of these.
-
-    This version leaves them in the files: it does not start, or serves no more of a partition, once it has written over a
-    part of them. Later ones truncate them (pull request 3946 of apache/iggy). What is torn was not acknowledged.
-    """
-    with lh.read.segments(server.partitions, format="iggy-batch", columns=["offset"]) as reader:
-        reader.read_all()
-    for torn in reader.torn:
-        os.truncate(torn.file, torn.position)
-    for log in server.partitions.rglob("*.log"):
-        index, end = log.with_suffix(".index"), log.stat().st_size
-        data = index.read_bytes()
-        entries = INDEX_ENTRY.iter_unpack(data[: len(data) // INDEX_ENTRY.size * INDEX_ENTRY.size])
-        os.truncate(index, INDEX_ENTRY.size * sum(position < end for _, _, position in entries))
+    """Start it, without what the kill tore, which this version does not start with. It was not acknowledged."""
+    streams = {"/var/lib/iggy/local_data/streams": str(server.partitions)}
+    pages.run("docs/how-to/iggy-server.md", {}, info="python repair", there=streams)
     server.start()
 
 
