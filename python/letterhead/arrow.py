@@ -69,21 +69,21 @@ if TYPE_CHECKING:
     from letterhead.scan.report import Scan
 
 __all__ = [
-    "SchemaGroup",
+    "select",
+    "decode",
+    "messages",
+    "encode",
+    "convert",
+    "validate",
+    "scan",
     "amqp",
     "by_schema_id",
-    "convert",
-    "decode",
     "decode_by_schema",
-    "encode",
-    "messages",
     "rfc3339",
-    "scan",
     "schema_id",
-    "select",
     "trace_links",
     "traceparent",
-    "validate",
+    "SchemaGroup",
 ]
 
 

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from letterhead.read.open_topic import topic as topic
 
 __all__ = [
-    "LogTruncated",
-    "OffsetsGone",
-    "Reader",
-    "StoreChoiceError",
-    "TornTailWarning",
-    "iggy",
+    "topic",
     "segments",
     "state",
-    "topic",
+    "iggy",
+    "Reader",
+    "OffsetsGone",
+    "LogTruncated",
+    "StoreChoiceError",
+    "TornTailWarning",
 ]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use. A module must not have the

@@ -81,6 +81,8 @@ from letterhead.storage.database import RocksDBOptions
 from letterhead.storage.keys import SessionKey, WindowedKey
 
 __all__ = [
+    "restore",
+    "diff",
     "PUT_NOT_VALID",
     "VALID_TO_UNDEFINED",
     "AggregationWithHeaders",
@@ -147,6 +149,4 @@ __all__ = [
     "VersionedRecordWithHeaders",
     "WindowStore",
     "WindowedKey",
-    "diff",
-    "restore",
 ]

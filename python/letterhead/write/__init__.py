@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from letterhead.write.to_iggy import iggy as iggy
     from letterhead.write.to_topic import topic as topic
 
-__all__ = ["Appended", "DeliveryError", "Written", "iggy", "topic"]
+__all__ = ["topic", "iggy", "Written", "Appended", "DeliveryError"]
 
 # A writer and its dependencies (pyarrow, confluent-kafka) are imported on first use. A module must not have the name of
 # its function: importing it would replace the function in this namespace.
