@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use letterhead::arrow::filter::{Comparison, Filter, Literal, Operand, Quantifier, Step, Test as Tested};
@@ -167,6 +170,8 @@ fn of_value(column: &ArrayRef, row: usize, test: &Tested) -> Option<bool> {
         DataType::UInt16 => Literal::Int(column.as_primitive::<UInt16Type>().value(row).into()),
         DataType::UInt32 => Literal::Int(column.as_primitive::<UInt32Type>().value(row).into()),
         DataType::UInt64 => Literal::Int(column.as_primitive::<UInt64Type>().value(row).into()),
+        DataType::Decimal128(..) => Literal::Int(column.as_primitive::<Decimal128Type>().value(row)),
+        DataType::Timestamp(..) => Literal::Int(column.as_primitive::<TimestampMillisecondType>().value(row).into()),
         // Literals of another type are in no order.
         _ => return Some(matches!(test, Tested::Compare(Comparison::Ne, _))),
     };
