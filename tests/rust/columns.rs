@@ -3,7 +3,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int8Type, Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, StructArray};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, StructArray};
 use arrow_schema::DataType;
 use letterhead::arrow::{Apply, Input, Operation};
 use letterhead::error::{Error, ErrorDetail};
@@ -50,13 +50,18 @@ fn held_at(column: &ArrayRef, row: usize) -> Held {
     }
     match column.data_type() {
         DataType::Boolean => Held::Bool(column.as_boolean().value(row)),
-        DataType::Int8 => Held::Number(column.as_primitive::<Int8Type>().value(row).into()),
-        DataType::Int64 => Held::Number(column.as_primitive::<Int64Type>().value(row).into()),
-        DataType::Decimal128(20, 0) => Held::Number(column.as_primitive::<Decimal128Type>().value(row)),
+        DataType::Int8 => Held::Number(number::<Int8Type>(column, row)),
+        DataType::Int64 => Held::Number(number::<Int64Type>(column, row)),
+        DataType::Decimal128(20, 0) => Held::Number(number::<Decimal128Type>(column, row)),
         DataType::Utf8 => Held::Text(column.as_string::<i32>().value(row).into()),
         DataType::Binary => Held::Bytes(column.as_binary::<i32>().value(row).to_vec()),
         other => panic!("no field has the type {other}"),
     }
+}
+
+/// The integer of a row that is not null.
+pub fn number<T: ArrowPrimitiveType<Native: Into<i128>>>(column: &dyn Array, row: usize) -> i128 {
+    column.as_primitive::<T>().value(row).into()
 }
 
 /// The headers of a row; `None` where the list is null.

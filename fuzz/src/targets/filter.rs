@@ -22,7 +22,7 @@ use letterhead::traits::{Class, ReadOptions};
 use super::selections::{selections, type_of};
 use super::serialized_rows::{BEHIND, Layout};
 use super::{Shape, Target, formats, named, seal};
-use crate::columns::apply_to;
+use crate::columns::{apply_to, number};
 use crate::common::read;
 
 pub const TARGET: Target = Target { name: "filter", subjects: || formats(|_| true), check };
@@ -162,16 +162,16 @@ fn of_value(column: &ArrayRef, row: usize, test: &Tested) -> Option<bool> {
     let value = match column.data_type() {
         DataType::Utf8 => Literal::Bytes(column.as_string::<i32>().value(row).into()),
         DataType::Binary => Literal::Bytes(column.as_binary::<i32>().value(row).to_vec()),
-        DataType::Int8 => Literal::Int(column.as_primitive::<Int8Type>().value(row).into()),
-        DataType::Int16 => Literal::Int(column.as_primitive::<Int16Type>().value(row).into()),
-        DataType::Int32 => Literal::Int(column.as_primitive::<Int32Type>().value(row).into()),
-        DataType::Int64 => Literal::Int(column.as_primitive::<Int64Type>().value(row).into()),
-        DataType::UInt8 => Literal::Int(column.as_primitive::<UInt8Type>().value(row).into()),
-        DataType::UInt16 => Literal::Int(column.as_primitive::<UInt16Type>().value(row).into()),
-        DataType::UInt32 => Literal::Int(column.as_primitive::<UInt32Type>().value(row).into()),
-        DataType::UInt64 => Literal::Int(column.as_primitive::<UInt64Type>().value(row).into()),
-        DataType::Decimal128(..) => Literal::Int(column.as_primitive::<Decimal128Type>().value(row)),
-        DataType::Timestamp(..) => Literal::Int(column.as_primitive::<TimestampMillisecondType>().value(row).into()),
+        DataType::Int8 => Literal::Int(number::<Int8Type>(column, row)),
+        DataType::Int16 => Literal::Int(number::<Int16Type>(column, row)),
+        DataType::Int32 => Literal::Int(number::<Int32Type>(column, row)),
+        DataType::Int64 => Literal::Int(number::<Int64Type>(column, row)),
+        DataType::UInt8 => Literal::Int(number::<UInt8Type>(column, row)),
+        DataType::UInt16 => Literal::Int(number::<UInt16Type>(column, row)),
+        DataType::UInt32 => Literal::Int(number::<UInt32Type>(column, row)),
+        DataType::UInt64 => Literal::Int(number::<UInt64Type>(column, row)),
+        DataType::Decimal128(..) => Literal::Int(number::<Decimal128Type>(column, row)),
+        DataType::Timestamp(..) => Literal::Int(number::<TimestampMillisecondType>(column, row)),
         // Literals of another type are in no order.
         _ => return Some(matches!(test, Tested::Compare(Comparison::Ne, _))),
     };
