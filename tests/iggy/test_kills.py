@@ -20,6 +20,7 @@ from letterhead.read.iggy_client import Client, Lost, Place
 from letterhead.write.to_iggy import IggySink
 from server import DURABLE, Server
 
+KILLS = 20
 PARTITIONS = 2
 ROWS = 200
 """Rows of a batch; with their payload a write takes longer than what happens between writes."""
@@ -34,9 +35,9 @@ SCHEMA = pa.schema(
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=[pytest.mark.full, pytest.mark.timeout(600)])])
+@pytest.mark.full
 def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
-    server: Server, tmp_path: Path, kills: int, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Written with a flush and fsync for each batch; ``server`` is another one, and skips this test if there is none."""
     lost = counted_losses(monkeypatch)
@@ -46,7 +47,7 @@ def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
         other.create("tests", "durable", PARTITIONS, DURABLE)
         writer, reader = Writer(other), Reader(other)
         moments = random.Random(1)
-        for _ in range(kills):
+        for _ in range(KILLS):
             before = writer.acknowledged
             until = time.monotonic() + 30
             while writer.acknowledged < before + 5 and writer.is_alive() and time.monotonic() < until:
@@ -64,8 +65,8 @@ def test_a_server_that_is_killed_loses_and_repeats_no_acknowledged_row(
             rows = sorted(found.read_all()["retry"].to_pylist())
         assert rows == list(range(writer.acknowledged * ROWS))
         assert sorted(reader.rows) == rows
-        assert writer.acknowledged >= 5 * kills
-        assert len(lost) >= kills / 2, "most kills are to hit a batch that is on its way"
+        assert writer.acknowledged >= 5 * KILLS
+        assert len(lost) >= KILLS / 2, "most kills are to hit a batch that is on its way"
     finally:
         other.stop()
 

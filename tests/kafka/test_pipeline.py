@@ -114,13 +114,8 @@ def test_values_that_are_cut_short_are_set_aside_and_the_stream_goes_on(broker, 
     assert len(_rows(spark, tmp_path / "table")) == len(good)
 
 
-@pytest.mark.parametrize(
-    ("count", "rows_per_batch"),
-    [
-        pytest.param(SMALL, 600, id="small", marks=pytest.mark.timeout(240)),
-        pytest.param(LARGE, 10_000, id="large", marks=[pytest.mark.full, pytest.mark.timeout(420)]),
-    ],
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("count", "rows_per_batch"), [(SMALL, 600), (LARGE, 10_000)], ids=["small", "large"])
 def test_a_driver_that_is_killed_leaves_nothing_out(broker, page, spark, samples, tmp_path, count, rows_per_batch):
     records, harmed = damage(orders(samples, count))
     produce(broker, page.source, records)

@@ -281,11 +281,6 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
     return truncated
 
 
-@pytest.mark.parametrize("sync", ["append", "flush"])
-def test_kill_during_append_loses_no_acknowledged_message(path, sync):
-    check_after_kills(path, sync, 4)
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("sync", ["append", "flush"])
 def test_a_hundred_kills_during_append_lose_no_acknowledged_message(path, sync):

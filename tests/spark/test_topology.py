@@ -25,6 +25,7 @@ from letterhead.state import Topology
 
 MODULES = ["engine", "plan", "rows", "state", "stores"]
 SCOPES = ["key", "partition"]
+KILLS = 3
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 
 
@@ -140,27 +141,18 @@ def test_outputs_changelogs_and_state_are_those_of_the_driver(rocksdb, tmp_path,
     assert len({segment for rows in state.values() for store, segment in rows if store == "windows"}) < 10
 
 
-@pytest.mark.timeout(500)
-def test_a_query_that_was_killed_goes_on_from_its_checkpoint(rocksdb, tmp_path):
-    killed_and_restarted(rocksdb, "key", tmp_path, kills=1)
-
-
 @pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_query_that_is_killed_again_and_again_ends_as_one_that_was_not(rocksdb, tmp_path, scope):
-    killed_and_restarted(rocksdb, scope, tmp_path, kills=3)
-
-
-def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) -> None:
-    """Kill a process that runs the query, each time in the middle of a batch that has begun; then let it end here."""
-    batches = 2 * kills + 3
+    """Each time in the middle of a batch that has begun; then it ends here."""
+    batches = 2 * KILLS + 3
     records = app.inputs(30 * batches)
-    app.write_files(records, directory / "in", batches)
-    offsets, commits = directory / "checkpoint" / "offsets", directory / "checkpoint" / "commits"
-    for kill in range(kills):
+    app.write_files(records, tmp_path / "in", batches)
+    offsets, commits = tmp_path / "checkpoint" / "offsets", tmp_path / "checkpoint" / "commits"
+    for kill in range(KILLS):
         process = subprocess.Popen(
-            [sys.executable, app.__file__, scope, str(directory)],
+            [sys.executable, app.__file__, scope, str(tmp_path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -183,15 +175,15 @@ def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) ->
     # As if the last one had died a moment earlier: the source has noted the next file, and no batch has it yet. Not where
     # the sink has the batch already: then Spark has written its offsets for certain, and would skip what is in it now.
     begun = offsets / str(numbered(offsets))
-    if numbered(offsets) > max(numbered(commits), numbered(directory / "out" / "_spark_metadata")):
+    if numbered(offsets) > max(numbered(commits), numbered(tmp_path / "out" / "_spark_metadata")):
         begun.unlink()
         begun.with_name(f".{begun.name}.crc").unlink(missing_ok=True)
-    query = app.start(spark, scope, directory)
+    query = app.start(rocksdb, scope, tmp_path)
     assert query.awaitTermination(300)
     # Where a process died between the two logs, one batch takes two files.
-    assert batches - 1 - kills <= numbered(commits) <= batches - 1
+    assert batches - 1 - KILLS <= numbered(commits) <= batches - 1
     assert len(query.recentProgress) < batches
-    check_alike(spark, scope, directory, records)
+    check_alike(rocksdb, scope, tmp_path, records)
 
 
 def numbered(directory: Path) -> int:

@@ -30,8 +30,9 @@ from letterhead.storage.versioned_rows import with_headers
 from undisturbed import Row, Undisturbed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.
-MANY = int(os.environ.get("LETTERHEAD_KILLS", "25"))
-KILLS = pytest.mark.parametrize("kills", [2, pytest.param(MANY, marks=[pytest.mark.full, pytest.mark.timeout(1200)])])
+KILLS = int(os.environ.get("LETTERHEAD_KILLS", "25"))
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
 
 
 class Left(NamedTuple):
@@ -75,11 +76,10 @@ def reopened(store_type: str, task: Path, **options: Any) -> tuple[Any, int]:
 # --- writes ----------------------------------------------------------------------------------------------------------
 
 
-@KILLS
-def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path, kills: int) -> None:
-    chance = random.Random(kills)
+def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path) -> None:
+    chance = random.Random(KILLS)
     in_flight = 0
-    for run in range(kills):
+    for run in range(KILLS):
         store_type = list(killed.STORE_TYPES)[run % len(killed.STORE_TYPES)]
         task, seed = tmp_path / str(run), run
         after, wait = chance.randrange(1, 900), chance.random() * 0.003
@@ -101,14 +101,13 @@ def test_with_the_log_what_was_acknowledged_is_kept(tmp_path: Path, kills: int) 
         check(stored(task), then, then, store_type)
         shutil.rmtree(task)
         shutil.rmtree(undisturbed.task)
-    assert in_flight or kills < 100  # some were killed between a write and its acknowledgement
+    assert in_flight or KILLS < 100  # some were killed between a write and its acknowledgement
 
 
-@KILLS
-def test_without_the_log_the_changelog_restores_lost_rows(tmp_path: Path, kills: int) -> None:
-    chance = random.Random(-kills)
+def test_without_the_log_the_changelog_restores_lost_rows(tmp_path: Path) -> None:
+    chance = random.Random(-KILLS)
     lost = ahead = 0
-    for run in range(kills):
+    for run in range(KILLS):
         store_type = list(killed.STORE_TYPES)[(run + 1) % len(killed.STORE_TYPES)]
         task, seed = tmp_path / str(run), 1000 + run
         after, wait = chance.randrange(1, 2500), chance.random() * 0.003
@@ -135,8 +134,8 @@ def test_without_the_log_the_changelog_restores_lost_rows(tmp_path: Path, kills:
         assert stored(tmp_path / f"restored {run}") == expected
         for directory in (task, undisturbed.task, tmp_path / f"restored {run}"):
             shutil.rmtree(directory)
-    assert lost >= kills / 2
-    assert ahead or kills < 100  # some had files that knew of an offset
+    assert lost >= KILLS / 2
+    assert ahead or KILLS < 100  # some had files that knew of an offset
 
 
 # --- a flush of the cache --------------------------------------------------------------------------------------------
@@ -153,11 +152,10 @@ def leaving(store_type: str, seed: int) -> Iterator[Operation]:
         yield from kept.values()
 
 
-@KILLS
-def test_a_flush_of_the_cache_leaves_a_part_and_tears_nothing(tmp_path: Path, kills: int) -> None:
-    chance = random.Random(kills)
+def test_a_flush_of_the_cache_leaves_a_part_and_tears_nothing(tmp_path: Path) -> None:
+    chance = random.Random(KILLS)
     unfinished = 0
-    for run in range(kills):
+    for run in range(KILLS):
         store_type = ("key-value", "window", "session", "window by time")[run % 4]
         task, seed = tmp_path / str(run), 2000 + run
         # In the first half of one of the first flushes; what is held back before that makes no line.
@@ -179,7 +177,7 @@ def test_a_flush_of_the_cache_leaves_a_part_and_tears_nothing(tmp_path: Path, ki
         store.close()
         shutil.rmtree(task)
         shutil.rmtree(undisturbed.task)
-    assert unfinished >= kills / 2
+    assert unfinished >= KILLS / 2
 
 
 def rounds(store_type: str, seed: int) -> Iterator[set[Any]]:
@@ -258,15 +256,14 @@ def older(name: str, task: Path) -> dict[Row, bytes]:
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["lazy", "eager"])
-@KILLS
-def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> None:
-    chance = random.Random(kills)
+def test_an_upgrade_loses_no_row(tmp_path: Path, eager: bool) -> None:
+    chance = random.Random(KILLS)
     result: dict[str, dict[Row, bytes]] = {}
     takes: dict[str, float] = {}
     begun = 0
-    for run in range(kills):
+    for run in range(KILLS):
         name = list(OLDER)[(run + 3 * eager) % len(OLDER)]
-        store_type, task, log = OLDER[name].store_type, tmp_path / f"task {run}", run % 3 > 0 or kills < 100
+        store_type, task, log = OLDER[name].store_type, tmp_path / f"task {run}", run % 3 > 0 or KILLS < 100
         if name not in result:
             result[name] = older(name, tmp_path / name)
             takes[name] = upgrading(store_type, tmp_path / name) if eager else 0.0
@@ -299,7 +296,7 @@ def test_an_upgrade_loses_no_row(tmp_path: Path, kills: int, eager: bool) -> Non
         whole = {(place, key): value for (place, _, key), value in stored(task).items()}
         assert whole == {(place, key): OLDER[name].newer(key, value) for (place, _, key), value in old.items()}
         shutil.rmtree(task)
-    assert begun >= kills / 2
+    assert begun >= KILLS / 2
 
 
 def upgrading(store_type: str, task: Path) -> float:
