@@ -1,25 +1,16 @@
-"""One server of Apache Iggy for all tests here, its log if a test fails, and time limits."""
+"""One server of Apache Iggy for all tests here, and its log if a test fails."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from server import Server, program
-from time_limits import limit_all
-
-LIMIT = 60.0
-"""Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
 _SERVER = pytest.StashKey[Server]()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    limit_all(items, Path(__file__).parent, LIMIT)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-START_LIMIT = 30.0
-STOP_LIMIT = 20.0
+START_LIMIT = 300.0
+STOP_LIMIT = 120.0
 """Seconds until a server that does not start or stop is ended."""
 
 USER, PASSWORD = "iggy", "p@ss/word"

@@ -52,7 +52,6 @@ def fill(server: Server, count: int) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
 def test_a_million_messages_take_as_much_memory_as_a_tenth(server: Server) -> None:
     fill(server, 1_000_000)
     started = peak(server, 1000)

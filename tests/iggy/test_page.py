@@ -24,7 +24,6 @@ import topics
 EXAMPLE = pages.ROOT / "examples" / "kafka_iggy_spark.py"
 
 
-@pytest.mark.timeout(240)
 def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path) -> None:
     if not kafka.BUILT.exists():
         pytest.skip("no Kafka broker: make target/kafka/.built")
@@ -62,7 +61,6 @@ def test_the_page_runs(server: Server, spark: Any, samples: Path, tmp_path: Path
 
 
 @pytest.mark.full
-@pytest.mark.timeout(240)
 def test_the_example_copies_a_topic_to_parquet(server: Server, samples: Path, tmp_path: Path) -> None:
     if not kafka.BUILT.exists():
         pytest.skip("no Kafka broker: make target/kafka/.built")

@@ -169,10 +169,8 @@ def test_a_server_that_does_not_answer_times_out(server: Server) -> None:
 def test_a_server_that_accepts_and_is_silent_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"iggy://u:p@127.0.0.1:{silent.getsockname()[1]}"
-        began = time.monotonic()
         with pytest.raises(TimeoutError, match=r"did not answer in 0\.3 s"):
             lh.read.iggy(address, stream="s", topic="t", timeout_ms=300).read_all()
-        assert 0.2 < time.monotonic() - began < 10
 
 
 def test_a_server_that_stops_answering_times_out_and_is_read_on(server: Server, create: Callable[..., str]) -> None:
@@ -318,7 +316,7 @@ def write_certificate(directory: Path, name: str) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.mark.timeout(240)  # it starts 21 processes
+@pytest.mark.full
 def test_a_reader_that_is_killed_twenty_times_skips_and_repeats_nothing(
     server: Server, create: Callable[..., str], tmp_path: Path
 ) -> None:

@@ -98,7 +98,6 @@ def test_a_directory_without_segments_is_rejected(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.timeout(180)
 def test_spark_reads_each_file_in_a_task(stopped: tuple[Path, pa.Table], spark: Any) -> None:
     from letterhead import spark as lhs
 

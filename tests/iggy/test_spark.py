@@ -21,7 +21,6 @@ from letterhead import spark as lhs
 from server import Server
 from test_write import table
 
-pytestmark = pytest.mark.timeout(180)
 KILLS = int(os.environ.get("LETTERHEAD_DRIVER_KILLS", "1"))
 """How often the driver is killed. A start of Spark takes long."""
 

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "target" / "kafka"
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
 """For what is over in seconds: compile little, and at once."""
-START_LIMIT = 60.0
-STOP_LIMIT = 20.0
+START_LIMIT = 300.0
+STOP_LIMIT = 120.0
 """Seconds until a broker that does not start or stop is ended, and its threads are shown."""
 
 CLUSTER = "bGV0dGVyaGVhZCB0ZXN0cw"

@@ -100,7 +100,7 @@ class Cluster:
         config = {name.replace("_", "."): value for name, value in settings.items()}
         copies = [[*nodes[number % len(nodes) :], *nodes[: number % len(nodes)]] for number in range(partitions)]
         new = NewTopic(topic, partitions, replica_assignment=copies, config=config)
-        self._admin.create_topics([new])[topic].result(timeout=60)
+        self._admin.create_topics([new])[topic].result(timeout=300)
         for number in range(partitions):
             self.wait_for_leader(topic, copies[number][0], number)
             self.wait_until_in_sync(topic, nodes, number)

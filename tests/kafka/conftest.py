@@ -1,22 +1,13 @@
-"""One broker, and one Spark session that can reach it, for all tests here; and time limits."""
+"""One broker, and one Spark session that can reach it, for all tests here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import broker as kafka
 from spark_session import local_session
-from time_limits import limit_all
-
-LIMIT = 120.0
-"""Seconds a test may take, unless it has a ``timeout`` mark of its own."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    limit_all(items, Path(__file__).parent, LIMIT)
 
 
 @pytest.fixture(scope="session")

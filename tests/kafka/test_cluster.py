@@ -30,7 +30,7 @@ from test_kafka_source import Stream, expected, send_both
 from topics import Record
 from written import Row, numbered, producer, read, send
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.full
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")

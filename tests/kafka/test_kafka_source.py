@@ -359,7 +359,7 @@ def test_a_stream_that_is_running_takes_what_arrives_and_new_partitions(broker, 
         send(producer(broker), "running", [Record(None, b"%d" % n, []) for n in range(50, 60)])
         admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
         for done in admin.create_partitions([NewPartitions("running", 2)]).values():
-            done.result(timeout=30)
+            done.result(timeout=300)
         send(producer(broker), "running", [Record(None, b"%d" % n, []) for n in range(5)], 1)
         query.processAllAvailable()
         found = sorted((row.partition, row.offset, row.value) for row in spark.table("running").collect())
@@ -379,7 +379,7 @@ def test_a_stream_whose_records_were_deleted_fails_and_can_go_on(broker, spark, 
     send(producer(broker), "lossy", [Record(None, b"%d" % n, []) for n in range(50, 100)])
     admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
     for done in admin.delete_records([TopicPartition("lossy", 0, 70)]).values():
-        done.result(timeout=30)
+        done.result(timeout=300)
     with pytest.raises(Exception, match="lossy-0: offset 50 cannot be read: it was deleted, and the first one is 70"):
         stream.run()
     assert stream.run(failOnDataLoss="false") == [30]
@@ -393,7 +393,7 @@ def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(broker, spark, 
     stream = Stream(spark, tmp_path, servers=broker, subscribe="anew", startingOffsets="earliest")
     assert stream.run() == [50]
     admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
-    admin.delete_topics(["anew"])["anew"].result(timeout=30)
+    admin.delete_topics(["anew"])["anew"].result(timeout=300)
     time.sleep(1)
     create_with(broker, "anew", 1)
     send(producer(broker), "anew", [Record(None, b"%d" % n, []) for n in range(10)])
@@ -407,7 +407,6 @@ def test_a_topic_that_was_made_anew_is_not_taken_for_the_old_one(broker, spark, 
 
 
 @pytest.mark.full
-@pytest.mark.timeout(300)
 def test_many_rows_of_every_type_match_sparks_own_source(broker, spark):
     keeps_open = write_all(broker, "many-", 5_000)
     for isolation in ISOLATIONS:

@@ -52,14 +52,13 @@ def run_application(address: str, name: str, state: Path, config: dict[str, Any]
     ]
     program = "letterhead.testing.streams.StreamsApp"
     command = [*java, program, address, name, str(state), f"{name}-in", json.dumps(config)]
-    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, input="", capture_output=True, text=True, timeout=300, check=False)
     *restored, running = done.stdout.splitlines() or [""]
     assert (done.returncode, running) == (0, "running"), done.stderr[-2000:]
     (lines,) = (json.loads(line) for line in restored)
     return lines
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize(
     ("store_type", "layout"),
     [

@@ -40,7 +40,7 @@ def test_a_topic_and_a_file_are_read_as_without_spark(broker, samples, tmp_path,
     workers = [str(scratch)] if mode == "local-cluster" else []
     with _server(tmp_path, mode) as address:
         command = [str(SAIL), str(CLIENT), address, broker, TOPIC, str(samples), *workers]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=90)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     answers = json.loads(done.stdout.splitlines()[-1])
     assert answers["topic"] == filled

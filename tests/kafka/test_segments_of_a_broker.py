@@ -28,7 +28,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
     running.start()
     admin = AdminClient({"bootstrap.servers": running.address, "log_level": 3})
     config = {"segment.bytes": str(1 << 20), "index.interval.bytes": "4096", "compression.type": "producer"}
-    admin.create_topics([NewTopic(TOPIC, 1, 1, config=config)])[TOPIC].result(timeout=30)
+    admin.create_topics([NewTopic(TOPIC, 1, 1, config=config)])[TOPIC].result(timeout=300)
     draw = random.Random(7)
     number = 0
 

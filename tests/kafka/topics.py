@@ -85,7 +85,7 @@ def create(address: str, *topics: str) -> None:
 
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     for done in admin.create_topics([NewTopic(topic, PARTITIONS, 1) for topic in topics]).values():
-        done.result(timeout=30)
+        done.result(timeout=300)
 
 
 def produce(address: str, topic: str, records: Sequence[Record], first: int = 0) -> None:

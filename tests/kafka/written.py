@@ -46,7 +46,7 @@ def create_with(address: str, topic: str, partitions: int, **settings: str) -> N
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     config = {name.replace("_", "."): value for name, value in settings.items()}
     for done in admin.create_topics([NewTopic(topic, partitions, 1, config=config)]).values():
-        done.result(timeout=30)
+        done.result(timeout=300)
 
 
 def send(producer: Producer, topic: str, records: Sequence[Record], partition: int = 0) -> None:
@@ -125,7 +125,7 @@ def write_headless(address: str, topic: str, count: int, first: int) -> None:
     send(producer(address), topic, numbered(count))
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     for done in admin.delete_records([TopicPartition(topic, 0, first)]).values():
-        done.result(timeout=30)
+        done.result(timeout=300)
 
 
 def write_appended(address: str, topic: str, count: int) -> None:
@@ -185,4 +185,4 @@ def ends(address: str, topic: str, partition: int = 0) -> int:
     """The offset after the last record."""
     admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
     [found] = admin.list_offsets({TopicPartition(topic, partition): OffsetSpec.latest()}).values()
-    return found.result(timeout=30).offset
+    return found.result(timeout=300).offset

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 
 def environment(directory: Path, keep: Callable[[str], bool]) -> Path:
     """Make an environment with some of the packages of this one, letterhead never; give its Python."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True, timeout=300)
     for entry in Path(sysconfig.get_path("platlib")).iterdir():
         if entry.suffix != ".pth" and "letterhead" not in entry.name and keep(entry.name.lower().lstrip("_")):
             (_packages(directory) / entry.name).symlink_to(entry)

@@ -58,7 +58,7 @@ def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
     )
     os.close(follower)
     printed = read_to_end(leader)
-    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+    return process.wait(timeout=300), printed.decode().replace("\r\n", "\n")
 
 
 # inspect -------------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_a_closed_pipe_prints_no_traceback():
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
-    assert process.wait(timeout=60) == 141
+    assert process.wait(timeout=300) == 141
 
 
 # decode, one message ----------------------------------------------------------------------------------------------------
@@ -992,5 +992,5 @@ def test_one_message_is_read_without_pyarrow():
     block_pyarrow = "import sys; sys.modules['pyarrow'] = None; from letterhead.cli import main; sys.exit(main())"
     for args in (["inspect"], ["decode"], ["decode", "--json"]):
         command = [sys.executable, "-c", block_pyarrow, *args, "-f", "kafka", "--hex", GOOD.hex()]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         assert (result.returncode, result.stderr) == (0, "")

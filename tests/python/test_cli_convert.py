@@ -404,7 +404,7 @@ def terminal(*args: str) -> tuple[int, str]:
     process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     printed = read_to_end(leader)
-    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+    return process.wait(timeout=300), printed.decode().replace("\r\n", "\n")
 
 
 def test_bytes_are_not_written_to_a_terminal():

@@ -786,7 +786,7 @@ def terminal(answer: str, *args: str) -> int:
     os.write(leader, answer.encode())
     printed = read_to_end(leader)
     assert b"Move these rows?" in printed
-    return process.wait(timeout=60)
+    return process.wait(timeout=300)
 
 
 def test_a_store_that_was_not_closed_stays_one_that_was_not(run, fixture):
@@ -811,7 +811,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert full.returncode == 1, full.stderr
@@ -861,7 +861,7 @@ def held(task: Path, name: str, values: str) -> Iterator[int]:
     assert process.stdout.readline() == b"open\n"
     yield process.pid
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
 
 
 def test_a_store_that_is_open_elsewhere_can_be_read(run, task):

@@ -33,7 +33,7 @@ def asked(directory: Path, **more: str) -> tuple[int, dict]:
     program = "import sys; from letterhead.cli import main; sys.exit(main(['doctor', '--json']))"
     done = subprocess.run(
         [directory / "bin" / "python", "-c", program],
-        env=environments.clean(**more), capture_output=True, text=True, timeout=60, check=False,
+        env=environments.clean(**more), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
@@ -152,7 +152,7 @@ def test_native_code_that_is_gone(tmp_path: Path) -> None:
         env=environments.clean(),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 1
     assert done.stderr.startswith("letterhead: the compiled core does not load: ")

@@ -343,7 +343,7 @@ def test_forked_child_cannot_use_the_log(path):
         messages_of_child = context.Queue()
         process = context.Process(target=child, args=(messages_of_child,))
         process.start()
-        assert "opened in another process" in messages_of_child.get(timeout=30)
+        assert "opened in another process" in messages_of_child.get(timeout=300)
         process.join(30)
         with pytest.raises(LogLockedError):  # the child closed its own, and not this one
             MessageLog(path)

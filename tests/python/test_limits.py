@@ -518,7 +518,7 @@ def test_a_bomb_does_not_go_off(codec: Any, tmp_path: Path) -> None:
 def measured(bomb: Path, most: int) -> tuple[str, int]:
     """Read a bomb in a process of its own: what became of it, and by how many KiB the process grew."""
     command = [sys.executable, "-c", MEASURED, str(bomb), str(most)]
-    code, grown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    code, grown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.split()
     return code, int(grown)
 
 
@@ -607,7 +607,7 @@ def in_process(variables: dict[str, str], code: str) -> str:
     """Run code in a process with these limits in its environment, and give what it prints."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LETTERHEAD_MAX_")}
     command = [sys.executable, "-c", f"import letterhead as lh\n{code}"]
-    done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True, timeout=300)
     return done.stdout.strip()
 
 
@@ -811,6 +811,6 @@ def test_a_malformed_variable_ends_a_command() -> None:
     code = "import sys; from letterhead.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "decode", "-f", "kafka", "--hex", "00"]
     environment = os.environ | {"LETTERHEAD_MAX_HEADERS": "many"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 2
     assert done.stderr == "letterhead: LETTERHEAD_MAX_HEADERS is 'many', not a whole number of headers\n"

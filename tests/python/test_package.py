@@ -15,7 +15,7 @@ from letterhead import kip82
 
 def run(program: str) -> str:
     return subprocess.run(
-        [sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True
+        [sys.executable, "-c", program], check=True, timeout=300, capture_output=True, text=True
     ).stdout.strip()
 
 
@@ -34,6 +34,7 @@ def test_the_classes_of_kip82_need_no_extra() -> None:
     assert run(program) == "set()"
 
 
+@pytest.mark.full
 def test_an_import_costs_less_than_one_of_asyncio() -> None:
     # Time of the processor, in turns: what else the machine does counts little, and may only add to the least.
     least = {"letterhead": math.inf, "asyncio": math.inf}

@@ -135,7 +135,7 @@ def parent(samples: Path, stored: pa.Array, tmp_path: Path) -> Iterator[Open]:
 @pytest.mark.usefixtures("parent")
 def test_a_child_works_as_its_parent_does(method: str, parent: Open, stored: pa.Array) -> None:
     with multiprocessing.get_context(method).Pool(2) as pool:
-        for results in pool.map_async(work, [stored] * 4, chunksize=1).get(timeout=120):
+        for results in pool.map_async(work, [stored] * 4, chunksize=1).get(timeout=300):
             assert same(results, parent.expected)
 
 
@@ -493,7 +493,7 @@ def echo(things: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def test_objects_sent_to_a_process_and_back_are_equal(method: str) -> None:
     things = sent()
     with multiprocessing.get_context(method).Pool(1) as pool:
-        restored, seen = pool.apply_async(echo, (things,)).get(timeout=120)
+        restored, seen = pool.apply_async(echo, (things,)).get(timeout=300)
     assert seen == [repr(thing) for thing in things.values()]
     assert list(restored) == list(things)
     for name in things:
@@ -506,7 +506,7 @@ def refuse(value: bytes) -> Any:
 
 def test_an_error_of_a_process_arrives_whole() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(lh.DecodeError) as raised:
-        pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=120)
+        pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=300)
     error = raised.value
     assert (error.format, error.code, error.byte_offset, error.header, error.row) == (
         "kafka",
@@ -577,7 +577,7 @@ def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     assert sum(part.num_rows for part in expected) == len(stored)
     for method in METHODS:
         with multiprocessing.get_context(method).Pool(1) as pool:
-            restored, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
+            restored, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=300)
         assert operation == "select"
         assert len(restored) == len(expected)
         assert all(one.equals(other) for one, other in zip(restored, expected, strict=True))

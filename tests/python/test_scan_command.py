@@ -66,7 +66,7 @@ def terminal(*args: str | Path, columns: int) -> tuple[int, str]:
     )  # fmt: skip
     os.close(follower)
     printed = read_to_end(leader)
-    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+    return process.wait(timeout=300), printed.decode().replace("\r\n", "\n")
 
 
 class Page(HTMLParser):
@@ -284,6 +284,8 @@ def test_files_of_other_formats_are_rejected(run, tmp_path):
 def test_without_numpy_the_error_names_the_extra(written):
     path = written([[("k", b"v")]])
     code = f"import sys; sys.modules['numpy'] = None; {MAIN}"
-    result = subprocess.run([sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run(
+        [sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=300
+    )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == "letterhead: a scan needs numpy: pip install 'letterhead[arrow]'\n"

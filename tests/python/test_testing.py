@@ -88,11 +88,11 @@ def test_without_hypothesis_the_error_names_the_package_to_install(tmp_path: Pat
         "try:\n    testing.headers\nexcept ModuleNotFoundError as error:\n    print(error)\n"
     )
     done = subprocess.run(
-        [python, "-c", program], env=environments.clean(), capture_output=True, text=True, timeout=60, check=True
+        [python, "-c", program], env=environments.clean(), capture_output=True, text=True, timeout=300, check=True
     )
     assert done.stdout == "letterhead.testing.headers needs hypothesis: pip install hypothesis\n"
     program = "import sys; from letterhead.testing import assert_headers_equal; print('hypothesis' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout == "False\n"
 
 

@@ -87,7 +87,7 @@ def test_every_case_has_an_identity_of_its_own(vectors: Path, manifest: dict[str
         [sys.executable, str(vectors / "manifest.py"), "--cases"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=True,
     )
     cases = [json.loads(line) for line in printed.stdout.splitlines()]

@@ -11,17 +11,9 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error before it was captured
-
-
-def limit_all(items: list[pytest.Item], directory: Path, limit: float) -> None:
-    """Limit the seconds of each test below a directory, unless it has a ``timeout`` mark of its own."""
-    for item in items:
-        if directory in item.path.parents and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(limit))
 
 
 @contextmanager

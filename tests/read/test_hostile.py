@@ -56,7 +56,7 @@ def test_what_a_batch_claims_is_not_believed(claim):
 def test_no_claim_takes_memory():
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, __file__]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=paths)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=paths)
     assert ended.returncode == 0, ended.stderr
     grown = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
     assert grown.keys() == squeezed().keys()

@@ -848,7 +848,7 @@ def test_a_missing_dependency_is_named(missing, message):
         "except ModuleNotFoundError as error:\n"
         "    print(error, error.name)"
     )
-    result = subprocess.run([sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", program], check=True, timeout=300, capture_output=True, text=True)
     assert result.stdout == f"{message} {missing}\n"
 
 

@@ -1,18 +1,11 @@
-"""One Spark session for all tests here, and time limits."""
+"""One Spark session for all tests here."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from sail import sail_session
-from sample_values import EXAMPLES
 from spark_session import local_session
-from time_limits import limit_all
-
-LIMIT = 180 + 10 * EXAMPLES
-"""Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
 NOT_ON_SAIL = {
     "test_columnar_input": "plans of Spark",
@@ -36,7 +29,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    limit_all(items, Path(__file__).parent, LIMIT)
     on_sail = config.getoption("--engine", "spark") == "sail"
     runs = [(_runs_on_sail(item) if on_sail else item.path.stem != "test_sail") for item in items]
     config.hook.pytest_deselected(items=[item for item, kept in zip(items, runs, strict=True) if not kept])

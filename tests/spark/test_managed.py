@@ -38,9 +38,9 @@ def test_the_script_for_each_machine_installs_the_wheel(tmp_path: Path) -> None:
         [python, "-c", "import letterhead"], env=variables, capture_output=True, text=True, timeout=60
     )
     assert missing.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'letterhead'"
-    subprocess.run(["bash", "install.sh"], cwd=place, env=variables, check=True, timeout=120)
+    subprocess.run(["bash", "install.sh"], cwd=place, env=variables, check=True, timeout=300)
     done = subprocess.run(
-        [python, "-c", PROGRAM], cwd=place, env=variables, capture_output=True, text=True, timeout=120, check=False
+        [python, "-c", PROGRAM], cwd=place, env=variables, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])

@@ -10,7 +10,7 @@ import pytest
 
 from environments import swept
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(420)]
+pytestmark = pytest.mark.full
 
 SCRIPT = Path(__file__).parent / "other_sessions.py"
 

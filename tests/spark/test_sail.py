@@ -67,7 +67,6 @@ def test_a_source_that_is_read_as_a_stream_is_refused_by_functions(spark, sample
         stream.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))
 
 
-@pytest.mark.timeout(60)
 def test_a_source_that_is_read_as_a_stream_is_read_once(spark, samples):
     stream = spark.readStream.format("letterhead-segments").load(str(samples / "orders-0"))
     assert stream.count() == 10_000

@@ -13,7 +13,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / "target" / "jvm-tests"
 SERVER = "letterhead.testing.streams.StoreServer"
-LIMIT = 60.0
+LIMIT = 300.0
 """Seconds that one command may take."""
 
 

@@ -35,7 +35,7 @@ from letterhead.state import (
 from letterhead.state.layers.base import chain
 from operations import SEGMENT, Operations, Step, config_of, puts
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.jvm]
+pytestmark = pytest.mark.jvm
 
 FORMATS = [
     ("kv", "plain"),

@@ -142,7 +142,7 @@ def pythons(names: list[str]) -> list[Python]:
     found: dict[str, Python] = {}
     for name in dict.fromkeys([*names, *kept]):
         path = shutil.which(name)
-        reported = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
+        reported = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=300)
         if not reported or reported.returncode:
             continue
         numbers, prefix, tags = reported.stdout.strip().split("\n")

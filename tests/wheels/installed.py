@@ -64,7 +64,7 @@ def costs_less(module: str, other: str) -> bool:
 def run(program: str) -> str:
     """Run a program in a new process of this very environment."""
     command = [sys.executable, "-I", "-c", program]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout.strip()
 
 
 class Installed(unittest.TestCase):
@@ -136,7 +136,7 @@ class Installed(unittest.TestCase):
     def test_the_command_names_missing_packages(self) -> None:
         suffix = ".exe" if sys.platform == "win32" else ""
         command = Path(sysconfig.get_path("scripts")) / f"letterhead{suffix}"
-        done = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=300)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^letterhead: the command needs \w+: pip install 'letterhead\[cli\]'\n$")
 

@@ -45,7 +45,7 @@ def main() -> int:
     extras = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     packages = brought([line for lines in extras.values() for line in lines], set()) - {"letterhead"}
     program = [sys.executable, "-m", "piplicenses", "--from=mixed", "--format=json", "--packages", *sorted(packages)]
-    rows = json.loads(subprocess.run(program, check=True, capture_output=True, text=True, timeout=120).stdout)
+    rows = json.loads(subprocess.run(program, check=True, capture_output=True, text=True, timeout=300).stdout)
     reported = {row["Name"].lower().replace("_", "-"): row["License"] for row in rows}
     bad = {name: reported.get(name, "none found") for name in packages}
     bad = {
