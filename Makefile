@@ -76,11 +76,11 @@ format: $(VENV)/.deps ## Format the sources
 	$(BIN)/ruff format $(PYTHON_CODE)
 
 .PHONY: test
-test: ## Run the tests (15 minutes); one tier of them: tools/test --help
+test: ## Run the tests (12 minutes); one tier of them: tools/test --help
 	tools/test
 
 .PHONY: test-long
-test-long: ## Run the tests that take long or much memory, and what `test` leaves out
+test-long: ## Run what `test` leaves out: kills, load, more random input, other Sparks; tests/RECORD.md keeps the last run
 	tools/test --long
 
 .PHONY: docs

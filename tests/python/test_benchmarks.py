@@ -90,18 +90,12 @@ def test_corpora_match_their_description(tmp_path: Path):
             assert [count for count, _ in holds["selected"]] == counts
 
 
-@pytest.mark.parametrize(
-    ("variables", "arguments", "code"),
-    [({}, [], 0), ({"LETTERHEAD_INSTRUCTIONS": "required"}, [], 1), ({}, ["--record"], 1)],
-)
-def test_instructions_without_valgrind_fail_where_they_are_required(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], arguments: list[str], code: int
+@pytest.mark.parametrize("arguments", [[], ["--record"]])
+def test_instructions_are_not_compared_in_silence_without_valgrind(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ):
-    monkeypatch.delenv("LETTERHEAD_INSTRUCTIONS", raising=False)
     monkeypatch.setenv("PATH", "")
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert instructions.main(arguments) == code
+    assert instructions.main(arguments) == 1
 
 
 @pytest.mark.parametrize(
