@@ -1,9 +1,5 @@
 //! What the fuzzer found worth keeping, on stable Rust: every input of `fuzz/kept` once more.
 
-#[path = "columns.rs"]
-mod columns;
-#[path = "common.rs"]
-mod common;
 #[path = "../../fuzz/src/targets/mod.rs"]
 mod targets;
 

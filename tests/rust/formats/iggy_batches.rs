@@ -8,7 +8,7 @@ use letterhead::formats::checksum::crc32;
 use twox_hash::XxHash3_64;
 
 use crate::common::{STRICT, errors, read};
-use crate::{first_fault, little_run, rejected, rejected_at};
+use super::{first_fault, little_run, rejected, rejected_at};
 
 /// A message of the first era.
 fn first_era(block: &[u8], payload: &[u8]) -> Vec<u8> {

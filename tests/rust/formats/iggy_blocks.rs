@@ -4,7 +4,7 @@ use letterhead::error::Code;
 use letterhead::format::Format::{self, Iggy, Iggy2023, IggyAuto};
 
 use crate::common::{STRICT, STRICT_KINDS, errors, read};
-use crate::{first_fault, little_run, rejected, rejected_in_header};
+use super::{first_fault, little_run, rejected, rejected_in_header};
 
 const STRING: u8 = 2;
 const BOOL: u8 = 3;

@@ -8,7 +8,7 @@ use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 
 use crate::common::STRICT;
-use crate::{first_fault, rejected};
+use super::{first_fault, rejected};
 
 /// Two headers, the second without a value.
 const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";

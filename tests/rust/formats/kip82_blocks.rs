@@ -3,7 +3,7 @@
 use letterhead::error::Code;
 use letterhead::format::Format::{Kip82Int, Kip82Typed};
 
-use crate::{first_fault, rejected, rejected_in_header, run};
+use super::{first_fault, rejected, rejected_in_header, run};
 
 /// A header of the typed block with the key `k`; the value begins with its kind.
 fn typed(value: &[u8]) -> Vec<u8> {

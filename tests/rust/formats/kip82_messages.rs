@@ -5,7 +5,7 @@ use letterhead::format::Format::{self, Kip82Message, Kip82MessageInt, Kip82Messa
 use letterhead::formats::checksum::crc32;
 
 use crate::common::{STRICT, errors};
-use crate::{first_fault, rejected, rejected_at, run};
+use super::{first_fault, rejected, rejected_at, run};
 
 /// The three layouts.
 const MESSAGES: [Format; 3] = [Kip82Message, Kip82MessageInt, Kip82MessageWrapper];

@@ -6,8 +6,8 @@ use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82Mes
 use letterhead::formats::checksum::crc32;
 
 use crate::common::{LENIENT, STRICT, errors, read};
-use crate::kip82_messages::sealed;
-use crate::{first_fault, rejected, rejected_at, run};
+use super::kip82_messages::sealed;
+use super::{first_fault, rejected, rejected_at, run};
 
 const SETS: [Format; 3] = [Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper];
 

@@ -17,10 +17,10 @@ use letterhead::value::ByteOrder;
 use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;
 
-use crate::cases;
+use super::cases;
 use crate::columns::{apply, faults_at, told};
 use crate::common::{Head, Held, Message, STRICT, other_fields, read, write};
-use crate::generated::{formats_of_one, recipe, targets};
+use super::generated::{formats_of_one, recipe, targets};
 
 fn convert(
     serialized: &[u8],

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::{InEveryMode, cases, is_batch};
 use crate::columns::apply;
 use crate::common::{STRICT, errors, read};
-use crate::generated::recipe;
+use super::generated::recipe;
 
 fn with(limits: Limits) -> ReadOptions {
     ReadOptions { limits, ..STRICT }

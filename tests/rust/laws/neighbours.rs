@@ -14,10 +14,10 @@ use letterhead::types::Type;
 use letterhead::value::ByteOrder;
 use proptest::prelude::*;
 
-use crate::cases;
+use super::cases;
 use crate::columns::{apply, apply_to};
-use crate::generated::{Recipe, formats_of_one, recipe, targets};
-use crate::{near_values, whole_values};
+use super::generated::{Recipe, formats_of_one, recipe, targets};
+use super::{near_values, whole_values};
 
 /// More bytes than any kernel looks at behind a row.
 const BEHIND: [u8; 512] = [0xff; 512];

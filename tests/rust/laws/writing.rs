@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use crate::columns::{apply, apply_to};
 use crate::common::{Head, HeldKey, Message, STRICT, errors, read, write};
-use crate::generated::{any_head, kinds_for, parts, recipe, targets};
-use crate::{cases, whole_values};
+use super::generated::{any_head, kinds_for, parts, recipe, targets};
+use super::{cases, whole_values};
 
 proptest! {
     #![proptest_config(cases(128))]

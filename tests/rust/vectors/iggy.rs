@@ -11,7 +11,7 @@ use letterhead::value_type::{Scalar, ValueType};
 use serde_json::Value;
 
 use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS};
-use crate::{array, bytes, lines};
+use super::{array, bytes, lines};
 
 const CANONICAL: fn() -> WriteOptions = || WriteOptions { canonical: true, ..WriteOptions::default() };
 

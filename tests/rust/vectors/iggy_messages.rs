@@ -7,8 +7,8 @@ use letterhead::traits::WriteOptions;
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, Message, STRICT};
-use crate::iggy::{assert_sizes_show, heads, sorted};
-use crate::{array, bytes, lines};
+use super::iggy::{assert_sizes_show, heads, sorted};
+use super::{array, bytes, lines};
 
 /// An id is a number in these lines, and its bytes here.
 fn id(value: &Value) -> Held {

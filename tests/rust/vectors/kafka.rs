@@ -8,7 +8,7 @@ use letterhead::varint::{self, Varint};
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, LENIENT, Message, STRICT};
-use crate::{array, bytes, hex, json, text};
+use super::{array, bytes, hex, json, text};
 
 fn lines(name: &str) -> Vec<Value> {
     text(name).lines().map(|line| json(&without_lone_surrogates(line))).collect()

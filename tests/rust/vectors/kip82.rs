@@ -7,7 +7,7 @@ use letterhead::value_type::ValueType;
 use serde_json::Value;
 
 use crate::common::{self, Head, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
-use crate::{array, bytes, hex, lines};
+use super::{array, bytes, hex, lines};
 
 fn all_lines(name: &str, count: usize) {
     let lines = lines(name);

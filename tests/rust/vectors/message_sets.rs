@@ -4,7 +4,7 @@ use letterhead::format::Format;
 use serde_json::Value;
 
 use crate::common::{self, Held, LENIENT, Message, STRICT, other_fields};
-use crate::{array, bytes, hex, lines};
+use super::{array, bytes, hex, lines};
 
 const SETS: [Format; 3] = [Format::Kip82Messages, Format::Kip82MessagesInt, Format::Kip82MessagesWrapper];
 

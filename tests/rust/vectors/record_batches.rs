@@ -4,7 +4,7 @@ use letterhead::format::Format;
 use serde_json::Value;
 
 use crate::common::{self, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
-use crate::{array, bytes, hex, lines};
+use super::{array, bytes, hex, lines};
 
 #[test]
 fn every_record_set() {

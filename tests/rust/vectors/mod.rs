@@ -1,7 +1,5 @@
 //! Every line of the vectors, against the core.
 
-#[path = "../common.rs"]
-mod common;
 mod iggy;
 mod iggy_messages;
 mod kafka;

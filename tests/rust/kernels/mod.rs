@@ -1,9 +1,5 @@
 //! What the kernels do with columns: nulls, slices, layouts, policies, cutting.
 
-#[path = "../columns.rs"]
-mod columns;
-#[path = "../common.rs"]
-mod common;
 mod messages;
 mod refusals;
 mod typed;

@@ -1,15 +1,9 @@
 //! Laws that every format keeps, on values that are whole or nearly.
 
-#[path = "../columns.rs"]
-mod columns;
-#[path = "../common.rs"]
-mod common;
 mod conversions;
 mod generated;
 mod limits;
 mod neighbours;
-#[path = "../sealing.rs"]
-mod sealing;
 mod writing;
 
 use arrow_array::ArrayRef;
@@ -29,8 +23,8 @@ use letterhead::types::Type;
 use letterhead::value_type::{Scalar, ValueType};
 use proptest::prelude::*;
 
-use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
-use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, batch_errors, errors, read};
+use crate::columns::{apply, apply_to, faults_at, heads_at, message_at, told};
+use crate::common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, batch_errors, errors, read};
 use generated::{Recipe, recipe};
 
 const ALL_OPTIONS: [ReadOptions; 4] = [STRICT, LENIENT, STRICT_KINDS, ReadOptions { lenient: true, ..STRICT_KINDS }];

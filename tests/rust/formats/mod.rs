@@ -1,7 +1,5 @@
 //! One test for each input that a decoder rejects.
 
-#[path = "../common.rs"]
-mod common;
 mod iggy_batches;
 mod iggy_blocks;
 mod iggy_messages;
@@ -13,7 +11,7 @@ mod message_sets;
 use letterhead::error::{Code, ErrorDetail};
 use letterhead::format::Format;
 
-use common::{STRICT, errors, read};
+use crate::common::{STRICT, errors, read};
 
 /// What is wrong with a value first; the operations that read and those that look at all of it say the same.
 fn first_fault(format: Format, serialized: &[u8]) -> Option<ErrorDetail> {

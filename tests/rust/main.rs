@@ -1,0 +1,12 @@
+//! All tests of the public core in one program: code that is generic over formats is compiled once for all of them.
+
+mod columns;
+mod common;
+mod corpus;
+mod formats;
+mod kernels;
+mod laws;
+mod sealing;
+mod throwaway;
+mod units;
+mod vectors;
