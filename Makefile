@@ -147,6 +147,10 @@ $(VENV)/.atheris: $(VENV)/.wheel
 	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	touch $@
 
+$(VENV)/.mutation: pyproject.toml $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --group mutation
+	touch $@
+
 $(VENV)/.wheels: pyproject.toml $(VENV)/.python
 	$(BIN)/python -m pip install --quiet --group wheels
 	touch $@

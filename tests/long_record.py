@@ -1,4 +1,4 @@
-"""Record a run of a long tier in tests/RECORD.md: python tests/record.py TIER passed|failed SECONDS LOG.
+"""Record a run of a long tier in tests/RECORD.md: python tests/long_record.py TIER passed|failed SECONDS LOG.
 
 ``tools/test --long`` calls it after each tier with what the tier printed.
 """
