@@ -34,6 +34,7 @@ __all__ = [
     "OffsetsGone",
     "PrefixError",
     "ProcessorStateError",
+    "ProtocolError",
     "RequestError",
     "SerdeError",
     "StateStoreError",
@@ -245,6 +246,14 @@ class RequestError(LetterheadError, RuntimeError):
     def __init__(self, message: str, error_code: int) -> None:
         super().__init__(message)
         self.error_code = error_code
+
+
+class ProtocolError(LetterheadError, RuntimeError):
+    """A server sent a reply that does not follow its protocol, or that answers another request.
+
+    The text names the server. Check that the address is that of a server of this kind, and that nothing between it and
+    this program changes what it sends.
+    """
 
 
 class MessageLogError(LetterheadError, RuntimeError):

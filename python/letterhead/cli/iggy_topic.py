@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import letterhead as lh
 from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.source import reason
-from letterhead.errors import OffsetsGone
+from letterhead.errors import OffsetsGone, ProtocolError
 
 if TYPE_CHECKING:
     from letterhead.cli.column import Rows
@@ -48,11 +48,13 @@ def open_topic(url: str, bounds: Bounds, where: str | None, rows: Rows, limits: 
 
 @contextmanager
 def server_errors() -> Iterator[None]:
-    """Report what the server refuses, and that it does not answer, as a failure."""
+    """Report what the server refuses, and that it does not answer or sends invalid replies, as a failure."""
+    from letterhead.read.iggy_connection import Refused
+
     try:
         with usage_errors():
             yield
-    except OffsetsGone as error:
+    except (OffsetsGone, ProtocolError, Refused) as error:
         raise Failure(str(error)) from error
     except OSError as error:
         raise Failure(reason(error)) from error

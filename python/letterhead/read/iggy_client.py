@@ -18,7 +18,7 @@
     identifier  u8 1, u8 4, u32 number, or u8 2, u8 length, name
 
 Little-endian. Strategies: 1 offset, 2 time in microseconds, 3 first message, 4 last messages. The reply for a topic that
-does not exist is empty.
+does not exist is empty. Partition, offsets and counts of a reply are compared with the request before they are used.
 """
 
 from __future__ import annotations
@@ -26,25 +26,34 @@ from __future__ import annotations
 import ssl
 import struct
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead._context_managers import Closing
-from letterhead.read.iggy_connection import READ, SEND, Address, Connection, Refused, TooLarge, text_of
+from letterhead.errors import ProtocolError
+from letterhead.read.iggy_connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
 
-__all__ = ["Client", "Lost", "Messages", "Place", "Topic"]
+__all__ = ["MOST_BYTES", "Client", "Lost", "Messages", "Place", "Poll", "Topic"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
 _BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
 _CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
 _PREFIX = struct.Struct("<IQI")
-_BASE_OFFSET_AT, _FIRST_DELTA_AT = _PREFIX.size + 8, _PREFIX.size + 256 + 24
+_BATCH = struct.Struct("<QQ16xQ8xI")
+_BATCH_HEADER_LEN = 256
+_FIRST_DELTA_AT = _BATCH_HEADER_LEN + 24
+_END_OF_OFFSETS = 1 << 63
 _NO_PARTITION = 3007
 
 _BACKOFF = 0.05
 _MOST_BACKOFF = 1.0
-MOST_BYTES = 1 << 30
-"""Bytes of a reply that is read although it is larger than requested, as it has one message."""
+MOST_BYTES = 1 << 26
+"""Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
+
+_MOST_LISTED = 16 << 20
+"""Bytes of a reply that lists the topics of a stream, the partitions of a topic, or connections."""
 
 
 class Topic(NamedTuple):
@@ -73,11 +82,21 @@ class Place(NamedTuple):
         return f"{self.stream}/{self.topic}-{self.partition}"
 
 
+class Poll(NamedTuple):
+    """A request for messages."""
+
+    place: Place
+    first: int  # no message has a smaller offset
+    most: int  # how many messages
+    body: bytes
+
+
 class Messages(NamedTuple):
     """The reply to a poll."""
 
     number: int
-    first: int  # offset of the first message; that of the request if there are none
+    first: int  # offset of the first message; the current offset of the partition if there are none
+    end: int  # the offset after the last message
     data: memoryview  # the whole reply, until the next request
 
 
@@ -95,6 +114,8 @@ class Lost(ConnectionError):
 class Client(Closing):
     """Sends requests one after the other, over a connection that is opened again when it ends.
 
+    Each method ends within ``timeout`` seconds, with all of its connections and requests.
+
     Parameters
     ----------
     address : Address
@@ -109,58 +130,82 @@ class Client(Closing):
         self._connection: Connection | None = None
         self._session: bytes | None = None
         self._begun: object = None
+        self._until: float | None = None
 
     def close(self) -> None:
         """Close the connection."""
+        self._begun = None
         if self._connection is not None:
             self._connection.close()
             self._connection = self._session = None
 
+    @contextmanager
+    def limited(self) -> Iterator[float]:
+        """Let all requests inside end within ``timeout`` seconds together, at the returned ``time.monotonic``."""
+        outer = self._until
+        self._until = time.monotonic() + self.timeout if outer is None else outer
+        try:
+            yield self._until
+        finally:
+            self._until = outer
+
     def partitions(self, topic: Topic) -> list[Place]:
         """Return the partitions of a topic, in order."""
-        reply = self._read(_GET_TOPIC, topic.identifiers)
-        if not reply:
-            if not self._read(_GET_STREAM, _identifier("stream", topic.stream)):
-                raise ValueError(f"stream {topic.stream!r} does not exist on {self.address}")
-            raise ValueError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
-        (count,) = struct.unpack_from("<I", reply, 12)
-        at = 50 + reply[49]
-        for _ in range(2):  # options
-            at += 4 + struct.unpack_from("<I", reply, at)[0]
-        numbers = [struct.unpack_from("<I", reply, at + 40 * index)[0] for index in range(count)]
-        return [Place(*topic, number) for number in sorted(numbers)]
+        with self.limited(), self._parsing("topic"):
+            reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)
+            if not reply:
+                if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MOST_LISTED):
+                    raise ValueError(f"stream {topic.stream!r} does not exist on {self.address}")
+                raise ValueError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
+            number, count = struct.unpack_from("<I8xI", reply)
+            at = 50 + reply[49]
+            name = bytes(reply[50:at])
+            if topic.topic != number and topic.topic != name.decode(errors="replace"):
+                raise ProtocolError(f"{self.address} sent another topic than {topic}")
+            for _ in range(2):  # options
+                at += 4 + struct.unpack_from("<I", reply, at)[0]
+            if at + 40 * count != len(reply):
+                raise ProtocolError(
+                    f"{self.address} announces {count} partitions of {topic} and sent {len(reply) - at} bytes of them"
+                )
+            numbers = sorted(struct.unpack_from("<I", reply, at + 40 * index)[0] for index in range(count))
+            if len(set(numbers)) != count:
+                raise ProtocolError(f"{self.address} sent a partition of {topic} twice")
+            return [Place(*topic, number) for number in numbers]
 
     def first_offset(self, place: Place) -> int:
         """Return the offset of the first message of a partition, or that of the next one if it has none."""
-        found = self._poll_once(place, _FIRST, 0)
-        return found.first if found.number else self.end_offset(place)
+        with self.limited():
+            polled = self._poll_once(place, _FIRST, 0)
+            return polled.first if polled.number else self.end_offset(place)
 
     def end_offset(self, place: Place) -> int:
         """Return the offset that the next message of a partition gets."""
-        found = self._poll_once(place, _LAST, 0)
-        current = _PREFIX.unpack_from(found.data)[1]
+        polled = self._poll_once(place, _LAST, 0)
         # Without messages, offset 0 is that of a message that was deleted or that of the next one: no reply of the
         # server distinguishes these. The smaller one skips nothing.
-        return found.first + 1 if found.number else current + (current > 0)
+        return polled.end if polled.number else polled.first + (polled.first > 0)
 
     def offset_since(self, place: Place, micros: int) -> int:
         """Return the offset of the first message that is not older than a time, or that of the next message."""
-        found = self._poll_once(place, _BY_TIME, max(micros, 0))
-        return found.first if found.number else self.end_offset(place)
+        with self.limited():
+            polled = self._poll_once(place, _BY_TIME, max(micros, 0))
+            return polled.first if polled.number else self.end_offset(place)
 
-    def begin_poll(self, place: Place, offset: int, count: int) -> bytes:
+    def begin_poll(self, place: Place, offset: int, count: int) -> Poll:
         """Send the request for messages, and return it."""
         self._forget()
-        body = _poll_of(place, _BY_OFFSET, offset, count)
+        poll = _poll_of(place, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
-            try:
-                self._connection.send(READ, _POLL, body, time.monotonic() + self.timeout)
-                self._begun = body
-            except OSError:
-                self.close()
-        return body
+            with self._closing_after_errors(), self.limited() as until:
+                try:
+                    self._connection.send(READ, _POLL, poll.body, until)
+                    self._begun = poll
+                except OSError:
+                    self.close()
+        return poll
 
-    def end_poll(self, begun: bytes, most: int = MOST_BYTES) -> Messages:
+    def end_poll(self, begun: Poll, most: int = MOST_BYTES) -> Messages:
         """Receive the reply to a request, which is repeated if the connection has ended.
 
         Raises
@@ -168,18 +213,18 @@ class Client(Closing):
         TooLarge
             If the reply has more bytes.
         """
-        if self._begun is begun and self._connection is not None:
-            self._begun = None
-            try:
-                return _messages(self._connection.receive(time.monotonic() + self.timeout, most))
-            except TooLarge:
-                self.close()
-                raise
-            except OSError as error:
-                if isinstance(error, PermissionError):
-                    raise
-                self.close()
-        return _messages(self._read(_POLL, begun, most))
+        with self.limited() as until:
+            reply = None
+            if self._begun is begun and self._connection is not None:
+                self._begun = None
+                with self._closing_after_errors():
+                    try:
+                        reply = self._connection.receive(until, most)
+                    except PermissionError:
+                        raise
+                    except OSError:
+                        self.close()
+            return self._messages(self._read(_POLL, begun.body, most) if reply is None else reply, begun)
 
     def send(self, place: Place, batch: bytes, count: int) -> int:
         """Append a batch to a partition and return the offset of its first message.
@@ -191,66 +236,115 @@ class Client(Closing):
         """
         metadata = Topic(*place[:2]).identifiers + struct.pack("<BBII", 2, 4, place.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
-        until = time.monotonic() + self.timeout
-        self._forget()
-        if self._connection is None or self._session is None:
-            self._session = bytes(self._read(_GET_ME, b""))
-        connection, session = self._connection, self._session
-        assert connection is not None
-        try:
-            connection.send(SEND, _SEND, body, until)
-            reply = connection.receive(until)
-        except PermissionError:
-            raise
-        except OSError as error:
-            self.close()
-            raise Lost(str(error), session) from error
-        except Refused as error:
-            raise _explained(error, place) from None
-        return int(struct.unpack_from("<Q", reply, 16)[0])
+        with self.limited() as until:
+            self._forget()
+            if self._connection is None or self._session is None:
+                self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
+            connection, session = self._connection, self._session
+            assert connection is not None
+            with self._closing_after_errors(), self._parsing("acknowledgement"):
+                try:
+                    connection.send(SEND, _SEND, body, until)
+                    reply = connection.receive(until, SHORT_REPLY)
+                except PermissionError:
+                    raise
+                except OSError as error:
+                    raise Lost(str(error), session) from error
+                except Refused as error:
+                    raise _explained(error, place) from None
+                number, partition, offset = struct.unpack_from("<I8xIQ", reply)
+                if (number, partition) != (1, place.partition) or offset + count >= _END_OF_OFFSETS:
+                    raise ProtocolError(f"{self.address} sent the acknowledgement of another batch than one of {place}")
+                return int(offset)
 
     def lists(self, session: bytes) -> bool | None:
         """Return whether the server still has a connection of :class:`Lost`; None if it does not tell this user."""
         try:
-            clients = self._read(_GET_CLIENTS, b"")
+            clients = self._read(_GET_CLIENTS, b"", _MOST_LISTED)
         except PermissionError:
             return None
         at = 0
-        while at < len(clients):
-            end = at + 17 + struct.unpack_from("<I", clients, at + 9)[0]
-            if clients[at:end] == session:
-                return True
-            at = end
+        with self._parsing("list of connections"):
+            while at < len(clients):
+                end = at + 17 + struct.unpack_from("<I", clients, at + 9)[0]
+                if clients[at:end] == session:
+                    return True
+                at = end
         return False
 
     def _poll_once(self, place: Place, strategy: int, value: int) -> Messages:
+        poll = _poll_of(place, strategy, value, 1)
         try:
-            return _messages(self._read(_POLL, _poll_of(place, strategy, value, 1)))
+            return self._messages(self._read(_POLL, poll.body, MOST_BYTES), poll)
         except Refused as error:
             raise _explained(error, place) from None
 
-    def _read(self, command: int, body: bytes, most: int = MOST_BYTES) -> memoryview:
+    def _messages(self, reply: memoryview, poll: Poll) -> Messages:
+        """Check that a reply is that to a poll, and that its batches have the messages that it announces."""
+        place = poll.place
+        with self._parsing("poll"):
+            partition, current, number = _PREFIX.unpack_from(reply)
+            if partition != place.partition:
+                raise ProtocolError(f"{self.address} sent messages of partition {partition} instead of {place}")
+            if number > poll.most:
+                raise ProtocolError(f"{self.address} sent {number} messages of {place} instead of {poll.most}")
+            left, at = number, _PREFIX.size
+            first = end = None
+            while at < len(reply):
+                partition, base, length, count = _BATCH.unpack_from(reply, at)
+                offset = base + struct.unpack_from("<I", reply, at + _FIRST_DELTA_AT)[0]
+                if (
+                    partition != place.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
+                    or not 1 <= count <= left or offset < (poll.first if end is None else end)
+                ):  # fmt: skip
+                    raise ProtocolError(f"{self.address} sent batches that are not the next messages of {place}")
+                first = offset if first is None else first
+                end, left, at = offset + count, left - count, at + length
+            if left:
+                raise ProtocolError(f"{self.address} announces {number} messages of {place} and sent {number - left}")
+            first, end = (current, current) if first is None or end is None else (first, end)
+            if end >= _END_OF_OFFSETS:
+                raise ProtocolError(f"{self.address} sent offset {end} of {place}, which cannot exist")
+            return Messages(number, first, end, reply)
+
+    @contextmanager
+    def _parsing(self, what: str) -> Iterator[None]:
+        """Report a reply that ends inside of a field."""
+        try:
+            yield
+        except (struct.error, IndexError):
+            raise ProtocolError(f"{self.address} sent a reply that ends inside of the {what}") from None
+
+    @contextmanager
+    def _closing_after_errors(self) -> Iterator[None]:
+        """Close the connection after any error but an answer: its next reply would be to an earlier request."""
+        try:
+            yield
+        except (Refused, PermissionError):
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, command: int, body: bytes, most: int) -> memoryview:
         """Send a request that changes nothing until it is answered."""
-        until = time.monotonic() + self.timeout
-        pause = _BACKOFF
-        while True:
-            connection = self._connected(until)
-            try:
-                connection.send(READ, command, body, until)
-                return connection.receive(until, most)
-            except TooLarge:
-                self.close()
-                raise
-            except PermissionError:
-                raise
-            except OSError as error:
-                self.close()
-                pause = self._wait(pause, until, error)
+        with self.limited() as until:
+            pause = _BACKOFF
+            while True:
+                connection = self._connected(until)
+                with self._closing_after_errors():
+                    try:
+                        connection.send(READ, command, body, until)
+                        return connection.receive(until, most)
+                    except PermissionError:
+                        raise
+                    except OSError as error:
+                        self.close()
+                        pause = self._wait(pause, until, error)
 
     def _forget(self) -> None:
         """End a connection on which a reply is outstanding: the next request would take it for its own."""
         if self._begun is not None:
-            self._begun = None
             self.close()
 
     def _connected(self, until: float) -> Connection:
@@ -277,20 +371,10 @@ class Client(Closing):
         return min(2 * pause, _MOST_BACKOFF)
 
 
-def _poll_of(place: Place, strategy: int, value: int, count: int) -> bytes:
+def _poll_of(place: Place, strategy: int, value: int, count: int) -> Poll:
     where = struct.pack("<BI", 1, place.partition)
-    return _CONSUMER + Topic(*place[:2]).identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
-
-
-def _messages(reply: memoryview) -> Messages:
-    _, current, count = _PREFIX.unpack_from(reply)
-    if not count:
-        return Messages(0, current, reply)
-    (base,), (delta,) = (
-        struct.unpack_from("<Q", reply, _BASE_OFFSET_AT),
-        struct.unpack_from("<I", reply, _FIRST_DELTA_AT),
-    )
-    return Messages(count, base + delta, reply)
+    body = _CONSUMER + Topic(*place[:2]).identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
+    return Poll(place, value if strategy == _BY_OFFSET else 0, count, body)
 
 
 def _explained(error: Refused, place: Place) -> Exception:

@@ -9,14 +9,14 @@
          177 │ 7 zeros     │ u64 session │ 4 zeros       │ u32 command       │ 56 zeros, then the body
              └─────────────┴─────────────┴───────────────┴───────────────────┘
     reply    ┌──────────┬──────────┬──────────┬──────┬───────────┬──────────────┬────────────┬──────────┐
-             │ 48 zeros │ u32 size │ 8 bytes  │ u8 8 │ 147 bytes │ u8 operation │ 7 zeros    │ u32      │ 36 zeros,
-             │          │          │          │      │           │              │            │ status   │ then the body
+             │ 48 zeros │ u32 size │ 8 bytes  │ u8 8 │ 139 bytes │ u64 request, │ 7 zeros    │ u32      │ 36 zeros,
+             │          │          │          │      │           │ u8 operation │            │ status   │ then the body
              └──────────┴──────────┴──────────┴──────┴───────────┴──────────────┴────────────┴──────────┘
     eviction   the same up to byte 60, which is 13; the reason is the last byte; at 144 the versions that are accepted
 
 Little-endian. The header has 256 bytes, which the size counts. The client is a random number. The login registers it as
 operation 1, and its reply has the session that later requests carry. Commands that change nothing are operation 2 and
-are named by their code at byte 196; messages are sent by operation 160.
+are named by their code at byte 196; messages are sent by operation 160. A reply repeats operation and request.
 
 These are the frames of the protocol since 0.11, verified against server 0.9.0-edge.5.
 """
@@ -31,14 +31,19 @@ import time
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from letterhead.errors import LetterheadError, check_name
+from letterhead.errors import LetterheadError, ProtocolError, check_name
+from letterhead.read.host_addresses import addresses_of
 
-__all__ = ["READ", "SEND", "Address", "Connection", "Refused", "TooLarge", "text_of"]
+__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "text_of"]
 
 REGISTER, READ, SEND = 1, 2, 160
 """Operations: the login, a command that changes nothing, and messages to append."""
 
+SHORT_REPLY = 4096
+"""Bytes of the reply to a login, or to messages that were sent: all that a server may send before it is trusted."""
+
 _HEADER_LEN = 256
+_PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
 _LOGIN, _LOGIN_WITH_TOKEN = 40, 45
 _PROTOCOL = 11 << 10
@@ -72,7 +77,7 @@ class Refused(LetterheadError, RuntimeError):
         self.status = status
 
 
-class TooLarge(Exception):
+class TooLarge(ProtocolError):
     """A reply is larger than its reader accepts; it was not read."""
 
 
@@ -139,12 +144,14 @@ class Connection:
         self._address = address
         self._client = os.urandom(15) + b"\1"  # not zero
         self._session = 0
+        self._operation = REGISTER
         self._buffer = bytearray()
-        self._socket = socket.create_connection((address.host, address.port), timeout=_left(until))
+        self._socket = _connected(address, until)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if address.tls:
                 context = ssl.create_default_context(cafile=address.tls_ca_file)
+                self._socket.settimeout(_left(until))
                 self._socket = context.wrap_socket(self._socket, server_hostname=address.tls_domain or address.host)
             self._login(until)
         except BaseException:
@@ -161,13 +168,13 @@ class Connection:
         header = bytearray(_HEADER_LEN)
         struct.pack_into("<I8xB", header, 48, size, _REQUEST)
         header[128:144] = self._client
-        request = 0 if operation == REGISTER else 1
+        request = _request_of(operation)
         struct.pack_into("<QB7xQ4xI", header, 168, request, operation, self._session, command * (operation == READ))
-        self._socket.settimeout(_left(until))
-        self._socket.sendall(header)
-        self._socket.sendall(body)
+        self._operation = operation
+        self._send(header, until)
+        self._send(body, until)
 
-    def receive(self, until: float, most: int | None = None) -> memoryview:
+    def receive(self, until: float, most: int) -> memoryview:
         """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
 
         Raises
@@ -178,43 +185,61 @@ class Connection:
             If the connection ends, or the session does; another connection can repeat the request.
         TooLarge
             If the body is larger.
+        ProtocolError
+            If the server sends anything but the reply to the last request.
         """
         header = self._receive(_HEADER_LEN, until)
         size, command = struct.unpack_from("<I8xB", header, 48)
         if command == _EVICTION:
             raise self._evicted(header)
         if command != _REPLY or size < _HEADER_LEN:
-            raise Refused(f"{self._address} does not answer as a server of Iggy 0.9 or later does", 0)
-        if most is not None and size - _HEADER_LEN > most:
-            raise TooLarge
-        (status,), operation = struct.unpack_from("<I", header, 216), header[208]
+            raise ProtocolError(f"{self._address} does not answer as a server of Iggy 0.9 or later does")
+        (status,) = struct.unpack_from("<I", header, 216)
+        if struct.unpack_from("<QB", header, 200) != (_request_of(self._operation), self._operation):
+            raise ProtocolError(f"{self._address} sent the reply to another request")
+        if size - _HEADER_LEN > most:
+            raise TooLarge(
+                f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {most} are expected"
+            )
         body = self._receive(size - _HEADER_LEN, until)
-        if operation == REGISTER and body:  # the status of a login is part of its body
+        if self._operation == REGISTER and len(body) >= 12:  # the status of a login is part of its body
             status = 0 if body[:4] == bytes(4) else struct.unpack_from("<I", body, 8)[0]
         if status:
             raise self._error(status)
         return body
 
-    def _receive(self, size: int, until: float) -> memoryview:
-        if len(self._buffer) < size:
-            self._buffer = bytearray(size + size // 4)
-        data = left = memoryview(self._buffer)[:size]
+    def _send(self, data: bytes | bytearray, until: float) -> None:
+        # A call of `sendall` has no limit as a whole over TLS.
+        left = memoryview(data)
         while left:
             self._socket.settimeout(_left(until))
-            count = self._socket.recv_into(left)
+            left = left[self._socket.send(left) :]
+
+    def _receive(self, size: int, until: float) -> memoryview:
+        done = 0
+        while done < size:
+            if done == len(self._buffer):
+                # Memory follows the bytes that arrive, not the size that the server announces.
+                larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
+                larger[:done] = self._buffer
+                self._buffer = larger
+            self._socket.settimeout(_left(until))
+            count = self._socket.recv_into(memoryview(self._buffer)[done:size])
             if not count:
                 raise ConnectionError(f"{self._address} closed the connection")
-            left = left[count:]
-        return data
+            done += count
+        return memoryview(self._buffer)[:size]
 
     def _login(self, until: float) -> None:
         version = struct.pack("<I", _PROTOCOL) + text_of("letterhead") + text_of("1")
         user, password = self._address.user, self._address.password
         who = text_of(user) if password is None else text_of(user) + text_of(password)
         self.send(REGISTER, _LOGIN_WITH_TOKEN if password is None else _LOGIN, version + who + bytes(4), until)
-        body = self.receive(until)
-        if len(body) < 16:
+        body = self.receive(until, SHORT_REPLY)
+        if not body:
             raise self._error(40)
+        if len(body) < 16:
+            raise ProtocolError(f"{self._address} sent a reply to the login that ends too early")
         (self._session,) = struct.unpack_from("<Q", body, 8)
 
     def _evicted(self, header: memoryview) -> Exception:
@@ -243,6 +268,31 @@ def text_of(text: str) -> bytes:
     """Return text of at most 255 bytes with its length before it."""
     data = text.encode()
     return bytes((len(data),)) + data
+
+
+def _request_of(operation: int) -> int:
+    """Return the number of a request: each connection sends one at a time."""
+    return 0 if operation == REGISTER else 1
+
+
+def _connected(address: Address, until: float) -> socket.socket:
+    """Connect to one of the addresses of a host, which share the time that is left."""
+    addresses = addresses_of(address.host, address.port, _left(until))
+    failure: OSError = ConnectionError(f"{address.host} has no address")
+    for index, (family, kind, protocol, _, place) in enumerate(addresses):
+        client = socket.socket(family, kind, protocol)
+        try:
+            client.settimeout(_left(until) / (len(addresses) - index))
+            client.connect(place)
+        except OSError as error:
+            client.close()
+            failure = error
+        except BaseException:
+            client.close()
+            raise
+        else:
+            return client
+    raise failure
 
 
 def _left(until: float) -> float:

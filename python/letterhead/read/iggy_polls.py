@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from letterhead.errors import HeaderError, OffsetsGone
-from letterhead.read.iggy_client import MOST_BYTES, Client, Messages, Place
+from letterhead.read.iggy_client import MOST_BYTES, Client, Messages, Place, Poll
 from letterhead.read.iggy_connection import TooLarge
 from letterhead.read.iggy_kafka_rows import KafkaRows
 from letterhead.read.iggy_rows import IggyRows
@@ -78,7 +78,7 @@ def _selected(client: Client, span: Span, where: Filter) -> Span:
 def _polls(client: Client, span: Span, fetch_bytes: int, loss: bool) -> Iterator[tuple[int, Messages]]:
     """Yield each reply with messages, and the offset it was requested from, once the next poll has begun."""
     position, count = span.start, _FIRST_COUNT
-    begun = b""
+    begun: Poll | None = None
     empty_since: float | None = None
     while position < span.end:
         count = max(1, min(count, span.end - position, _MOST_COUNT))
@@ -86,15 +86,17 @@ def _polls(client: Client, span: Span, fetch_bytes: int, loss: bool) -> Iterator
         try:
             polled = client.end_poll(begun, MOST_BYTES if count == 1 else max(4 * fetch_bytes, 1 << 16))
         except TooLarge:
-            begun, count = b"", max(1, count // 16)
+            if count == 1:
+                raise
+            begun, count = None, max(1, count // 16)
             continue
-        begun, requested = b"", position
+        begun, requested = None, position
         if not polled.number or polled.first > position:
             empty_since = empty_since or time.monotonic()
             position = _after_gap(client, span, polled, position, empty_since, loss)
             continue
         empty_since = None
-        position = max(polled.first + polled.number, position + 1)
+        position = max(polled.end, position + 1)
         fits = polled.number * fetch_bytes // len(polled.data)
         count = max(1, min(fits, _MOST_GROWTH * polled.number))
         if position < span.end:

@@ -92,7 +92,7 @@ def iggy(
     fetch_bytes : int, default 4 MiB
         Approximate size of a poll, and of the batch of rows made of it, in bytes; at least one message.
     timeout_ms : int, default 60 000
-        How long to retry each request while the server does not answer.
+        How long a request may take, with name lookup, connection, login and retries.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
 
@@ -112,6 +112,10 @@ def iggy(
         While reading, if the server rejects the user, or the user must not read the topic.
     ConnectionError, TimeoutError
         While reading, if a certificate is not trusted, or the server does not answer in time.
+    ProtocolError
+        While reading, if a reply of the server is invalid, or is of another topic or partition.
+    RuntimeError
+        While reading, if the server answers with another error.
     DecodeError
         While reading, if a message is invalid and ``errors="raise"``.
 

@@ -51,17 +51,26 @@ class IggyWriter(Closing):
     def _append(self, place: Place, batch: Batch) -> int:
         if place not in self._next:
             self._next[place] = self._client.end_offset(place)
-        until = time.monotonic() + self._client.timeout
-        while True:
-            try:
-                return self._client.send(place, batch.data, len(batch.checksums))
-            except Lost as error:
-                offset = self._arrived(place, batch, error, until)
-            if offset is not None:
-                return offset
+        with self._client.limited() as until:
+            while True:
+                try:
+                    return self._client.send(place, batch.data, len(batch.checksums))
+                except Lost as error:
+                    offset = self._arrived(place, batch, error, until)
+                if offset is not None:
+                    return offset
 
     def _arrived(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
         """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
+        try:
+            return self._searched(place, batch, lost, until)
+        except TimeoutError:
+            raise TimeoutError(
+                f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
+                f"append it: {lost}"
+            ) from lost
+
+    def _searched(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
         searched = self._next[place]
         settled = time.monotonic() + _SETTLE
         last = False
@@ -71,11 +80,8 @@ class IggyWriter(Closing):
             if offset is not None or last:
                 return offset
             searched = end
-            if time.monotonic() >= until:
-                raise TimeoutError(
-                    f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
-                    f"append it: {lost}"
-                ) from lost
+            if time.monotonic() + _PAUSE >= until:
+                raise TimeoutError
             listed = self._client.lists(lost.session)
             last = time.monotonic() >= settled if listed is None else not listed
             time.sleep(_PAUSE)

@@ -94,7 +94,7 @@ def iggy(
     types : mapping of key to type, optional
         The types of untyped header values, as in :func:`letterhead.arrow.encode`.
     timeout_ms : int, default 60 000
-        How long to retry each batch while the server does not answer.
+        How long each batch may take to be acknowledged, with name lookup, connection, login and retries.
 
     Returns
     -------
@@ -107,8 +107,8 @@ def iggy(
         If a row cannot be written; it names the row. Rows of earlier chunks of a stream are written by then.
     TypeError, ValueError
         If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
-    PermissionError, ConnectionError, TimeoutError
-        As in :func:`letterhead.read.iggy`.
+    PermissionError, ConnectionError, TimeoutError, ProtocolError, RuntimeError
+        As in :func:`letterhead.read.iggy`. After TimeoutError and ProtocolError, the last batch may have been appended.
 
     Examples
     --------
