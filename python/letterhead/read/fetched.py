@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone, ProtocolError
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
 from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of, leader_epoch, next_pieces
 from letterhead.where.program import Filter
@@ -91,7 +91,7 @@ def _fetches(
         span = left[0]
         fetched = client.fetched(begun)
         requested = position
-        batches, position = _read_headers(span, fetched, position)
+        batches, position = _read_headers(client, span, fetched, position)
         ends |= {leader_epoch(fetched.records, batch): batch.last_offset + 1 for batch in batches}
         if fetched.diverging is not None:
             removed = LogTruncated(span.place, position, _first_removed(client, span, fetched, ends, isolation))
@@ -131,9 +131,16 @@ def _first_removed(client: Client, span: Span, fetched: Fetched, ends: Mapping[i
     return max(first, span.start)
 
 
-def _read_headers(span: Span, fetched: Fetched, position: int) -> tuple[list[Batch], int]:
+def _read_headers(client: Client, span: Span, fetched: Fetched, position: int) -> tuple[list[Batch], int]:
     """Return the batches of a response and the offset after them."""
     batches, whole = batches_of(fetched.records)
+    if any(
+        batch.last_offset < batch.base_offset or batch.base_offset <= before.last_offset
+        for before, batch in zip([Batch(0, 0, -1, -1, 2, 0, 0, 0, 0), *batches], batches, strict=False)
+    ):
+        raise ProtocolError(
+            f"{client.servers} sent record batches of {span.place} from offset {position} on that are not in order"
+        )
     if fetched.records and (not batches or batches[-1].last_offset < position):
         # A broker sends at least one whole batch. Bytes that are none must not be skipped.
         error = DecodeError("no whole record batch", format="record-batch", code="truncated", byte_offset=whole)

@@ -7,6 +7,7 @@ the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks their signat
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import socket
@@ -14,14 +15,18 @@ import ssl
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install
+from letterhead.errors import ProtocolError
+from letterhead.read.host_addresses import AddressInfo, look_up
 from letterhead.read.kafka_options import Settings
 
 try:
     from kafka import errors as kafka_errors
+    from kafka.future import Future
     from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
     from kafka.net.selector import NetworkSelector
@@ -44,6 +49,12 @@ _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []
 _BACKOFF = 0.1
 _MOST_FRAME = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
+
+_MOST_FRAME_OF_LOGIN = 1 << 20
+"""Bytes of a response before the broker has accepted the client."""
+
+_SETUP_MS = 10_000
+"""How long a connection to one broker may take, before the next one is tried."""
 
 _READ_BYTES = 64 << 10
 """Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
@@ -83,27 +94,89 @@ class _Direct(KafkaNetSocket):  # type: ignore[misc]
     """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
 
     SCHEMES = ("letterhead",)
+    addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
+    """Addresses of hosts, which were looked up before: kafka-python's own lookup stops its thread."""
+
+    def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
+        return self.addresses.get((host, port), [])
 
     def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
         return _Socket(family, sock_type, proto)
 
 
+class _Frames:
+    """Passes whole responses to a connection.
+
+    kafka-python takes the memory that the size of a response announces at once, and stops reading a connection without a
+    word after most errors in a response.
+    """
+
+    def __init__(self, connection: Any, most: int) -> None:
+        self._connection = connection
+        self._receive = connection.data_received
+        self._most = most
+        self._size = b""  # of the next response, as far as it has arrived
+        self._pieces: list[Any] = []
+        self._missing = 0
+
+    def __call__(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            if not self._pieces:
+                count = 4 - len(self._size)
+                self._size, left = self._size + bytes(left[:count]), left[count:]
+                if len(self._size) < 4:
+                    return
+                self._pieces, self._missing, self._size = [self._size], self._checked(self._size), b""
+            piece, left = left[: self._missing], left[self._missing :]
+            self._pieces.append(piece)
+            self._missing -= len(piece)
+            if not self._missing:
+                pieces, self._pieces = self._pieces, []
+                self._pass_on(pieces)
+
+    def _checked(self, size: bytes) -> int:
+        announced = int.from_bytes(size, "big", signed=True)
+        most = _MOST_FRAME_OF_LOGIN if self._connection.initializing else self._most
+        if not 0 <= announced <= most:
+            raise kafka_errors.InvalidReceiveError(
+                f"a response of {announced} bytes, where at most {most} are expected"
+            )
+        return announced
+
+    def _pass_on(self, pieces: Iterable[Any]) -> None:
+        try:
+            for piece in pieces:
+                self._receive(piece)
+        except kafka_errors.KafkaProtocolError:
+            raise
+        except Exception as error:
+            raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
+
+
 class Client(Closing):
-    """Connections to a cluster, and the thread that runs them. Temporary errors are retried for ``timeout`` seconds."""
+    """Connections to a cluster, and the thread that runs them.
+
+    Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
+    """
 
     def __init__(self, settings: Settings) -> None:
         transport = {name: value for name, value in settings.transport.items() if name in _TRANSPORT}
-        self._servers = settings.servers
+        self.servers = settings.servers
         self._protocol = transport.get("security_protocol", "PLAINTEXT")
         self._mechanism = transport.get("sasl_mechanism")
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
+        self._most = settings.fetch_bytes + _MOST_FRAME
+        self._connections: dict[Any, Any] = {}
         self._leaders: dict[Place, int] = {}
         self._epochs: dict[Place, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
         options = {
-            "receive_message_max_bytes": settings.fetch_bytes + _MOST_FRAME,
+            "receive_message_max_bytes": self._most,
             "client_id": "letterhead",
+            # Several brokers are tried within a short limit, too.
+            "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | transport
         if options.get("proxy_url") is None:
             options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
@@ -122,8 +195,8 @@ class Client(Closing):
 
     def topics(self) -> list[str]:
         """Return the names of all visible topics, except Kafka's internal ones."""
-        found = self._run(self._metadata, None)
-        return sorted(topic.name for topic in found.topics if not topic.is_internal and not topic.error_code)
+        answer = self._run(self._metadata, None)
+        return sorted(topic.name for topic in answer.topics if not topic.is_internal and not topic.error_code)
 
     def partitions(self, topics: Iterable[str]) -> list[Place]:
         """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
@@ -140,11 +213,11 @@ class Client(Closing):
         """
         found: dict[Place, int] = {}
 
-        async def ask() -> None:
+        async def ask(until: float) -> None:
             by_leader: dict[int, list[Place]] = {}
             for place in times:
                 if place not in found:
-                    by_leader.setdefault(await self._leader(place), []).append(place)
+                    by_leader.setdefault(await self._leader(place, until), []).append(place)
             for leader, places in by_leader.items():
                 topics = [
                     ListOffsetsRequest.ListOffsetsTopic(
@@ -164,7 +237,7 @@ class Client(Closing):
                 request = ListOffsetsRequest(
                     replica_id=-1, isolation_level=_ISOLATION[isolation], topics=topics, min_version=2, max_version=7
                 )
-                answer = await self._ask(leader, request)
+                answer = await self._ask(leader, request, until, partial(_wrong_offsets, places))
                 for topic in answer.topics:
                     for each in topic.partitions:
                         _check(each.error_code, Place(topic.name, each.partition_index))
@@ -182,8 +255,8 @@ class Client(Closing):
         ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with that of the leader who sent the record.
         """
 
-        async def ask() -> Fetched:
-            leader = await self._leader(place)
+        async def ask(until: float) -> Fetched:
+            leader = await self._leader(place, until)
             partition = FetchRequest.FetchTopic.FetchPartition(
                 partition=place.partition,
                 current_leader_epoch=self._epochs.get(place, -1),
@@ -194,7 +267,7 @@ class Client(Closing):
             )
             request = FetchRequest(
                 replica_id=-1,
-                max_wait_ms=wait_ms,
+                max_wait_ms=min(wait_ms, int(500 * self.timeout)),  # half of the time limit
                 min_bytes=1,
                 max_bytes=self._fetch_bytes,
                 isolation_level=_ISOLATION[isolation],
@@ -205,7 +278,7 @@ class Client(Closing):
                 max_version=12,
                 **_NO_SESSION,
             )
-            answer = await self._ask(leader, request)
+            answer = await self._ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
             _check(answer.error_code, place)
             [topic] = answer.responses
             [found] = topic.partitions
@@ -236,10 +309,10 @@ class Client(Closing):
         except kafka_errors.KafkaError as error:
             raise self._explained(error) from error
 
-    async def _metadata(self, topics: list[str] | None) -> Any:
+    async def _metadata(self, topics: list[str] | None, until: float | None = None) -> Any:
         wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
 
-        async def ask() -> Any:
+        async def ask(until: float) -> Any:
             request = MetadataRequest(
                 topics=wanted,
                 allow_auto_topic_creation=False,
@@ -247,17 +320,17 @@ class Client(Closing):
                 include_topic_authorized_operations=False,
                 max_version=12,
             )
-            answer = await self._ask_any(request)
+            answer = await self._ask_any(request, until, partial(_wrong_metadata, topics))
             for topic in answer.topics:
                 if topics is not None and topic.error_code in _NO_TOPIC:
-                    raise ValueError(f"there is no topic {topic.name!r} at {self._servers}")
+                    raise ValueError(f"there is no topic {topic.name!r} at {self.servers}")
                 if topics is not None:
                     _check(topic.error_code, topic.name)
             self._manager.cluster.update_metadata(answer)
             self._note_leaders(answer)
             return answer
 
-        return await self._retried(ask)
+        return await self._retried(ask, until)
 
     def _note_leaders(self, answer: Any) -> None:
         for topic in answer.topics:
@@ -274,25 +347,25 @@ class Client(Closing):
                 self._leaders[place] = -1 if stale else each.leader_id
                 self._epochs[place] = max(epoch, self._epochs.get(place, -1))
 
-    async def _leader(self, place: Place) -> int:
+    async def _leader(self, place: Place, until: float) -> int:
         if self._leaders.get(place, -1) < 0:
-            answer = await self._metadata([place.topic])
+            answer = await self._metadata([place.topic], until)
             if place.partition not in (each.partition_index for topic in answer.topics for each in topic.partitions):
                 raise ValueError(f"topic {place.topic!r} has no partition {place.partition}")
             if self._leaders[place] < 0:
                 raise kafka_errors.LeaderNotAvailableError(str(place))
         return self._leaders[place]
 
-    async def _ask_any(self, request: Any) -> Any:
+    async def _ask_any(self, request: Any, until: float, wrong: _Wrong) -> Any:
         """Send a request to brokers until one answers: known ones first, then the bootstrap servers."""
         cluster = self._manager.cluster
         known, named = (
             random.sample(brokers, len(brokers)) for brokers in (cluster.brokers(), cluster.bootstrap_brokers())
         )
-        failure: Exception = kafka_errors.NodeNotReadyError(self._servers)
+        failure: Exception = kafka_errors.NodeNotReadyError(self.servers)
         for broker in [*known, *named]:
             try:
-                return await self._ask(broker.node_id, request)
+                return await self._ask(broker.node_id, request, until, wrong)
             except kafka_errors.NodeNotReadyError:
                 continue  # its earlier error is reported instead
             except kafka_errors.KafkaError as error:
@@ -301,31 +374,75 @@ class Client(Closing):
                 failure = error
         raise failure
 
-    async def _ask(self, node: Any, request: Any) -> Any:
+    async def _ask(self, node: Any, request: Any, until: float, wrong: _Wrong) -> Any:
+        """Send a request to a broker. ``wrong`` returns what is wrong with a response that does not answer it."""
+        broker = self._manager.cluster.broker_metadata(node)
+        if broker is None:
+            raise kafka_errors.UnknownBrokerIdError(node)
+        place = f"{broker.host}:{broker.port}"
+        if node not in self._connections or self._connections[node].closed:
+            await self._look_up(broker.host, broker.port, until)
         # Metadata is refreshed by _retried, not by kafka-python.
-        connection = self._manager.get_connection(node, refresh_metadata_on_err=False)
-        await connection
-        return await connection.send_request(request)
+        connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
+        if not isinstance(connection.data_received, _Frames):
+            connection.data_received = _Frames(connection, self._most)
+        accepted = False
+        try:
+            setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000
+            await self._waited(connection.init_future, min(setup, until))
+            accepted = True
+            answer = await self._waited(connection.send_request(request), until)
+        except kafka_errors.KafkaTimeoutError as error:
+            connection.close(error)  # a response that comes later is to an earlier request
+            raise
+        except kafka_errors.KafkaProtocolError as error:
+            if isinstance(error, kafka_errors.InvalidReceiveError) and not accepted:
+                raise
+            raise ProtocolError(f"{place} sent an invalid response: {error.args[0]}") from error
+        except kafka_errors.KafkaError:
+            raise
+        except Exception as error:  # a response to the login that kafka-python does not check
+            connection.close()
+            raise ProtocolError(f"{place} sent an invalid response to the login ({type(error).__name__})") from error
+        why = wrong(answer)
+        if why is not None:
+            raise ProtocolError(f"{place} {why}")
+        return answer
 
-    async def _retried(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        until = time.monotonic() + self.timeout
+    async def _look_up(self, host: str, port: int, until: float) -> None:
+        addresses = Future()
+
+        def answer(value: list[AddressInfo] | Exception) -> None:
+            with contextlib.suppress(RuntimeError):  # the client was closed meanwhile
+                self._net.call_soon_threadsafe(lambda: addresses.success(value))
+
+        look_up(host, port, answer)
+        value = await self._waited(addresses, until)
+        _Direct.addresses[host, port] = [] if isinstance(value, Exception) else value
+
+    async def _waited(self, future: Any, until: float) -> Any:
+        return await self._manager.wait_for(future, max(1.0, 1000 * (until - time.monotonic())))
+
+    async def _retried(self, ask: Callable[[float], Awaitable[Any]], until: float | None = None) -> Any:
+        """Ask again after temporary errors, until ``until`` or for :attr:`timeout` seconds."""
+        until = time.monotonic() + self.timeout if until is None else until
         failure: Exception | None = None
         while True:
             try:
-                return await ask()
+                return await ask(until)
             except kafka_errors.KafkaError as error:
                 if _final(error):
                     raise
                 if failure is None or not isinstance(error, kafka_errors.NodeNotReadyError):
                     failure = error
                 self._leaders.clear()
-                if time.monotonic() > until:
+                if time.monotonic() + _BACKOFF >= until:
                     raise kafka_errors.KafkaTimeoutError(str(failure)) from error
             await self._net.sleep(_BACKOFF)
 
     def _explained(self, error: Exception) -> Exception:
         """Return the error to raise: what went wrong and what to do, without the value of a setting."""
-        servers, reason = self._servers, str(error.args[0]) if error.args else type(error).__name__
+        servers, reason = self.servers, str(error.args[0]) if error.args else type(error).__name__
         if isinstance(error, _REJECTED):
             how = f" by {self._mechanism}" if self._mechanism else ""
             return PermissionError(f"{servers} rejected the login{how}: {reason}")
@@ -347,6 +464,44 @@ class Client(Closing):
             )
         return RuntimeError(f"{servers}: {reason}")
 
+
+def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
+    names = [topic.name for topic in answer.topics or ()]
+    if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
+        return "sent metadata of topics without a name, or of one topic twice"
+    if topics is not None and {*names} != {*topics}:
+        return "sent metadata of other topics than the requested ones"
+    for topic in answer.topics or ():
+        numbers = [partition.partition_index for partition in topic.partitions or ()]
+        if len({*numbers}) != len(numbers) or min(numbers, default=0) < 0:
+            return f"sent metadata with invalid partitions of topic {topic.name}"
+    if not all(broker.host and 0 < broker.port < 1 << 16 for broker in answer.brokers or ()):
+        return "sent metadata with a broker that has no valid address"
+    return None
+
+
+def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
+    found = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
+    if sorted((topic.name or "", partition.partition_index) for topic, partition in found) != sorted(places):
+        return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
+    if any(partition.offset < -1 for _, partition in found):
+        return "sent a negative offset"
+    return None
+
+
+def _wrong_fetch(place: Place, last_epoch: int, answer: Any) -> str | None:
+    if answer.error_code:
+        return None
+    found = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
+    if [(topic, partition.partition_index) for topic, partition in found] != [place]:
+        return f"sent records of other partitions than {place}"
+    [(_, partition)] = found
+    if last_epoch < 0 and partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
+        return f"reports that records of {place} were removed, of which none was read"
+    return None
+
+
+_Wrong: TypeAlias = Callable[[Any], str | None]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 _REJECTED = (
