@@ -141,7 +141,9 @@ def _read_headers(client: Client, span: Span, fetched: Fetched, position: int) -
         raise ProtocolError(
             f"{client.servers} sent record batches of {span.place} from offset {position} on that are not in order"
         )
-    if fetched.records and (not batches or batches[-1].last_offset < position):
+    if batches and batches[-1].last_offset < position:
+        raise ProtocolError(f"{client.servers} sent records of {span.place} before offset {position}, the requested one")
+    if fetched.records and not batches:
         # A broker sends at least one whole batch. Bytes that are none must not be skipped.
         error = DecodeError("no whole record batch", format="record-batch", code="truncated", byte_offset=whole)
         error.add_note(f"it was fetched from offset {position} of {span.place}")

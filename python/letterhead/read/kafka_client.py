@@ -8,6 +8,7 @@ the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks their signat
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import random
 import socket
@@ -58,6 +59,9 @@ _SETUP_MS = 10_000
 
 _READ_BYTES = 64 << 10
 """Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
+
+# The error is raised; kafka-python also logs the whole response, with the data in it.
+logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
 _TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
 
@@ -394,7 +398,7 @@ class Client(Closing):
             answer = await self._waited(connection.send_request(request), until)
         except kafka_errors.KafkaTimeoutError as error:
             connection.close(error)  # a response that comes later is to an earlier request
-            raise
+            raise kafka_errors.KafkaTimeoutError(f"{place} does not respond") from error
         except kafka_errors.KafkaProtocolError as error:
             if isinstance(error, kafka_errors.InvalidReceiveError) and not accepted:
                 raise
@@ -433,11 +437,12 @@ class Client(Closing):
             except kafka_errors.KafkaError as error:
                 if _final(error):
                     raise
-                if failure is None or not isinstance(error, kafka_errors.NodeNotReadyError):
+                if failure is None or not isinstance(error, _WITHOUT_REASON):
                     failure = error
                 self._leaders.clear()
                 if time.monotonic() + _BACKOFF >= until:
-                    raise kafka_errors.KafkaTimeoutError(str(failure)) from error
+                    reason = failure.args[0] if isinstance(failure, kafka_errors.KafkaTimeoutError) else str(failure)
+                    raise kafka_errors.KafkaTimeoutError(reason) from error
             await self._net.sleep(_BACKOFF)
 
     def _explained(self, error: Exception) -> Exception:
@@ -504,6 +509,9 @@ def _wrong_fetch(place: Place, last_epoch: int, answer: Any) -> str | None:
 _Wrong: TypeAlias = Callable[[Any], str | None]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
+_WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
+"""Errors that say less than those before them."""
+
 _REJECTED = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,

@@ -1,0 +1,162 @@
+"""A broker that repeats recorded responses, some of them changed; and the recording of them from a real broker.
+
+``python tests/kafka/lying.py`` records ``responses.json`` again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+
+import letterhead as lh
+
+RESPONSES = Path(__file__).with_name("responses.json")
+TOPIC = "lies"
+HOST = b"127.0.0.1"
+
+PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 2, 3, 18, 22
+
+Lie: TypeAlias = Callable[[int, bytes], bytes]
+"""Returns the response to send, without its size, instead of the response to a request with an API key."""
+
+
+def read(address: str, **options: object) -> pa.Table:
+    """Read the recorded topic, in two fetches for each partition."""
+    with lh.read.topic(TOPIC, bootstrap_servers=address, fetch_bytes=100, **options) as reader:
+        return reader.read_all()
+
+
+def write(address: str, **options: object) -> lh.write.Written:
+    """Append to the recorded topic."""
+    table = pa.table({"value": ["x", "y"]})
+    settings = {"client.id": "letterhead"}
+    return lh.write.topic(table, TOPIC, bootstrap_servers=address, partition=1, settings=settings, **options)
+
+
+def request_key(frame: bytes) -> str:
+    """Name a request by what it asks for."""
+    api_key, version = int.from_bytes(frame[:2], "big"), int.from_bytes(frame[2:4], "big")
+    body = frame[10 + int.from_bytes(frame[8:10], "big") :] if api_key in (FETCH, LIST_OFFSETS, METADATA) else b""
+    if api_key == FETCH:
+        body = body[:5] + body[9:]  # without the time to wait for records, which follows the time limit
+    return f"{api_key} {version} {body.hex()}"
+
+
+class LyingBroker:
+    """Answers requests that were recorded; other ones end the connection."""
+
+    def __init__(self, lie: Lie | None = None) -> None:
+        recorded = json.loads(RESPONSES.read_text())
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        there, here = (HOST + port.to_bytes(4, "big") for port in (recorded["port"], self.port))
+        responses = recorded["responses"].items()
+        self._responses = {key: bytes.fromhex(response).replace(there, here) for key, response in responses}
+        self._lie = lie
+        self.connections = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self) -> LyingBroker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.close()
+
+    @property
+    def address(self) -> str:
+        """Host and port."""
+        return f"127.0.0.1:{self.port}"
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError):
+            while True:
+                request = frame_of(client)
+                response = self._responses.get(request_key(request))
+                if response is None:
+                    return
+                response = request[4:8] + response[4:]
+                framed = len(response).to_bytes(4, "big") + response
+                if self._lie is not None:
+                    framed = self._lie(int.from_bytes(request[:2], "big"), framed)
+                client.sendall(framed)
+
+
+def frame_of(source: socket.socket) -> bytes:
+    """Receive a request or a response, without its size."""
+    return _exactly(source, int.from_bytes(_exactly(source, 4), "big"))
+
+
+def _exactly(source: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        more = source.recv(size - len(data))
+        if not more:
+            raise ConnectionError
+        data += more
+    return data
+
+
+def record(directory: Path) -> None:
+    """Record what a real broker answers to the requests of this module."""
+    from broker import Broker
+    from written import create_with, numbered, producer, send
+
+    broker = Broker(directory)
+    broker.start()
+    port = int(broker.address.partition(":")[2])
+    responses: dict[str, str] = {}
+
+    def serve(client: socket.socket, own: int) -> None:
+        upstream = socket.create_connection(("127.0.0.1", port))
+        there, here = (HOST + number.to_bytes(4, "big") for number in (port, own))
+        with client, upstream, contextlib.suppress(OSError):
+            while True:
+                request = frame_of(client)
+                upstream.sendall(len(request).to_bytes(4, "big") + request)
+                response = frame_of(upstream)
+                responses[request_key(request)] = response.hex()
+                response = response.replace(there, here)
+                client.sendall(len(response).to_bytes(4, "big") + response)
+
+    def accept(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                threading.Thread(target=serve, args=(client, listener.getsockname()[1]), daemon=True).start()
+
+    try:
+        create_with(broker.address, TOPIC, 2)
+        for partition in range(2):
+            for first in (0, 2):
+                send(producer(broker.address), TOPIC, numbered(2, first)[:2], partition)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            threading.Thread(target=accept, args=(listener,), daemon=True).start()
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            read(address)
+            write(address)
+    finally:
+        broker.stop()
+    RESPONSES.write_text(json.dumps({"port": port, "responses": responses}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    sys.path.append(str(Path(__file__).parents[1]))
+    with tempfile.TemporaryDirectory() as directory:
+        record(Path(directory))

@@ -1,0 +1,223 @@
+"""Readers and writers of Kafka with brokers that send invalid responses: only documented exceptions, and little memory."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import letterhead as lh
+from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
+from lying import (
+    API_VERSIONS, FETCH, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, PRODUCE, RESPONSES, TOPIC, Lie, LyingBroker, read, write,
+)  # fmt: skip
+
+DOCUMENTED = {
+    ProtocolError, OffsetsGone, LogTruncated, PermissionError, ConnectionError, TimeoutError, ValueError, RuntimeError,
+    lh.DecodeError, lh.write.DeliveryError,
+}  # fmt: skip
+"""What readers and writers raise; the classes are compared exactly, as KeyError and UnicodeDecodeError are none of them."""
+
+Change = Callable[[bytes], bytes]
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_libraries(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "kafka")
+
+
+def at(position: int, value: bytes) -> Change:
+    """Replace bytes of a response; it begins with its size and the number of its request, of 4 bytes each."""
+    return lambda frame: frame[:position] + value + frame[position + len(value) :]
+
+
+def after_topic(position: int, value: bytes) -> Change:
+    """Replace bytes after the name of the topic."""
+
+    def change(frame: bytes) -> bytes:
+        return at(frame.index(TOPIC.encode()) + len(TOPIC) + position, value)(frame)
+
+    return change
+
+
+def resized(change: Change) -> Change:
+    """Correct the size of a response after a change."""
+
+    def resize(frame: bytes) -> bytes:
+        changed = change(frame[4:])
+        return len(changed).to_bytes(4, "big") + changed
+
+    return resize
+
+
+def lies_about(api_key: int, change: Change) -> Lie:
+    return lambda key, frame: change(frame) if key == api_key else frame
+
+
+def i32(value: int) -> bytes:
+    return value.to_bytes(4, "big", signed=True)
+
+
+def other_topic(frame: bytes) -> bytes:
+    return frame.replace(TOPIC.encode(), b"laws")
+
+
+PARTITION = 1
+"""Bytes after the name of a topic to the number of its first partition, in responses to ListOffsets and Fetch."""
+
+
+@pytest.mark.parametrize(
+    ("api_key", "change", "message"),
+    [
+        (API_VERSIONS, at(4, i32(77)), r"Correlation IDs do not match"),
+        (API_VERSIONS, resized(lambda body: body[:20]), r"sent an invalid response"),
+        (API_VERSIONS, resized(lambda body: body[:3]), r"sent an invalid response"),
+        (METADATA, other_topic, r"sent metadata of other topics than the requested ones"),
+        (METADATA, lambda frame: frame.replace(b"\x05lies", b"\0lies"), r"sent an invalid response|without a name"),
+        (METADATA, after_topic(20, i32(-2)), r"sent metadata with invalid partitions of topic lies"),
+        (METADATA, resized(lambda body: body[:-30]), r"sent an invalid response: "),
+        (METADATA, at(0, i32(200 << 20)), r"a response of 209715200 bytes, where at most \d+ are expected"),
+        (METADATA, at(0, i32(-1)), r"a response of -1 bytes"),
+        (LIST_OFFSETS, other_topic, r"sent offsets of other partitions than the requested ones \(lies-0, lies-1\)"),
+        (LIST_OFFSETS, after_topic(PARTITION, i32(7)), r"sent offsets of other partitions than the requested ones"),
+        (LIST_OFFSETS, after_topic(PARTITION + 4 + 2 + 8, b"\xff" * 7 + b"\xfe"), r"sent a negative offset"),
+        (LIST_OFFSETS, resized(lambda body: body[:-9]), r"sent an invalid response: "),
+        (FETCH, other_topic, r"sent records of other partitions than lies-0"),
+        (FETCH, after_topic(PARTITION, i32(1)), r"sent records of other partitions than lies-0"),
+        (FETCH, after_topic(0, b"\1"), r"sent an invalid response|sent records of other partitions"),
+        (FETCH, resized(lambda body: body[:-2]), r"sent an invalid response: "),
+        (FETCH, at(4, i32(1)), r"Correlation IDs do not match"),
+    ],
+)
+def test_an_invalid_response_is_an_error_that_names_the_broker(api_key: int, change: Change, message: str) -> None:
+    with LyingBroker(lies_about(api_key, change)) as broker:
+        with pytest.raises(ProtocolError, match=message) as raised:
+            read(broker.address, timeout_ms=5000)
+        assert str(raised.value).startswith(broker.address)
+
+
+@pytest.mark.parametrize("change", [at(0, i32(-1)), at(0, i32(2 << 20)), lambda frame: b"HTTP/1.1 400 Bad Request\r\n"])
+def test_a_server_of_another_kind_is_an_error_that_names_the_setting(change: Change) -> None:
+    with LyingBroker(lies_about(API_VERSIONS, change)) as broker:
+        with pytest.raises(ConnectionError, match="does not speak Kafka's protocol over PLAINTEXT") as raised:
+            read(broker.address, timeout_ms=5000)
+        assert str(raised.value).startswith(broker.address)
+
+
+def recorded(api_key: int) -> list[bytes]:
+    """Responses to requests with an API key, as frames."""
+    responses = json.loads(RESPONSES.read_text())["responses"].items()
+    frames = [bytes.fromhex(response) for key, response in responses if key.startswith(f"{api_key} ")]
+    return [len(frame).to_bytes(4, "big") + frame for frame in frames]
+
+
+def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> None:
+    first, second, *_ = recorded(FETCH)
+
+    def repeat(frame: bytes) -> bytes:
+        return first[:4] + frame[4:8] + first[8:] if frame[8:] == second[8:] else frame
+
+    with LyingBroker(lies_about(FETCH, repeat)) as broker:
+        with pytest.raises(ProtocolError, match="sent records of lies-0 before offset 2") as raised:
+            read(broker.address, timeout_ms=5000)
+        assert str(raised.value).startswith(broker.address)
+
+
+def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
+    # CLUSTER_AUTHORIZATION_FAILED, and no versions.
+    rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))
+    with LyingBroker(rejects) as one, LyingBroker(rejects) as other:
+        with pytest.raises(PermissionError, match="does not allow it"):
+            read(f"{one.address},{other.address}", timeout_ms=5000)
+        assert one.connections + other.connections == 1
+
+
+def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
+    with LyingBroker() as broker:
+        table = read(broker.address)
+        assert table["offset"].to_pylist() == [0, 1, 2, 3] * 2
+        assert [bytes(value[:7]) for value in table["value"].to_pylist()] == [b"value %d" % n for n in range(4)] * 2
+        assert write(broker.address) == (2, [(1, 4, 2)])
+
+
+def outcomes(changes: list[tuple[int, int, int]], *actions: Callable[..., object]) -> list[str]:
+    """Read or write with each change; return what is neither the recorded result nor a documented error."""
+    wrong = []
+    current = (0, 0, 0)
+
+    def lie(api_key: int, frame: bytes) -> bytes:
+        changed, position, value = current
+        if api_key != changed or position >= len(frame):
+            return frame
+        return at(position, bytes([frame[position] ^ value]))(frame)
+
+    with LyingBroker() as honest, LyingBroker(lie) as broker:
+        expected = {action: action(honest.address) for action in actions}
+        for current in changes:  # the broker reads it
+            for action, result in expected.items():
+                try:
+                    value = action(broker.address, timeout_ms=200)
+                    if value != result:
+                        wrong.append(f"{current}: {value}")
+                except Exception as error:
+                    if type(error) not in DOCUMENTED or not str(error):
+                        wrong.append(f"{current}: {type(error).__name__}: {error}")
+    return wrong
+
+
+def changes_of(api_keys: list[int], values: list[int]) -> list[tuple[int, int, int]]:
+    return [
+        (api_key, position, value)
+        for api_key in api_keys
+        for position in range(max(map(len, recorded(api_key))))
+        for value in values
+    ]
+
+
+def test_a_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+    changes = changes_of([METADATA, LIST_OFFSETS, FETCH], [0xFF, 0x80, 0x01])
+    changes = random.Random(35).sample(changes, 120)
+    changes += random.Random(36).sample(changes_of([API_VERSIONS], [0xFF, 0x80, 0x01]), 20)
+    assert outcomes(changes, read) == []
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3000)
+def test_any_changed_byte_gives_the_recorded_rows_or_a_documented_error() -> None:
+    assert outcomes(changes_of([METADATA, LIST_OFFSETS, FETCH, API_VERSIONS], [0xFF, 0x80, 0x01]), read) == []
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3000)
+def test_a_changed_byte_gives_the_writer_a_documented_error() -> None:
+    changes = changes_of([PRODUCE, INIT_PRODUCER_ID], [0xFF, 0x01])
+    assert outcomes(changes, lambda address, timeout_ms=2000: write(address, timeout_ms=2000).rows) == []
+
+
+def test_a_response_that_announces_much_takes_only_the_memory_of_what_arrives() -> None:
+    program = f"""
+import logging, resource, sys
+sys.path.append({str(Path(__file__).parent)!r})
+logging.disable()
+from lying import LyingBroker, read
+import test_lying_brokers as lies
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+with LyingBroker() as broker:
+    read(broker.address)
+before = peak()
+for key, size in ((lies.API_VERSIONS, 0x7FFFFFFF), (lies.METADATA, 128 << 20), (lies.LIST_OFFSETS, 128 << 20)):
+    with LyingBroker(lies.lies_about(key, lies.at(0, lies.i32(size)))) as broker:
+        try:
+            read(broker.address, timeout_ms=500)
+        except (ConnectionError, TimeoutError):
+            pass
+print(peak() - before)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert int(ran.stdout) < 8, f"{ran.stdout} MiB"
