@@ -35,6 +35,7 @@ class SilentServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
         self._listener.close()
 
     def _accept(self) -> None:

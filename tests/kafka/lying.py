@@ -68,6 +68,7 @@ class LyingBroker:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
         self._listener.close()
 
     @property

@@ -39,6 +39,8 @@ class Secured(NamedTuple):
         Addresses: without anything; with TLS and a password; with TLS and a certificate.
     authority, stranger, client : Path
         PEM: of the authority that signed its certificate; of another one; key and certificate of a client.
+    none_revoked, revoked : Path
+        PEM: lists of revoked certificates, of which the second has that of the broker.
     """
 
     plain: str
@@ -47,6 +49,8 @@ class Secured(NamedTuple):
     authority: Path
     stranger: Path
     client: Path
+    none_revoked: Path
+    revoked: Path
 
 
 def start(broker: Broker) -> Secured:
@@ -58,8 +62,10 @@ def start(broker: Broker) -> Secured:
     )
     key, certificate = _authority(authority)
     _authority(stranger)
-    for path in (own, client):
-        _signed(path, key, certificate)
+    serials = [_signed(path, key, certificate) for path in (own, client)]
+    none_revoked, revoked = (directory / f"{name}.crl.pem" for name in ("none", "own"))
+    _revoke(none_revoked, key, certificate, serials[1:])
+    _revoke(revoked, key, certificate, serials)
     port, controller, secure, mutual = free_ports(4)
     more = _MORE.format(
         port=port, controller=controller, secure=secure, mutual=mutual, own=own, authority=authority,
@@ -67,7 +73,16 @@ def start(broker: Broker) -> Secured:
     )  # fmt: skip
     users = [f'SCRAM-SHA-{bits}=[name="{USER}",password="{PASSWORD}"]' for bits in (256, 512)]
     broker.start(port, more=more, format=[part for user in users for part in ("--add-scram", user)])
-    return Secured(f"127.0.0.1:{port}", f"127.0.0.1:{secure}", f"127.0.0.1:{mutual}", authority, stranger, client)
+    return Secured(
+        f"127.0.0.1:{port}",
+        f"127.0.0.1:{secure}",
+        f"127.0.0.1:{mutual}",
+        authority,
+        stranger,
+        client,
+        none_revoked,
+        revoked,
+    )
 
 
 def _authority(path: Path):
@@ -82,7 +97,7 @@ def _authority(path: Path):
     return key, certificate
 
 
-def _signed(path: Path, authority_key, authority) -> None:
+def _signed(path: Path, authority_key, authority) -> int:
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 
@@ -95,6 +110,21 @@ def _signed(path: Path, authority_key, authority) -> None:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path.write_bytes(secret + _pem(certificate) + _pem(authority))
+    return certificate.serial_number
+
+
+def _revoke(path: Path, authority_key, authority, serials: list[int]) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    now = datetime.datetime.now(datetime.UTC)
+    day = datetime.timedelta(days=1)
+    builder = x509.CertificateRevocationListBuilder().issuer_name(authority.subject)
+    builder = builder.last_update(now - day).next_update(now + day)
+    for serial in serials:
+        entry = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now - day).build()
+        builder = builder.add_revoked_certificate(entry)
+    path.write_bytes(_pem(builder.sign(authority_key, hashes.SHA256())))
 
 
 def _key():

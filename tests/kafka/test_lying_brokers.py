@@ -129,6 +129,18 @@ def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> No
         assert str(raised.value).startswith(broker.address)
 
 
+def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_ones() -> None:
+    def moved(frame: bytes) -> bytes:
+        batch = frame.index(bytes.fromhex("000000660000000002")) - 8  # its size, the epoch of its leader, its format
+        return at(batch, (5000).to_bytes(8, "big"))(frame) if frame[8:] == recorded(FETCH)[0][8:] else frame
+
+    with LyingBroker(lies_about(FETCH, moved)) as broker:
+        with pytest.raises(
+            ProtocolError, match="sent records of lies-0 from offset 5000 on, and says that they end at 4"
+        ):
+            read(broker.address, timeout_ms=5000)
+
+
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
     # CLUSTER_AUTHORIZATION_FAILED, and no versions.
     rejects = lies_about(API_VERSIONS, resized(lambda body: body[:4] + (31).to_bytes(2, "big") + bytes(4)))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import os
 import pickle
+import ssl
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import pyarrow as pa
@@ -472,6 +474,31 @@ def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
         ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*; name the file .* ssl_cafile"
     ):
         lh.read.topic("orders", **settings).read_all()
+
+
+def test_a_revoked_certificate_is_refused(safe):
+    settings = login(safe, "PLAIN")
+    with lh.read.topic("orders", **settings, ssl_crlfile=str(safe.none_revoked)) as reader:
+        assert len(reader.read_all()) == 57
+    with pytest.raises(ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*revoked"):
+        lh.read.topic("orders", **settings, ssl_crlfile=str(safe.revoked)).read_all()
+
+
+def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeypatch):
+    """Interpreters that are built for the suites of their system have other defaults."""
+
+    contexts = []
+
+    def lenient(protocol):
+        context = ssl.SSLContext(protocol)
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        contexts.append(context)
+        return context
+
+    monkeypatch.setattr(kafka_client, "ssl", types.SimpleNamespace(**vars(ssl) | {"SSLContext": lenient}))
+    with lh.read.topic("orders", **login(safe, "PLAIN")) as reader:
+        assert len(reader.read_all()) == 57
+    assert [context.minimum_version for context in contexts] == [ssl.TLSVersion.TLSv1_2]
 
 
 def test_certificates_that_cannot_be_read_are_named(safe):

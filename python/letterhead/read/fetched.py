@@ -142,7 +142,15 @@ def _read_headers(client: Client, span: Span, fetched: Fetched, position: int) -
             f"{client.servers} sent record batches of {span.place} from offset {position} on that are not in order"
         )
     if batches and batches[-1].last_offset < position:
-        raise ProtocolError(f"{client.servers} sent records of {span.place} before offset {position}, the requested one")
+        raise ProtocolError(
+            f"{client.servers} sent records of {span.place} before offset {position}, the requested one"
+        )
+    if batches and 0 <= fetched.end <= batches[0].base_offset:
+        # More can be appended while a broker reads, but all records up to that end would have to be gone.
+        raise ProtocolError(
+            f"{client.servers} sent records of {span.place} from offset {batches[0].base_offset} on, and says that they "
+            f"end at {fetched.end}"
+        )
     if fetched.records and not batches:
         # A broker sends at least one whole batch. Bytes that are none must not be skipped.
         error = DecodeError("no whole record batch", format="record-batch", code="truncated", byte_offset=whole)

@@ -151,6 +151,7 @@ class Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if address.tls:
                 context = ssl.create_default_context(cafile=address.tls_ca_file)
+                context.minimum_version = ssl.TLSVersion.TLSv1_2
                 self._socket.settimeout(_left(until))
                 self._socket = context.wrap_socket(self._socket, server_hostname=address.tls_domain or address.host)
             self._login(until)

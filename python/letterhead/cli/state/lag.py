@@ -41,7 +41,10 @@ def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:
 
     topics = sorted({place.rpartition("-")[0] for place in places})
     settings = python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)
-    with Client(settings) as client:
-        found = [place for place in client.partitions(topics) if str(place) in places]
-        ends = client.offsets(dict.fromkeys(found, LATEST), "read_committed")
+    try:
+        with Client(settings) as client:
+            partitions = [place for place in client.partitions(topics) if str(place) in places]
+            ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
+    except RuntimeError as error:  # an answer that is invalid, or that refuses the request
+        raise Failure(str(error)) from error
     return {str(place): end for place, end in ends.items()}
