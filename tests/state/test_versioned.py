@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -197,6 +198,30 @@ def test_a_store_of_versions_is_a_list_of_them(store: VersionedStore, seed: int)
         expected = [v for v in model.all(key) if v.timestamp <= high and (v.valid_to is None or v.valid_to > low)]
         assert [v for _, v in store.versions(key, low, high, ascending=True)] == expected
         assert [v for _, v in store.versions(key, low, high)] == expected[::-1]
+
+
+@pytest.mark.parametrize("interval", [1, 2, 10])
+@pytest.mark.parametrize("times", [(0, 1, 2), (1, 2, 3)])
+def test_every_short_sequence_of_puts_is_a_list_of_versions(times: tuple[int, ...], interval: int) -> None:
+    puts = list(itertools.product(times, (b"v", None)))
+    for sequence in itertools.product(puts, repeat=4):
+        store, model = InMemoryVersionedStore("history", RETENTION, interval), Model()
+        store.open(Path())
+        for step, (time, value) in enumerate(sequence):
+            stored = None if value is None else b"%d" % step
+            assert store.put(b"k", stored, time) == model.put(b"k", stored, time), sequence
+        for time in range(5):
+            assert store.get_as_of(b"k", time) == model.get_as_of(b"k", time), sequence
+        assert [v for _, v in store.versions(b"k", ascending=True)] == model.all(b"k"), sequence
+
+
+def test_a_delete_at_the_time_of_the_latest_version_ends_versions_before_it(store: VersionedStore) -> None:
+    store.put(b"k", b"a", 1)
+    assert store.put(b"k", None, 1) == VALID_TO_UNDEFINED
+    assert store.put(b"k", b"c", 0) == 1
+    assert store.get(b"k") is None
+    assert store.get_as_of(b"k", 0) == (b"c", 0, 1)
+    assert store.get_as_of(b"k", 1) is None
 
 
 def test_a_version_is_put_between_a_lone_tombstone_and_the_latest(store: VersionedStore) -> None:

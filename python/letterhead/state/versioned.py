@@ -238,7 +238,9 @@ class VersionedStore(BytesStore):
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
         """Put a version after the latest one, which moves to the segment in which it ends; or replace the latest one."""
         rows: list[tuple[bytes, bytes | None]] = []
-        if timestamp > latest.timestamp:
+        # A tombstone has no latest row. At the time of the latest version nothing moves, but the segment of that time must
+        # still record that the key was deleted, or a version that arrives later with an earlier time would be the latest.
+        if timestamp > latest.timestamp or value is None:
             segment = self._live_segment(timestamp)
             if segment is not None:
                 rows.append(self._appended(segment, key, latest.timestamp, timestamp, latest.value))
