@@ -25,6 +25,7 @@ import pytest
 import archives
 import letterhead as lh
 from command import runner
+from letterhead.read.store_types import values_of
 from letterhead.state import SessionKey
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
@@ -502,7 +503,8 @@ def make(task: Path, store_type: str, values: Any, name: str = "store") -> None:
         elif store_type == "versioned":
             store.put(key[:2], aggregation(b"v") if values == "headers" else b"v", time)
         else:
-            store.put(SessionKey(key, time, time + 500), aggregation(b"v") if values == "headers" else b"v")
+            with_headers = values_of(store_type, values) == "headers"
+            store.put(SessionKey(key, time, time + 500), aggregation(b"v") if with_headers else b"v")
     store.close()
 
 
@@ -529,7 +531,11 @@ def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, s
     make(tmp_path, store_type, values)
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
-    assert (listed["store_type"], listed["values"], listed["assumed"]) == (store_type, values, assumed)
+    assert (listed["store_type"], listed["values"], listed["assumed"]) == (
+        store_type,
+        values_of(store_type, values),
+        assumed,
+    )
     assert listed["rows"] == (50 if store_type != "versioned" else listed["rows"])
     assert (assumed is None) == (result.err == "")
     if store_type.startswith("time-ordered"):
@@ -645,6 +651,15 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     ]
 
 
+def test_verify_accepts_a_time_ordered_store_without_an_index(run, tmp_path):
+    store = RocksDBTimeOrderedWindowStore("store", 3_600_000, MINUTE, format="timestamped", with_index=False)
+    store.open(tmp_path)
+    store.put(b"k", struct.pack(">q", NEW_YEAR) + b"v", NEW_YEAR)
+    store.close()
+    result = run("state", "verify", tmp_path)
+    assert (result.code, "no errors" in result.out) == (0, True)
+
+
 def test_a_damaged_version_is_named_with_its_byte(run, versioned):
     key = struct.pack(">q", -1) + b"bad"
     write_raw(versioned / "rocksdb" / "prices", "versionedKeyValueWithHeaders", (key, bytes(8) + b"\x05v"))
@@ -735,7 +750,8 @@ def test_every_type_of_store_is_upgraded(run, tmp_path, store_type, values, opti
     assert plan["to"] == family
     assert plan["moved"] == plan["older_rows"] > 0
     after = rows_of(run("state", "scan", tmp_path, "--json"))
-    assert [row.pop("headers") for row in after] == [[]] * len(after)
+    if store_type != "time-ordered-session":
+        assert [row.pop("headers") for row in after] == [[]] * len(after)
     if (store_type, values) == ("window", "plain"):
         assert {row.pop("timestamp") for row in after} == {-1}
     assert after == before

@@ -158,56 +158,47 @@ class NoOrphans(AsJava):
 
 
 class TimeOrderedSessions(NoOrphans):
-    """Sessions ordered by time keep their headers; Java drops them, and puts `00` before what it moves from an older store."""
+    """A null removes the entry of a session ordered by time in the index, too."""
+
+    def row(self, index: str) -> str:
+        return "00" + index[-32:] + index[2:-32]
+
+
+class TimeOrderedSessionUpgrade(TimeOrderedSessions):
+    """An older aggregation of a session ordered by time is moved as it is; Java puts `00` before it."""
 
     def __init__(self, trace: str, changelog: list[Any]) -> None:
         super().__init__(trace, changelog)
-        self.rows: dict[tuple[str, int, int], dict[str, Any]] = {}
-        for record in changelog:
-            end, start = struct.unpack(">qq", record.key[-16:])
-            headers = [{"key": key, "value": None if value is None else value.hex()} for key, value in record.headers]
-            value = None if record.value is None else {"aggregation": record.value.hex(), "headers": headers}
-            self._put(record.key[:-16].hex(), start, end, value)
+        self.aggregations: dict[tuple[str, int, int], str] = {}
 
     def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
         if op["op"] in ("put", "remove"):
-            value = {"aggregation": op["plain"], "headers": []} if op.get("plain") is not None else op.get("value")
+            value = op["plain"] if op.get("plain") is not None else (op.get("value") or {}).get("aggregation")
             self._put(op["key"], int(op["start"]), int(op["end"]), value)
-        if self._before(phase):
+        if phase == 0 or java is None:
             return java
         if isinstance(java, list):
-            return [
-                {**row, "value": self.rows[row["key"], int(row["start"]), int(row["end"])]}
-                for row in java
-                if not isinstance(row, str)
-            ]
-        return None if java is None else self.rows[op["key"], int(op["start"]), int(op["end"])]
+            return [{**row, "value": self._value(row["key"], int(row["start"]), int(row["end"]))} for row in java]
+        return self._value(op["key"], int(op["start"]), int(op["end"]))
 
     def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
         kept = super().family(phase, name, entries, all)
         if name != "sessionKeyValueWithHeaders":
             return kept
-        return [(key, self._stored(key) if key.startswith("00") else value) for key, value in kept]
+        return [(key, self._stored(key) if key.startswith("00") else "") for key, _ in kept]
 
-    def row(self, index: str) -> str:
-        return "00" + index[-32:] + index[2:-32]
-
-    def _before(self, phase: int) -> bool:
-        return self.trace.startswith("upgrade") and phase == 0
-
-    def _put(self, key: str, start: int, end: int, value: Any) -> None:
-        if value is None:
-            self.rows.pop((key, start, end), None)
+    def _put(self, key: str, start: int, end: int, aggregation: str | None) -> None:
+        if aggregation is None:
+            self.aggregations.pop((key, start, end), None)
         else:
-            self.rows[key, start, end] = value
+            self.aggregations[key, start, end] = aggregation
+
+    def _value(self, key: str, start: int, end: int) -> dict[str, Any]:
+        return {"aggregation": self.aggregations[key, start, end], "headers": []}
 
     def _stored(self, row: str) -> str:
         end, start = struct.unpack(">qq", bytes.fromhex(row[2:34]))
-        value = self.rows[row[34:], start, end]
-        headers = [(of["key"], None if of["value"] is None else bytes.fromhex(of["value"])) for of in value["headers"]]
-        data = lh.encode(lh.Message(headers=headers, payload=bytes.fromhex(value["aggregation"])), "streams")
-        assert data is not None
-        return data.hex()
+        return self.aggregations[row[34:], start, end]
 
 
 class NoPositionInRows(AsJava):
@@ -297,7 +288,7 @@ DEFECTS: dict[str, type[AsJava]] = {
     "session-rocksdb-time-ordered-headers": TimeOrderedSessions,
     "session-rocksdb-time-ordered-headers-restored": TimeOrderedSessions,
     "upgrade-time-ordered-window": NoOrphans,
-    "upgrade-time-ordered-session": TimeOrderedSessions,
+    "upgrade-time-ordered-session": TimeOrderedSessionUpgrade,
     "versioned-rocksdb": HistoryAfterReopening,
 }
 """The traces in which a defect of Java shows, and what is right."""

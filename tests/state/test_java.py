@@ -22,6 +22,7 @@ import changelogs
 import deviations
 import traces
 from java import JavaError, JavaServer, JavaStore
+from letterhead import read
 from letterhead.state import (
     ChangelogRecord,
     InvalidTimestampError,
@@ -209,6 +210,8 @@ SPECIAL = {
     "windows over a plain store": config_of("window", supplier="rocksdb-plain-adapter"),
     "windows in the order of time": config_of("time-ordered-window"),
     "timestamped windows in the order of time": config_of("time-ordered-window", "timestamped"),
+    "sessions in the order of time": config_of("time-ordered-session"),
+    "plain sessions in the order of time": config_of("time-ordered-session", "plain"),
     "sessions that expire": config_of("session", spread=10 * SEGMENT),
     "sessions without a changelog": config_of("session", logging=False),
     "sessions behind a cache": config_of("session", caching=True),
@@ -597,7 +600,9 @@ def families_of(task: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("family", "format"), [*FORMATS, ("time-ordered-window", "headers"), ("versioned", "plain")], ids=named
+    ("family", "format"),
+    [*FORMATS, ("time-ordered-window", "headers"), ("time-ordered-session", "headers"), ("versioned", "plain")],
+    ids=named,
 )
 def test_java_goes_on_from_a_directory_restored_from_its_changelog(
     tmp_path: Path, server: JavaServer, family: str, format: str
@@ -624,6 +629,32 @@ def test_java_goes_on_from_a_directory_restored_from_its_changelog(
     for store in stores:
         store.close()
     assert families_of(restored) == families_of(written)
+
+
+def test_aggregations_that_java_writes_into_sessions_in_the_order_of_time_are_read(
+    tmp_path: Path, server: JavaServer
+) -> None:
+    config, task = config_of("time-ordered-session"), tmp_path / "app" / "0_0"
+    counts = {key: (number).to_bytes(8, "big") for number, key in enumerate((b"a", b"b", b"c"), 1)}
+    headers = [{"key": "tenant", "value": b"acme".hex()}]
+    ops = [
+        {
+            "op": "put",
+            "key": key.hex(),
+            "start": "5",
+            "end": "9",
+            "value": {"aggregation": count.hex(), "headers": headers},
+        }
+        for key, count in counts.items()
+    ]
+    store = JavaStore(server, task, config)
+    _, changelog = store.step({"timestamp": "9", "headers": headers}, ops)
+    store.close()
+    table = read.state(task).read_all()
+    assert dict(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)) == counts
+    assert "headers" not in table.schema.names
+    source = changelogs.table(map(traces.record_of, changelog))
+    assert list(diff(task, source, retention=config["retention_ms"])) == []
 
 
 @pytest.mark.parametrize(("family", "older"), [("kv", "timestamped"), ("window", "timestamped"), ("session", "plain")])

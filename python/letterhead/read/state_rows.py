@@ -7,6 +7,7 @@ segment, then by stored key.
 from __future__ import annotations
 
 import heapq
+import itertools
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow
 __all__ = ["INDEX", "SUFFIXES", "Row", "Store", "Stored", "StoredVersion", "open_store"]
 
 INDEX = b"\1"
+AFTER_INDEX = b"\2"
 
 ByTime: TypeAlias = type[TimeOrderedWindowKeys] | type[TimeOrderedSessionKeys]
 
@@ -170,6 +172,13 @@ class Store:
     def is_index(self, stored: bytes) -> bool:
         """Return whether a stored key is an index entry of a time-ordered store."""
         return self.type.time_ordered and stored[:1] == INDEX
+
+    def has_index(self, families: StoredFamilies) -> bool:
+        """Return whether a database of a time-ordered store has an index: Kafka Streams leaves it out if nothing reads it."""
+        scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.sources(families))
+        return self.type.time_ordered and any(
+            key[:1] == INDEX for rows in scans for key, _ in itertools.islice(rows, 1)
+        )
 
     def plain_key(self, stored: bytes) -> bytes:
         """Return a stored key as a store that is not time-ordered would store it."""

@@ -48,14 +48,14 @@ def _alike(tasks: list[Store], values: str | None, limits: Limits | None) -> lis
     if len(certain) == 1:
         [name] = certain
         tasks = [open_store(store.found, name, values, limits) if store.type.name != name else store for store in tasks]
-    newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.values))
+    newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.layout_name))
     return [replace(store, type=_upgraded(store.type, newest)) for store in tasks]
 
 
 def _upgraded(type: StoreType, newest: StoreType) -> StoreType:
     families = (newest.layout.family, *(older.family for older in newest.layout.legacy))
     same = type.name == newest.name and type.layout.family in families
-    return replace(type, values=newest.values) if same else type
+    return replace(type, layout_name=newest.layout_name) if same else type
 
 
 def remarks(stores: list[Store]) -> list[str]:

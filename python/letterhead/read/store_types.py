@@ -15,7 +15,14 @@ from typing import TypeAlias
 from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
 from letterhead.read.state_directory import Found, Segment
 from letterhead.storage.database import StoredFamilies
-from letterhead.storage.keys import MAX_TIME, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
+from letterhead.storage.keys import (
+    MAX_TIME,
+    TimeOrderedKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    session_parts,
+    window_parts,
+)
 from letterhead.storage.layouts import (
     DEFAULT,
     HEADERS,
@@ -23,6 +30,7 @@ from letterhead.storage.layouts import (
     PLAIN,
     SESSION_HEADERS,
     TIME_ORDERED_HEADERS,
+    TIME_ORDERED_SESSION,
     TIMESTAMPED,
     VERSIONED_HEADERS,
     WITH_HEADERS,
@@ -31,7 +39,7 @@ from letterhead.storage.layouts import (
 )
 from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "StoreType", "check_store_type", "store_type_of"]
+__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "StoreType", "check_store_type", "store_type_of", "values_of"]
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,
@@ -46,11 +54,11 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
     ("time-ordered-window", "timestamped"): PLAIN,
     ("time-ordered-window", "headers"): TIME_ORDERED_HEADERS,
     ("time-ordered-session", "plain"): PLAIN,
-    ("time-ordered-session", "headers"): SESSION_HEADERS,
+    ("time-ordered-session", "headers"): TIME_ORDERED_SESSION,
     ("versioned", "plain"): PLAIN,
     ("versioned", "headers"): VERSIONED_HEADERS,
 }
-"""The column families of each type of store, by the form of its values."""
+"""The column families of each type of store, by the name of the layout."""
 
 STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
 VALUES = ("plain", "timestamped", "headers")
@@ -59,18 +67,31 @@ ROWS_EXAMINED = 500
 SEGMENTS_EXAMINED = 4
 
 
+def values_of(store_type: str, layout: str) -> str:
+    """Return the form of the values in a layout, one of VALUES: the name of the layout, except for time-ordered sessions.
+
+    Kafka Streams opens a family for their headers, but writes bare aggregations into it.
+    """
+    return "plain" if store_type == "time-ordered-session" else layout
+
+
 @dataclass(frozen=True)
 class StoreType:
     """The type of a store."""
 
     name: str  # one of STORE_TYPES
-    values: str  # the form of its values, one of VALUES
+    layout_name: str  # one of VALUES
     assumed: str = ""  # why it may be another type; empty if it is certain
 
     @property
     def layout(self) -> Layout:
         """The column families of its rows."""
-        return LAYOUTS[self.name, self.values]
+        return LAYOUTS[self.name, self.layout_name]
+
+    @property
+    def values(self) -> str:
+        """The form of its values, one of VALUES."""
+        return values_of(self.name, self.layout_name)
 
     @property
     def time_ordered(self) -> bool:
@@ -141,9 +162,9 @@ def _by_families(store: Found, families: set[str]) -> StoreType:
 
 
 def _candidates(store: Found, found: StoreType) -> list[str]:
-    if found.values == "headers" and found.name == "session":
+    if found.layout_name == "headers" and found.name == "session":
         return ["session", "time-ordered-session"]
-    if found.values != "plain":
+    if found.layout_name != "plain":
         return [found.name]
     if store.segmented:
         return ["window", "session", "time-ordered-window", "time-ordered-session"]
@@ -159,18 +180,21 @@ def _by_rows(store: Found, found: StoreType, candidates: list[str]) -> StoreType
         for name in candidates:
             fits[name] += FITS[name](key, value, segment.start, ends[segment])
     if not examined:
-        return StoreType(candidates[0], found.values, "there are no rows to tell by")
+        return StoreType(candidates[0], found.layout_name, "there are no rows to tell by")
     if "versioned" in candidates:
         # A plain row can have any key and value, but is hardly ever a version by chance.
         if fits["versioned"] * 2 <= examined:
-            return StoreType("key-value", found.values)
-        return StoreType("versioned", found.values, "its rows look like versions, and could be plain key-value")
+            return StoreType("key-value", found.layout_name)
+        return StoreType("versioned", found.layout_name, "its rows look like versions, and could be plain key-value")
     best = max(candidates, key=lambda name: fits[name])
     others = [name for name in candidates if name != best and fits[name] == examined]
     if fits[best] == examined and not others:
-        return StoreType(best, found.values)
+        return StoreType(best, found.layout_name)
+    for name in (best, *others):
+        if name in _BY_TIME and _is_indexed(store, _BY_TIME[name]):
+            return StoreType(name, found.layout_name)
     why = f"its rows could be {' or '.join(others)}" if others else "not all of its rows look like that"
-    return StoreType(best, found.values, why)
+    return StoreType(best, found.layout_name, why)
 
 
 def _first_rows(store: Found) -> Iterator[tuple[Segment, bytes, bytes]]:
@@ -183,21 +207,33 @@ def _first_rows(store: Found) -> Iterator[tuple[Segment, bytes, bytes]]:
                         yield segment, key, value
 
 
+def _is_indexed(store: Found, keys: type[TimeOrderedKeys]) -> bool:
+    """Return whether the first row of a store has an entry in the index of a time-ordered store: no other type has one."""
+    for segment in store.segments[-SEGMENTS_EXAMINED:]:
+        with StoredFamilies(segment.directory) as families:
+            for family in families.names:
+                first = next(families.rows(family), None) if family != OFFSETS else None
+                if first is not None and first[0][:1] == b"\0":
+                    return families.get(family, keys.index(keys.of_row(first[0]))) is not None
+    return False
+
+
 def _as_chosen(store: Found, families: set[str], found: StoreType, chosen: str) -> StoreType:
     check_store_type(chosen)
-    layout = LAYOUTS.get((chosen, found.values))
-    if layout is None or (found.values == "headers" and layout.family not in families):
+    layout = LAYOUTS.get((chosen, found.layout_name))
+    if layout is None or (found.layout_name == "headers" and layout.family not in families):
         own = ", ".join(sorted(families - {OFFSETS}))
         raise StoreChoiceError(f"store {store.label} is not {chosen}: its column families are {own}")
-    return StoreType(chosen, found.values)
+    return StoreType(chosen, found.layout_name)
 
 
 def _with_values(store: Found, found: StoreType, chosen: str) -> StoreType:
     if chosen not in VALUES:
         raise StoreChoiceError(str(unknown_name("values", chosen, VALUES)))
-    if LAYOUTS.get((found.name, chosen)) is not found.layout:
-        raise StoreChoiceError(f"store {store.label} is {found}, by its column families: its values cannot be {chosen}")
-    return replace(found, values=chosen)
+    for layout_name in VALUES:
+        if LAYOUTS.get((found.name, layout_name)) is found.layout and values_of(found.name, layout_name) == chosen:
+            return replace(found, layout_name=layout_name)
+    raise StoreChoiceError(f"store {store.label} is {found}, by its column families: its values cannot be {chosen}")
 
 
 Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]
@@ -247,6 +283,11 @@ def _in_segment(time: int, start: int | None, end: int | None) -> bool:
     longest = 2 * start if start > 0 else MAX_TIME
     return max(start, 0) <= time < (longest if end is None else min(longest, end))
 
+
+_BY_TIME: dict[str, type[TimeOrderedKeys]] = {
+    "time-ordered-window": TimeOrderedWindowKeys,
+    "time-ordered-session": TimeOrderedSessionKeys,
+}
 
 FITS: dict[str, Fits] = {
     "key-value": lambda key, value, start, end: True,

@@ -50,10 +50,11 @@ ADDED = b"letterhead-added"
 
 
 class Plan(NamedTuple):
-    """The store to write. ``values`` is ``plain``, ``timestamped`` or ``headers``; times are in milliseconds."""
+    """The store to write: its type, the names of its layout and of the form of its values, and times in milliseconds."""
 
     name: str
     store_type: str
+    layout_name: str
     values: str
     layout: Layout
     retention: int | None

@@ -178,7 +178,7 @@ def _restored(
             directory,
             store.found.name,
             store_type=store.type.name,  # type: ignore[arg-type]
-            layout=store.type.values,  # type: ignore[arg-type]
+            layout=store.type.layout_name,  # type: ignore[arg-type]
             retention=retention,
             segment_interval=segment_interval,
             topic=topic,

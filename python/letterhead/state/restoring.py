@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead.errors import ProcessorStateError, check_name
-from letterhead.read.store_types import LAYOUTS, STORE_TYPES, VALUES
+from letterhead.read.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
 from letterhead.storage.database import StoredFamilies, load_rocksdict
 from letterhead.storage.position import Position
 
@@ -260,7 +260,7 @@ def plan_of(
         raise ValueError(f"rows of a {store_type} store expire: pass retention=, as the application does")
     if not store or "/" in store or store.startswith("."):
         raise ValueError(f"{store!r} is not the name of a store")
-    return Plan(store, store_type, layout, LAYOUTS[store_type, layout], kept, interval)
+    return Plan(store, store_type, layout, values_of(store_type, layout), LAYOUTS[store_type, layout], kept, interval)
 
 
 class _Restoring:
@@ -280,7 +280,7 @@ class _Restoring:
             "topic": place[0],
             "partition": place[1],
             "store_type": plan.store_type,
-            "layout": plan.values,
+            "layout": plan.layout_name,
             "retention": plan.retention,
             "segment_interval": plan.segment_interval,
             "end": stop.offset,

@@ -14,7 +14,16 @@ from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError
 from letterhead.storage.raw import NO_TIMESTAMP
 from letterhead.storage.versioned_rows import with_headers
 
-__all__ = ["HEADERS", "PLAIN", "SESSION_HEADERS", "TIMESTAMPED", "TIME_ORDERED_HEADERS", "VERSIONED_HEADERS", "Layout"]
+__all__ = [
+    "HEADERS",
+    "PLAIN",
+    "SESSION_HEADERS",
+    "TIMESTAMPED",
+    "TIME_ORDERED_HEADERS",
+    "TIME_ORDERED_SESSION",
+    "VERSIONED_HEADERS",
+    "Layout",
+]
 
 Convert: TypeAlias = Callable[[bytes, bytes], bytes]
 """Converts a key and its value in the older form to a value in the newer form."""
@@ -119,6 +128,10 @@ def mixed_formats(store: str) -> ProcessorStateError:
     )
 
 
+def _unchanged(key: bytes, value: bytes) -> bytes:
+    return value
+
+
 def _prefixed(prefix: bytes, key: bytes, value: bytes) -> bytes:
     return prefix + value
 
@@ -139,6 +152,10 @@ HEADERS = Layout(WITH_HEADERS, (Legacy(WITH_TIMESTAMP, _ADD_HEADERS, dropped=Tru
 
 SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Session stores with headers."""
+
+TIME_ORDERED_SESSION = Layout(SESSION_HEADERS.family, (Legacy(DEFAULT, _unchanged),))
+"""Time-ordered session stores of applications that keep headers. Kafka Streams 4.3 and 4.4 open the family of session
+stores with headers, and write aggregations without headers into it."""
 
 TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Time-ordered window stores with headers; the older rows have timestamps."""

@@ -68,7 +68,7 @@ def _plan(store: Store, to: str) -> Plan:
     if layout is None:
         values = " or ".join(values for name, values in LAYOUTS if name == kind.name)
         raise Failure(f"store {label} is a {kind.keys} store: --to is {values}")
-    if VALUES.index(to) < VALUES.index(kind.values):
+    if VALUES.index(to) < VALUES.index(kind.layout_name):
         raise Failure(
             f"store {label} is {kind}: it cannot become {to} again. To restore a store of the older type from the "
             f"changelog, delete {store.found.directory}"

@@ -277,8 +277,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
     ) -> None:
         if format == "timestamped":
             raise ValueError("a session store is plain or has headers: a session's times are in its key")
-        layout = SESSION_HEADERS if format == "headers" else PLAIN
-        super().__init__(name, retention, segment_interval, format, layout, options)
+        super().__init__(name, retention, segment_interval, format, self._layout_of(format), options)
         self.timestamped = False
 
     def put(self, key: SessionKey, value: bytes | None) -> None:
@@ -305,3 +304,6 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         if query.by_time:
             raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
         return super().scan(query)
+
+    def _layout_of(self, format: ValueFormat) -> Layout:
+        return SESSION_HEADERS if format == "headers" else PLAIN

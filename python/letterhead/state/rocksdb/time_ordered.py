@@ -28,7 +28,7 @@ from letterhead.storage.keys import (
     TimeOrderedWindowKeys,
     WindowedKey,
 )
-from letterhead.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
+from letterhead.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, TIME_ORDERED_SESSION, Layout
 
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 
@@ -165,9 +165,18 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
 class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
     """A session store in RocksDB with rows in order of time.
 
-    Unlike the one of Kafka Streams, it keeps headers, and finds sessions by end up to the last possible millisecond. It
-    takes the parameters of :class:`RocksDBSessionStore`; ``with_index`` (default ``True``) chooses whether there is an
-    index by key.
+    It takes the parameters of :class:`RocksDBSessionStore`. With ``format="headers"`` it uses the column family that Kafka
+    Streams 4.3 and 4.4 use for headers, and keeps none in it, as they do: the values are bare aggregations, so ``format``
+    becomes ``plain``, and headers are only in the changelog. Unlike Kafka Streams, it does not change rows of an older
+    family, and finds sessions by end up to the last possible millisecond. ``with_index`` (default ``True``) chooses whether
+    there is an index by key.
     """
 
     _by_time = TimeOrderedSessionKeys
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.format = "plain"
+
+    def _layout_of(self, format: ValueFormat) -> Layout:
+        return TIME_ORDERED_SESSION if format == "headers" else PLAIN
