@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Row, Store, Stored, open_store
 from letterhead.state.restoring import Milliseconds, restore
 from letterhead.storage.database import StoredFamilies
+from letterhead.storage.temporary import TemporaryDirectory
 
 if TYPE_CHECKING:
     from letterhead.limits import Limits
@@ -172,10 +172,10 @@ def _restored(
         )
     ((place, offset),) = known.items()
     topic, _, partition = place.rpartition("-")
-    with tempfile.TemporaryDirectory(prefix="letterhead-diff-") as directory:
+    with TemporaryDirectory("diff") as temporary:
         restore(
             source,
-            directory,
+            temporary.path,
             store.found.name,
             store_type=store.type.name,  # type: ignore[arg-type]
             layout=store.type.layout_name,  # type: ignore[arg-type]
@@ -184,8 +184,9 @@ def _restored(
             topic=topic,
             partition=int(partition),
             end=offset + 1,
+            force=True,  # the store itself names the topic
         )
-        yield Path(directory)
+        yield temporary.path
 
 
 def _stores(one: Store, other: Store) -> Iterator[RowDifference]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -34,6 +33,7 @@ from letterhead.state.processor import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology
+from letterhead.storage.temporary import TemporaryDirectory
 
 __all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
 
@@ -112,8 +112,8 @@ class TopologyTestDriver(Closing):
     ) -> None:
         self.topology = topology
         self.application_id = application_id
-        self._temporary = tempfile.mkdtemp(prefix="letterhead-") if state_directory is None else None
-        self.state_directory = Path(state_directory or self._temporary or "")
+        self._temporary = TemporaryDirectory("driver") if state_directory is None else None
+        self.state_directory = Path(state_directory or (self._temporary.path if self._temporary else ""))
         self.task_directory = self.state_directory / application_id / "0_0"
         self.produced = ChangelogList()
         self._time = time.time_ns() // 1_000_000 if wall_clock_time is None else wall_clock_time
@@ -327,7 +327,7 @@ class TopologyTestDriver(Closing):
 
     def _remove_temporary(self) -> None:
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary.close()
 
 
 class TestInputTopic(Generic[K, V]):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import shutil
 import struct
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,9 +24,11 @@ from letterhead.errors import (
     StoreNotFoundError,
     of_parent,
 )
+from letterhead.storage.files import CONFIG, check_files, has_database_files, missing_current
 from letterhead.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats
 from letterhead.storage.position import Position
 from letterhead.storage.rows import Batch, FamilyRows, Rows, failed, read_rows
+from letterhead.storage.temporary import TemporaryDirectory
 from letterhead.storage.upgrade import UpgradingRows
 
 __all__ = ["Database", "RocksDBOptions", "StoredFamilies"]
@@ -392,14 +392,16 @@ class StoredFamilies(Closing):
         _note_threads()
         self._process = os.getpid()
         self._name = name = directory.name
-        if not (directory / "CURRENT").exists():
+        if not directory.is_dir() or not has_database_files(os.listdir(directory)):
             raise StoreNotFoundError(f"there is no store in {directory}")
+        if not (directory / "CURRENT").exists():
+            raise missing_current(name, directory)
+        check_files(name, directory)
         # rocksdict writes a file beside every database, even a read-only one: here it is beside links.
-        self._links = Path(tempfile.mkdtemp(prefix="letterhead-store-"))
-        self._unlink = finalize(self, _remove, self._links, self._process)
+        self._links = TemporaryDirectory("store")
         try:
-            links = _link(directory, self._links)
-            self.names = list_families(name, links)
+            links = _link(directory, self._links.path)
+            self.names = _families_of(name, links)
             self._database = rocksdict.Rdict(
                 str(links),
                 options=rocksdict.Options(raw_mode=True),
@@ -407,7 +409,7 @@ class StoredFamilies(Closing):
                 access_type=rocksdict.AccessType.read_only(False),
             )
         except Exception as error:
-            self._unlink()
+            self._links.close()
             if isinstance(error, ProcessorStateError):
                 raise
             raise _open_error(name, directory, error) from error
@@ -459,7 +461,7 @@ class StoredFamilies(Closing):
             family.close()
         self._families.clear()
         self._database.close()
-        self._unlink()
+        self._links.close()
 
     def _check_process(self) -> None:
         if os.getpid() != self._process:
@@ -469,8 +471,16 @@ class StoredFamilies(Closing):
 def list_families(name: str, directory: Path) -> list[str]:
     """Return the names of the families in a directory, none if it has no database; the name of the store is for errors."""
     try:
-        if not (directory / "CURRENT").exists():
+        if not directory.is_dir():
             return []
+        check_files(name, directory)
+    except OSError as error:
+        raise failed(f"Error listing column families for store {name}", error) from error
+    return _families_of(name, directory) if (directory / "CURRENT").exists() else []
+
+
+def _families_of(name: str, directory: Path) -> list[str]:
+    try:
         families: list[str] = load_rocksdict().Rdict.list_cf(str(directory))
     except ModuleNotFoundError:
         raise
@@ -501,15 +511,10 @@ def _release(families: dict[str, Any], newest_first: list[str], process: int) ->
             family.close()
 
 
-def _remove(links: Path, process: int) -> None:
-    if os.getpid() == process:
-        shutil.rmtree(links, ignore_errors=True)
-
-
 def _link(directory: Path, links: Path) -> Path:
     """Link each file of a database, and return the directory of the links."""
     for path in directory.iterdir():
-        if path.is_file() and path.name != "rocksdict-config.json":
+        if path.is_file() and path.name != CONFIG:
             (links / path.name).symlink_to(path.resolve())
     return links
 

@@ -11,6 +11,7 @@ from letterhead.errors import ProcessorStateError, of_parent
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context
 from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.files import read_text
 from letterhead.storage.layouts import Layout
 from letterhead.storage.position import Position
 from letterhead.storage.rows import Rows, failed
@@ -155,7 +156,7 @@ class OneDatabaseStore(PersistentStore):
 def _older_position(path: Path) -> Position:
     """Read the file in which older versions of Kafka Streams stored the position."""
     try:
-        text = path.read_text()
+        text = read_text(path)
     except FileNotFoundError:
         return Position()
     except OSError as error:

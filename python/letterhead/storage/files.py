@@ -1,0 +1,101 @@
+"""Check the files of a database before RocksDB opens them: it reads some of them into memory whole, and waits at a pipe."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from letterhead.errors import ProcessorStateError
+
+__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current", "read_text", "replace_text"]
+
+CONFIG = "rocksdict-config.json"
+MANIFEST_BYTES = 4 << 30
+"""RocksDB begins a new MANIFEST at 1 GiB."""
+
+# RocksDB and rocksdict read these into memory.
+_MOST_BYTES = {"CURRENT": 1 << 10, "IDENTITY": 1 << 10, CONFIG: 1 << 20}
+_OF_DATABASE = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\.(sst|blob)")
+_WITH_ROWS = re.compile(r"[0-9]+\.(sst|blob|log)")
+
+
+def has_database_files(names: Iterable[str]) -> bool:
+    """Return whether any file of a directory is one of a database."""
+    return any(_OF_DATABASE.fullmatch(name) for name in names)
+
+
+def check_files(store: str, directory: Path) -> None:
+    """Check the files of a directory that may have a database; the name of the store is for errors.
+
+    Raises
+    ------
+    ProcessorStateError
+        If something is neither a regular file nor a directory, or a file is too large to be what its name says, or there
+        are rows and no file `CURRENT`: RocksDB would begin an empty database in their place.
+    OSError
+        If the directory cannot be read.
+    """
+    sizes: dict[str, int] = {}
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # another process, which has the database open, removed it
+                sizes[entry.name] = _size(store, entry)
+    for name, size in sizes.items():
+        most = MANIFEST_BYTES if name.startswith("MANIFEST-") else _MOST_BYTES.get(name)
+        if most is not None and size > most:
+            raise ProcessorStateError(
+                f"Error opening store {store}: {directory / name} has {size} bytes, and can have {most} at most: {_REMEDY}"
+            )
+    if "CURRENT" not in sizes and any(_WITH_ROWS.fullmatch(name) for name in sizes):
+        raise missing_current(store, directory)
+
+
+def missing_current(store: str, directory: Path) -> ProcessorStateError:
+    """Return the error for a database without its file `CURRENT`."""
+    return ProcessorStateError(f"Error opening store {store}: {directory} has no file CURRENT: {_REMEDY}")
+
+
+def read_text(path: Path, most: int = 1 << 20) -> str:
+    """Read a small regular file; raise OSError if it is none, or has more bytes."""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        if status.st_size > most:
+            raise OSError(errno.EFBIG, f"{status.st_size} bytes, where there can be {most} at most", str(path))
+        return file.read(most).decode()
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace the contents of a file, so that it has the old or the new ones even if the machine fails meanwhile."""
+    new = path.with_suffix(".new")
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+    if os.name == "posix":
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def _size(store: str, entry: os.DirEntry[str]) -> int:
+    status = entry.stat()
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
+    if stat.S_ISDIR(status.st_mode):
+        return 0
+    raise ProcessorStateError(
+        f"Error opening store {store}: {entry.path} is neither a regular file nor a directory: {_REMEDY}"
+    )
+
+
+_REMEDY = "restore the directory from a copy, or move it away and restore the store from its changelog"

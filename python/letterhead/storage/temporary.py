@@ -1,0 +1,105 @@
+"""Temporary directories for copies of stores, which a killed process does not leave behind: :class:`TemporaryDirectory`.
+
+A process locks a file in each of its directories, and the system releases the lock when the process ends, however it ends.
+The first directory that a process makes removes those whose lock nobody holds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from weakref import finalize
+
+from letterhead._context_managers import Closing
+
+try:
+    import fcntl
+except ImportError:  # on Windows, a file that is open cannot be deleted
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["TemporaryDirectory"]
+
+PREFIX = "letterhead-"
+LOCK = "letterhead.lock"
+
+_swept: set[str] = set()
+
+
+class TemporaryDirectory(Closing):
+    """A temporary directory, removed when it is closed or garbage-collected, at exit, or after a kill by a later process.
+
+    Parameters
+    ----------
+    purpose : str
+        A word for its name.
+
+    Attributes
+    ----------
+    path : Path
+        The directory.
+    """
+
+    def __init__(self, purpose: str) -> None:
+        place = tempfile.gettempdir()
+        if place not in _swept:
+            _swept.add(place)
+            _sweep(Path(place))
+        self.path, lock = _locked(purpose)
+        self._remove = finalize(self, _remove, self.path, lock, os.getpid())
+
+    def close(self) -> None:
+        """Remove the directory; a forked child leaves it to its parent."""
+        self._remove()
+
+
+def _locked(purpose: str) -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-"))
+        with suppress(FileNotFoundError):
+            lock = os.open(path / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+            if fcntl is None:
+                return path, lock
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            # Another process may have swept the directory between its creation and the lock.
+            if (path / LOCK).exists():
+                return path, lock
+            os.close(lock)
+
+
+def _remove(path: Path, lock: int, process: int) -> None:
+    if os.getpid() != process:
+        return
+    if fcntl is None:
+        os.close(lock)
+    shutil.rmtree(path, ignore_errors=True)
+    if fcntl is not None:
+        os.close(lock)
+
+
+def _sweep(place: Path) -> None:
+    """Remove the directories of processes that have died."""
+    for path in place.glob(f"{PREFIX}*/{LOCK}"):
+        # Another user's directory, or one that another process removes.
+        with suppress(OSError):
+            if not path.parent.is_symlink() and _is_abandoned(path):
+                shutil.rmtree(path.parent, ignore_errors=True)
+
+
+def _is_abandoned(lock: Path) -> bool:
+    """Return whether no process holds a lock; raise OSError if that cannot be found out."""
+    if fcntl is None:
+        lock.unlink()
+        return True
+    if lock.is_symlink() or not lock.is_file() or lock.stat().st_uid != os.geteuid():
+        return False
+    file = os.open(lock, os.O_RDWR)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+    return True
