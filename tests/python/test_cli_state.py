@@ -636,6 +636,48 @@ def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     assert lines[-1] == "a store with a changelog restores itself from it when its directory is missing"
 
 
+@pytest.mark.parametrize("size", [0, 7, 9])
+def test_verify_reports_an_offset_that_has_not_eight_bytes(run, task, size):
+    write_raw(task / "rocksdb" / "latest", "offsets", (b"topic-0", bytes(size)))
+    result = run("state", "verify", task, "-s", "latest", "--json")
+    [store] = document(result)
+    assert [(error["family"], error["code"]) for error in store["errors"]] == [("offsets", "wrong_size")]
+
+
+def test_verify_reports_rows_outside_the_times_of_their_segment(run, tmp_path):
+    store = RocksDBWindowStore("store", 3_600_000, MINUTE)
+    store.open(tmp_path)
+    for time in (NEW_YEAR, NEW_YEAR + 30 * MINUTE):
+        store.put(b"k", message(b"v"), time)
+    store.close()
+    first, second = (int(path.name.removeprefix("store.")) for path in sorted((tmp_path / "store").iterdir()))
+    times = (first - 1, first, second - 1, second)
+    keys = [b"at" + struct.pack(">qi", time, 0) for time in times]
+    write_raw(tmp_path / "store" / f"store.{first}", WITH_HEADERS, *((key, message(b"v")) for key in keys))
+    [store] = document(run("state", "verify", tmp_path, "--json"))
+    assert [bytes.fromhex(error["key"]["hex"]) for error in store["errors"]] == [keys[0], keys[3]]
+
+
+@pytest.mark.parametrize("options", [["--from", "a"], ["--to", "b"], ["--from", "a", "--to", "b"]])
+def test_a_prefix_excludes_bounds(run, task, options):
+    result = run("state", "scan", task, "-s", "latest", "--prefix", "order", *options)
+    assert (result.code, result.out) == (2, "")
+    assert "--prefix and --from, --to exclude each other" in result.err
+
+
+@pytest.mark.parametrize("make_store", [RocksDBWindowStore, RocksDBTimeOrderedWindowStore])
+def test_get_of_a_window_shows_no_window_of_a_longer_key(run, tmp_path, make_store):
+    store = make_store("store", 3_600_000, MINUTE)
+    store.open(tmp_path)
+    store.put(b"k", message(b"v"), NEW_YEAR)
+    # Their stored keys lie between the first and the last possible window of the key at that time.
+    store.put(b"k" + struct.pack(">q", NEW_YEAR) + bytes(2), message(b"other"), NEW_YEAR)
+    store.put(b"k" + bytes(2), message(b"other"), NEW_YEAR)
+    store.close()
+    result = run("state", "get", tmp_path, "k", "--start", str(NEW_YEAR), "--json")
+    assert document(result)["value"]["text"] == "v"
+
+
 def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     make(tmp_path, "time-ordered-window", "headers")
     [segment, _] = sorted((tmp_path / "store").iterdir())

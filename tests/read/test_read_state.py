@@ -15,6 +15,7 @@ import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from letterhead.errors import (
     UnexpectedColumnFamilyError,
 )
 from letterhead.read import state_columns
+from letterhead.read.state_directory import find_stores
 from letterhead.read.state_stores import open_stores
 from letterhead.read.store_types import values_of
 from letterhead.state import SessionKey
@@ -580,6 +582,24 @@ def test_time_ordered_sessions_have_bare_aggregations_in_the_family_of_headers(t
         read(tmp_path, values="headers")
     with pytest.raises(ValueError, match="it has no headers"):
         read(tmp_path, headers={"n": "int32"})
+
+
+def test_segments_with_names_of_older_versions_belong_to_their_store(tmp_path):
+    make(tmp_path, "window", "plain", range(90))
+    expected = read(tmp_path)
+    first, second, third = sorted((tmp_path / "store").iterdir())
+    minute = datetime.fromtimestamp(int(first.suffix[1:]) / 1000, UTC)
+    first.rename(first.with_name(f"store-{minute:%Y%m%d%H%M}"))
+    second.rename(second.with_name(f"store:{second.suffix[1:]}"))
+    assert read(tmp_path) == expected
+    [found] = find_stores(tmp_path)
+    assert [segment.start for segment in found.segments] == [int(path.suffix[1:]) for path in (first, second, third)]
+
+
+def test_key_value_stores_are_no_segments_of_each_other(tmp_path):
+    for name in ("rocksdb-202601010000", "rocksdb.5", "store"):
+        make(tmp_path, "key-value", "headers", range(3), name)
+    assert [found.name for found in find_stores(tmp_path)] == ["rocksdb-202601010000", "rocksdb.5", "store"]
 
 
 @pytest.mark.parametrize(("store_type", "values"), [each for each in STORE_TYPES if each[0].startswith("time-ordered")])

@@ -12,12 +12,12 @@ HEADERS = pa.list_(pa.struct([pa.field("key", pa.string(), nullable=False), pa.f
 TOPIC = "app-store-changelog"
 
 
-def table(records: Iterable[ChangelogRecord], partition: int = 0, first: int = 0) -> pa.Table:
+def table(records: Iterable[ChangelogRecord], partition: int = 0, first: int = 0, topic: str = TOPIC) -> pa.Table:
     records = list(records)
     count = len(records)
     return pa.table(
         {
-            "topic": pa.array([TOPIC] * count, pa.string()),
+            "topic": pa.array([topic] * count, pa.string()),
             "partition": pa.array([partition] * count, pa.int32()),
             "offset": pa.array(range(first, first + count), pa.int64()),
             "timestamp": pa.array([record.timestamp for record in records], pa.timestamp("ms", "UTC")),

@@ -13,7 +13,10 @@ import letterhead as lh
 from letterhead.errors import StoreChoiceError, StoreNotFoundError
 from letterhead.state import ChangelogRecord, diff, restore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBVersionedStore
+from letterhead.storage.database import Database, RocksDBOptions
 from letterhead.storage.keys import session_key, window_key
+from letterhead.storage.layouts import HEADERS
+from letterhead.storage.position import Position
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 
@@ -109,3 +112,26 @@ def test_a_store_without_an_offset_cannot_be_compared_with_a_changelog(tmp_path:
     store.close()
     with pytest.raises(StoreChoiceError, match="has no changelog offset"):
         list(diff(tmp_path, changelogs.table(BEFORE), retention=1000))
+
+
+def test_tasks_are_compared_by_name_if_a_side_has_several(tmp_path: Path) -> None:
+    one, several = tmp_path / "one" / "0_0", tmp_path / "several"
+    restored(BEFORE, one)
+    restored(BEFORE, several / "0_0")
+    restored(AFTER, several / "0_1", force=True)
+    for first, second in ((one, several), (several, one)):
+        with pytest.raises(StoreNotFoundError, match="only one of the directories has 0_1/store"):
+            list(diff(first, second))
+    assert list(diff(tmp_path / "one", several / "0_0")) == []
+
+
+def test_the_offset_of_a_store_is_the_latest_of_its_segments(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"store_type": "window", "retention": 600_000}
+    records = [record(window_key(b"k", n * 300_000), b"%d" % n) for n in range(3)]
+    task = restored(records, tmp_path, **options)
+    for segment, offset in zip(sorted((task / "store").iterdir()), (0, 2, 1), strict=True):
+        database = Database("store", segment, HEADERS, RocksDBOptions())
+        database.commit({(changelogs.TOPIC, 0): offset}, Position())
+        database.close()
+    # Up to an earlier offset, rows of the directory would be missing in the changelog.
+    assert list(diff(task, changelogs.table(records), **options)) == []

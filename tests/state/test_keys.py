@@ -149,3 +149,23 @@ def test_the_file_of_an_older_position_is_read() -> None:
     for text in ("", "1\n0\n", "0\n2\nin 0 5\n", "0\n1\nin 0\n", "0\n1\nin x 5\n", "0"):
         with pytest.raises(ValueError, match=r"position file|invalid literal"):
             Position.from_checkpoint(text)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        bytes.fromhex("00 00000001 ffffffff"),  # a negative length
+        bytes.fromhex("00 00000001 00000002 61"),  # a name that is longer than the rest
+        bytes.fromhex("00 00000001 00000001 61"),  # no partitions
+        bytes.fromhex("00 00000001 00000001 61 00000001 00000000 0000000000000000")[:-1],
+        bytes.fromhex("00 00000001 fffffffc 61616161 00000000"),  # would go back, and read the length as partitions
+    ],
+)
+def test_a_position_that_does_not_fit_its_bytes_is_rejected(data: bytes) -> None:
+    with pytest.raises(ValueError, match="a position ends"):
+        Position.deserialize(data)
+
+
+def test_a_position_may_end_with_its_last_offset() -> None:
+    data = bytes.fromhex("00 00000001 00000001 61 00000001 00000003 0000000000000007")
+    assert Position.deserialize(data).offsets == {"a": {3: 7}}

@@ -40,7 +40,7 @@ from letterhead.state import (
 )
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
-from letterhead.state.layers.cache import ENTRY_BYTES, RecordCache
+from letterhead.state.layers.cache import ENTRY_BYTES, CacheEntry, RecordCache
 from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
 from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.values import LazyHeaders
@@ -1112,3 +1112,56 @@ def stored_value(data: bytes) -> bytes:
     encoded = lh.encode(lh.Message(headers=[], timestamp=5, payload=data), "streams-timestamped")
     assert encoded is not None
     return encoded
+
+
+# Closed stores.
+
+
+@pytest.mark.parametrize("family", [KV, WINDOW, SESSION, *IN_ROCKSDB[:3]], ids=str)
+def test_a_closed_cached_store_is_neither_read_nor_written(family: Family, tmp_path: Path) -> None:
+    opened = Opened(family.builder().with_caching_enabled(), directory=tmp_path)
+    family.put(opened.store, Headers())
+    opened.store.close()
+    for operation in (
+        lambda: family.get(opened.store),
+        lambda: family.put(opened.store, Headers()),
+        lambda: family.delete(opened.store),
+    ):
+        with pytest.raises(InvalidStateStoreError, match="Store s is currently closed"):
+            operation()
+    assert opened.context.cache is not None
+    assert opened.context.cache.size_bytes == 0
+
+
+def test_the_record_at_hand_is_the_same_after_a_flush_that_failed() -> None:
+    opened = cached()
+    opened.store.put(b"k", value(b"1"))
+    opened.at(8)
+    at_hand = opened.context.record
+
+    def refuse(record: Record[Any, Any]) -> None:
+        assert opened.context.record is not at_hand
+        raise RuntimeError("a processor failed")
+
+    opened.store.set_flush_listener(refuse)
+    with pytest.raises(RuntimeError, match="a processor failed"):
+        opened.store.flush()
+    assert opened.context.record is at_hand
+
+
+def test_what_a_flush_listener_writes_is_not_evicted_before_it_is_written() -> None:
+    cache, written = RecordCache(2 * (ENTRY_BYTES + 2)), []
+
+    def write(key: bytes, entry: CacheEntry) -> None:
+        written.append(key)
+        if key == b"a":
+            for other in (b"c", b"d", b"e"):
+                entries.put(other, b"1", None)
+
+    entries = cache.namespace("store", write)
+    entries.put(b"a", b"1", None)
+    entries.put(b"b", b"1", None)
+    entries.flush()
+    assert sorted(written) == [b"a", b"b", b"c", b"d", b"e"]
+    entries.put(b"f", b"1", None)
+    assert cache.size_bytes <= cache.max_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -260,3 +261,53 @@ def test_positions_in_headers_are_not_headers_of_rows(tmp_path: Path) -> None:
     plain = [record(each.key, each.value, tenant=b"acme") for each in records]
     restore(changelogs.table(plain), tmp_path / "without", "store")
     assert rows(tmp_path / "with") == rows(tmp_path / "without")
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "task", "store", "reason"),
+    [
+        ("orders", 0, "0_0", "store", "topic orders is not named <application>-store-changelog"),
+        (
+            "app-store-changelog",
+            0,
+            "0_7",
+            "store",
+            "the records are of partition 0, and the task 0_7 is of partition 7",
+        ),
+        ("app-store-changelog", 0, "named__1_7", "store", "the task named__1_7 is of partition 7"),
+        (
+            "app-store-changelog",
+            0,
+            "0_0",
+            "tore",
+            "topic app-store-changelog is not named <application>-tore-changelog",
+        ),
+        ("-store-changelog", 0, "0_0", "store", "topic -store-changelog is not named"),
+        ("app-store-changelog-2", 0, "0_0", "store", "topic app-store-changelog-2 is not named"),
+        ("app-storeXchangelog", 0, "0_0", "store", "topic app-storeXchangelog is not named"),
+    ],
+)
+def test_names_that_contradict_each_other_are_refused_unless_forced(
+    tmp_path: Path, topic: str, partition: int, task: str, store: str, reason: str
+) -> None:
+    table = changelogs.table([record(b"k", b"1")], topic=topic, partition=partition)
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        restore(table, tmp_path / task, store)
+    assert list(tmp_path.iterdir()) == []
+    assert restore(table, tmp_path / task, store, force=True).offsets == {partition: 0}
+
+
+def test_records_of_another_topic_than_the_changelog_are_refused_unless_forced(tmp_path: Path) -> None:
+    table = changelogs.table([record(b"k", b"1")], topic="other-store-changelog")
+    with pytest.raises(
+        ValueError, match="the records are of topic other-store-changelog, and not of app-store-changelog"
+    ):
+        restore(table, tmp_path / "0_0", "store", topic="app-store-changelog")
+    done = restore(table, tmp_path / "0_0", "store", topic="app-store-changelog", force=True)
+    assert done.offsets == {0: 0}
+
+
+@pytest.mark.parametrize("task", ["0_0", "named__3_0", "anything", "0_x"])
+def test_names_that_agree_or_say_nothing_are_accepted(tmp_path: Path, task: str) -> None:
+    table = changelogs.table([record(b"k", b"1")], topic="my-app-store-changelog")
+    assert restore(table, tmp_path / task, "store").offsets == {0: 0}

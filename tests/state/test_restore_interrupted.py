@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +21,9 @@ import letterhead as lh
 import traces
 from letterhead.state import ChangelogRecord, ProcessorStateError, bulk_rows, restore, restoring
 from letterhead.state.context import with_position
-from letterhead.storage.database import Database
+from letterhead.storage.database import Database, RocksDBOptions, StoredFamilies
 from letterhead.storage.keys import window_key
+from letterhead.storage.layouts import HEADERS
 from letterhead.storage.position import Position
 
 EACH = 20
@@ -234,3 +240,108 @@ def test_rows_that_wait_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.
     assert len(memory) == 160
     assert max(memory) <= 8 * size
     assert max(memory) > 4 * size  # writes run beside each other
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, *names: str) -> list[tuple[str, str]]:
+    """Record some calls of `os` and `shutil`, which run, with the name of the file of each."""
+    calls: list[tuple[str, str]] = []
+
+    def recording(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def record_and_call(file: Any, *args: Any, **kwargs: Any) -> Any:
+            path = Path(os.readlink(f"/proc/self/fd/{file}") if isinstance(file, int) else file)
+            calls.append((name, path.name))
+            return call(file, *args, **kwargs)
+
+        return record_and_call
+
+    for name in names:
+        module = shutil if name == "rmtree" else os
+        monkeypatch.setattr(module, name, recording(name, getattr(module, name)))
+    return calls
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names files by /proc")
+def test_options_are_on_the_disk_before_they_replace_the_former_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = recorded(monkeypatch, "fsync", "replace")
+    restore(table(3), tmp_path, "store")
+    saved = [("fsync", "options.new"), ("replace", "options.new"), ("fsync", ".store.restoring")]
+    assert calls == [*saved, *saved]  # at the beginning, and when all rows are written
+
+
+def test_options_are_never_written_in_place(tmp_path: Path) -> None:
+    interrupted(table(100), tmp_path)
+    before = tmp_path / "before"
+    os.link(tmp_path / ".store.restoring" / "options.json", before)
+    restore(table(100), tmp_path, "store")
+    assert json.loads(before.read_text())["complete"] is False
+
+
+def test_the_options_are_removed_after_everything_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(table(100), tmp_path)
+    hidden = tmp_path / ".store.restoring"
+    (hidden / "left").mkdir()
+    (hidden / "rest").write_text("of a restore")
+    remove, seen = shutil.rmtree, []
+
+    def removing(path: Any, *args: Any, **kwargs: Any) -> None:
+        if hidden in (Path(path), Path(path).parent):
+            seen.append((Path(path).name, sorted(entry.name for entry in hidden.iterdir() if entry.is_file())))
+        remove(path, *args, **kwargs)
+
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    restore(table(100), tmp_path, "store")
+    assert seen[-1] == (".store.restoring", ["options.json"])
+    assert all("options.json" in files for _, files in seen)
+    assert "left" in [name for name, _ in seen]
+    assert not hidden.exists()
+
+
+def test_a_store_is_at_its_place_only_when_it_is_complete_and_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, states = Path.rename, []
+
+    def renaming(path: Path, target: Any) -> Path:
+        options = json.loads((tmp_path / ".store.restoring" / "options.json").read_text())
+        with StoredFamilies(path) as families:
+            states.append((options["complete"], families.dirty, families.offsets()))
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", renaming)
+    restore(table(3), tmp_path, "store")
+    assert states == [(True, False, {"app-store-changelog-0": 2})]
+
+
+def test_a_leftover_file_is_not_written_to_as_it_may_be_a_file_of_the_database(tmp_path: Path) -> None:
+    database = Database("store", tmp_path / "store", HEADERS, RocksDBOptions())
+    database.add_file(tmp_path / "rows.sst", [[(b"a", b"1")]])
+    [file] = (tmp_path / "store").glob("*.sst")
+    os.link(file, tmp_path / "rows.sst")  # as a process leaves it that is killed while it adds the file
+    before = file.read_bytes()
+    database.add_file(tmp_path / "rows.sst", [[(b"b", b"2")]])
+    assert file.read_bytes() == before
+    assert list(database.rows.scan()) == [(b"a", b"1"), (b"b", b"2")]
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"segment_interval": 0}, "segment_interval cannot be 0"),
+        ({"segment_interval": -1}, "segment_interval cannot be negative"),
+        ({"retention": -1}, "retention cannot be negative"),
+        ({"retention": timedelta(milliseconds=-1)}, "retention cannot be negative"),
+    ],
+)
+def test_durations_that_no_store_has_are_refused(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        restore(table(1), tmp_path, "store", **{"store_type": "window", "retention": 1000} | options)
+
+
+def test_the_shortest_durations_are_accepted(tmp_path: Path) -> None:
+    rows = [record(window_key(b"k", 5), b"v")]
+    options: dict[str, Any] = {"store_type": "window", "retention": 0, "segment_interval": 1}
+    restore(changelogs.table(rows), tmp_path, "store", **options)
+    assert lh.read.state(tmp_path).read_all()["key"].to_pylist() == [b"k"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -494,4 +496,64 @@ def test_sessions_come_back_from_their_changelog(tmp_path: Path, ordered: bool) 
     store.restore([logged(keys.session_key(b"a", 1, 5), b"1"), logged(keys.session_key(b"a", 2, 6), b"2")])
     store.restore([logged(keys.session_key(b"a", 1, 5), None)])
     assert list(store.fetch(b"a")) == [((b"a", 2, 6), b"2")]
+    store.close()
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_segment_is_renamed_before_its_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename, remove, calls = os.rename, shutil.rmtree, []
+
+    def renaming(source: Any, target: Any) -> None:
+        calls.append(("rename", Path(source).name, Path(target).name))
+        rename(source, target)
+
+    def removing(path: Any, *args: Any, **kwargs: Any) -> None:
+        calls.append(("remove", Path(path).name))
+        remove(path, *args, **kwargs)
+
+    store = windows(tmp_path)
+    store.put(b"a", b"1", 5)
+    monkeypatch.setattr(os, "rename", renaming)
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    store.put(b"a", b"2", RETENTION + INTERVAL)
+    assert calls == [("rename", "store.0", ".store.0.removed"), ("remove", ".store.0.removed")]
+    store.close()
+
+
+def test_the_rest_of_a_segment_that_was_being_removed_is_removed_at_the_next_start(tmp_path: Path) -> None:
+    store = windows(tmp_path)
+    store.put(b"a", b"1", 5)
+    store.close()
+    rest, others = tmp_path / ".store.0.removed", [".other.0.removed", ".store.x.removed", ".storeX0.removed"]
+    for name in (rest.name, *others):
+        (tmp_path / name).mkdir()
+    store.open(tmp_path)
+    store.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, "store"])
+
+
+def test_all_segments_are_closed_and_the_first_failure_is_raised(tmp_path: Path) -> None:
+    store = windows(tmp_path)
+    for segment in range(3):
+        store.put(b"a", b"1", segment * INTERVAL)
+    databases = list(store._segments.all())
+
+    def failing(database: Any, reason: str) -> Any:
+        close = database.close
+
+        def close_and_fail() -> None:
+            close()
+            raise ProcessorStateError(reason)
+
+        return close_and_fail
+
+    databases[0].close = failing(databases[0], "no space left")
+    databases[1].close = failing(databases[1], "another")
+    with pytest.raises(ProcessorStateError, match="no space left"):
+        store.close()
+    assert [database.is_open for database in databases] == [False] * 3
+    store.open(tmp_path)
+    assert len(names(tmp_path)) == 3
     store.close()

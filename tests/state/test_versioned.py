@@ -466,3 +466,9 @@ def test_another_format_version_is_refused(tmp_path: Path) -> None:
         store.open(tmp_path)
     with pytest.raises(ProcessorStateError, match="version 2"):
         lh.read.state(tmp_path)
+
+
+def test_a_version_inserted_as_latest_replaces_those_from_its_time_on() -> None:
+    row = SegmentRow(40, [Version(30, b"c"), Version(20, b"b"), Version(10, b"a")])
+    row.insert_as_latest(20, 50, b"new")
+    assert (row.next, row.versions) == (50, [Version(20, b"new"), Version(10, b"a")])

@@ -5,7 +5,8 @@
     <state>/<application>/<task>/rocksdb/<store>                     one database
     <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
 
-Any of these directories can be given. A directory is a database if it has a file `CURRENT`.
+Any of these directories can be given. A directory is a database if it has a file of one, also if others are missing.
+Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from letterhead.errors import StoreNotFoundError
+from letterhead.storage.files import has_database_files
+from letterhead.storage.segments import segment_start
 
-__all__ = ["Found", "Segment", "find_stores", "holder"]
+__all__ = ["Found", "Segment", "find_stores", "holder", "task_partition"]
 
-TASK = re.compile(r"(.+__)?\d+_\d+")
+TASK = re.compile(r"(?:.+__)?\d+_(\d+)")
 # From the directory of all applications to a segment.
 DEEPEST = 4
 
@@ -95,6 +98,12 @@ def find_stores(given: Path, name: str | None = None) -> list[Found]:
     return sorted((store for store in found if name in (None, store.name)), key=lambda store: (store.task, store.name))
 
 
+def task_partition(name: str) -> int | None:
+    """Return the partition in the name of a task's directory; None if it is not named like one."""
+    task = TASK.fullmatch(name)
+    return None if task is None else int(task[1])
+
+
 def holder(directory: Path) -> int | None:
     """Return the id of the process that has a database open; None if none has, or the system does not tell."""
     if sys.platform != "linux":
@@ -123,7 +132,7 @@ def _databases(top: Path) -> list[Path]:
         path = Path(place)
         # A hidden directory has a store that is being restored, or the rest of a segment that is being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
-        if "CURRENT" in files:
+        if has_database_files(files):
             found.append(path)
             directories.clear()
         elif len(path.relative_to(top).parts) == DEEPEST:
@@ -132,12 +141,8 @@ def _databases(top: Path) -> list[Path]:
 
 
 def _segment_start(path: Path) -> int | None:
-    """Parse the first millisecond of a segment from its name; older versions wrote a colon before it."""
-    store, name = path.parent.name, path.name
-    number = name[len(store) + 1 :]
-    if name[: len(store) + 1] in (f"{store}.", f"{store}:") and re.fullmatch(r"-?\d+", number):
-        return int(number)
-    return None
+    # In the directory of key-value stores, a name that looks like a segment's is a store's.
+    return None if path.parent.name == "rocksdb" else segment_start(path.parent.name, path.name)
 
 
 def _task(store: Path, top: Path) -> str:

@@ -31,6 +31,7 @@ def restore_stores(
     topic: str | None = None,
     end: int | None = None,
     until: int | datetime | None = None,
+    force: bool = False,
 ) -> Restored:
     """Rebuild the directories of a store from its changelog, with the partitions in parallel.
 
@@ -47,7 +48,7 @@ def restore_stores(
         write there: on a cluster it is on a volume that they share.
     store : str
         Name of the store.
-    store_type, layout, retention, segment_interval, end, until
+    store_type, layout, retention, segment_interval, end, until, force
         As of :func:`letterhead.state.restore`.
     topic : str, optional
         Name of the changelog; required if the frame has no column ``topic``.
@@ -93,6 +94,7 @@ def restore_stores(
         "topic": topic,
         "end": end,
         "until": until,
+        "force": force,
     }
     columns = [*wanted, *(["topic"] if "topic" in df.columns else [])]
     records = df.select(*columns).repartition("partition").sortWithinPartitions("partition", "offset")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead.errors import ProcessorStateError, check_name
+from letterhead.read.state_directory import task_partition
 from letterhead.read.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
 from letterhead.storage.database import StoredFamilies, load_rocksdict
+from letterhead.storage.files import read_text, replace_text
 from letterhead.storage.position import Position
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ def restore(
     partition: int | None = None,
     end: int | None = None,
     until: int | datetime | None = None,
+    force: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Restored:
     """Rebuild the directory of a store from the records of its changelog.
@@ -109,6 +113,10 @@ def restore(
         Offset to stop before.
     until : int or datetime, optional
         Stop before the first record that is not older: milliseconds since 1970, or a datetime with a time zone.
+    force : bool, default False
+        Restore even if names contradict each other: the topic is not ``<application>-<store>-changelog`` or not the one
+        in the column ``topic``, or a partition is not the one in the name of the task. Kafka Streams with
+        ``topology.optimization`` uses an input topic as the changelog of its table.
     progress : callable, optional
         Called with the number of records after each batch.
 
@@ -122,7 +130,8 @@ def restore(
     FileExistsError
         If the directory has the store already; nothing is changed.
     ValueError
-        If an option is invalid, a column is missing, or the source has several partitions and the directory is one.
+        If an option is invalid, a column is missing, the source has several partitions and the directory is one, or
+        names contradict each other.
     ProcessorStateError
         If an interrupted restore had other options or rows of records after the end of the source, or the files cannot be
         written.
@@ -157,7 +166,10 @@ def restore(
                     "into the directory, as in state/app/0_{partition}"
                 )
             task = Path(each.replace("{partition}", str(number)))
-            targets[number] = _Restoring(plan, task, (_topic(topic, found), number), stop)
+            place = _topic(topic, found), number
+            if not force:
+                _check_names(plan.name, task, place, found)
+            targets[number] = _Restoring(plan, task, place, stop)
         return targets[number]
 
     with ThreadPoolExecutor(thread_name_prefix="letterhead-restore") as pool:
@@ -308,7 +320,7 @@ class _Restoring:
     def _begin(self) -> bool:
         """Create the hidden directory, or check the options of an interrupted restore; return whether it was complete."""
         try:
-            before = json.loads(self._file.read_text())
+            before = json.loads(read_text(self._file))
             complete: bool = before.pop("complete")
         except (FileNotFoundError, ValueError):
             self._save(complete=False)
@@ -323,9 +335,7 @@ class _Restoring:
 
     def _save(self, *, complete: bool) -> None:
         self._hidden.mkdir(parents=True, exist_ok=True)
-        new = self._file.with_suffix(".new")
-        new.write_text(json.dumps(self._options | {"complete": complete}))
-        new.replace(self._file)
+        replace_text(self._file, json.dumps(self._options | {"complete": complete}))
 
     def rows(self, records: Records) -> Rows:
         """Return the rows of the records, without positions."""
@@ -382,6 +392,25 @@ def _stored_offset(directory: Path, place: tuple[str, int]) -> int:
         with StoredFamilies(current.parent) as families:
             offsets.append(families.offsets().get(f"{place[0]}-{place[1]}", -1))
     return max(offsets, default=-1)
+
+
+def _check_names(store: str, task: Path, place: tuple[str, int], topic_of_source: str | None) -> None:
+    """Raise ValueError if names show that the records are not those of the store's changelog, or not those of the task."""
+    topic, partition = place
+    other = task_partition(task.absolute().name)
+    problem = None
+    if topic_of_source not in (None, topic):
+        problem = f"the records are of topic {topic_of_source}, and not of {topic}"
+    elif not re.fullmatch(rf".+-{re.escape(store)}-changelog", topic, re.DOTALL):
+        problem = f"topic {topic} is not named <application>-{store}-changelog, as the changelog of store {store} is"
+    elif other not in (None, partition):
+        problem = (
+            f"the records are of partition {partition}, and the task {task.absolute().name} is of partition {other}"
+        )
+    if problem is not None:
+        raise ValueError(
+            f"{problem}: pass the changelog of this task, or force=True (--force) if the records are right"
+        )
 
 
 def _topic(given: str | None, found: str | None) -> str:

@@ -20,12 +20,31 @@ from letterhead.storage.database import Database, RocksDBOptions
 from letterhead.storage.layouts import Layout
 from letterhead.storage.rows import failed
 
-__all__ = ["Segments", "segment_interval"]
+__all__ = ["Segments", "segment_interval", "segment_start"]
 
 
 def segment_interval(retention: int) -> int:
     """Return the default length of a segment for a retention; both are in milliseconds."""
     return max(retention // 2, 60_000)
+
+
+def segment_start(store: str, name: str) -> int | None:
+    """Return the first millisecond of a segment from the name of its directory; None if the name is no segment's.
+
+    Kafka Streams before 1.1 wrote a colon before the number, and before 1.0 the minute: ``<store>-yyyyMMddHHmm``.
+
+    Examples
+    --------
+    >>> segment_start("hourly", "hourly.1483228800000"), segment_start("hourly", "hourly-201701010000")
+    (1483228800000, 1483228800000)
+    """
+    separator, start = name[len(store) : len(store) + 1], name[len(store) + 1 :]
+    if not name.startswith(store):
+        return None
+    if separator == "-" and re.fullmatch(r"[0-9]{12}", start):
+        with suppress(ValueError):
+            return calendar.timegm(time.strptime(start, "%Y%m%d%H%M")) * 1000
+    return int(start) if separator in (".", ":") and re.fullmatch(r"-?[0-9]+", start) else None
 
 
 class Segments:
@@ -149,22 +168,13 @@ class Segments:
 
     def _parse(self, path: Path) -> int | None:
         """Parse the number of a segment from its name, and rename it if an older version named it."""
-        name, at = path.name, len(self._store)
-        start = name[at + 1 :]
-        separator = name[at : at + 1] if name.startswith(self._store) else ""
-        if separator == "-":
-            try:
-                minute = calendar.timegm(time.strptime(start, "%Y%m%d%H%M"))
-            except ValueError:
-                return None  # Kafka Streams ignores such a directory
-            return self._rename(path, self.id(minute * 1000))
-        try:
-            if separator not in (".", ":"):
-                raise ValueError
-            segment = self.id(int(start))
-        except ValueError:
-            raise ProcessorStateError(f"Unable to parse segment id as long from segmentName: {name}") from None
-        return self._rename(path, segment) if separator == ":" else segment
+        start = segment_start(self._store, path.name)
+        if start is None and path.name.startswith(f"{self._store}-"):
+            return None  # Kafka Streams ignores such a directory
+        if start is None:
+            raise ProcessorStateError(f"Unable to parse segment id as long from segmentName: {path.name}")
+        segment = self.id(start)
+        return segment if path.name.startswith(f"{self._store}.") else self._rename(path, segment)
 
     def _rename(self, path: Path, segment: int) -> int:
         new = path.with_name(f"{self._store}.{segment * self._interval}")

@@ -215,6 +215,9 @@ def restore_command(
     partition: Annotated[int | None, option("--partition", "Only this partition.", "N", min=0)] = None,
     end: Annotated[int | None, option("--end", "The offset to stop before.", "OFFSET", min=0)] = None,
     until: Annotated[str | None, option("--until", "Stop at the first record that is not older.", "TIME")] = None,
+    force: Annotated[
+        bool, flag("--force", "Restore even if topic, partition, store and task do not fit by name.")
+    ] = False,
     json: Json = False,
 ) -> int:
     """Rebuild the directory of a store from its changelog.
@@ -222,7 +225,7 @@ def restore_command(
     CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
     segments, or with --bootstrap-server a topic. DIR is that of the task, such
     as app/0_0, and must not have the store yet. Kafka Streams opens the store and
-    continues there. If the command is stopped, run it again to continue.
+    continues there. The changelog is named APPLICATION-STORE-changelog. If the command is stopped, run it again to continue.
 
     \b
     Examples:
@@ -246,6 +249,7 @@ def restore_command(
         partition=partition,
         end=end,
         until=until,
+        force=force,
         json=json,
     )
 

@@ -26,6 +26,7 @@ def run_restore(
     partition: int | None,
     end: int | None,
     until: str | None,
+    force: bool,
     json: bool,
 ) -> int:
     """Restore a store, and print where it is."""
@@ -46,6 +47,7 @@ def run_restore(
                 partition=partition,
                 end=end,
                 until=read_time("--until", until),
+                force=force,
                 progress=advance,
             )
         except (FileExistsError, FileNotFoundError) as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from letterhead.errors import InvalidStateStoreError, of_parent
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.base import Layer, chain
@@ -74,7 +75,7 @@ class _Caching(Layer):
     def close(self) -> None:
         """Write cached changes and close the store."""
         try:
-            if self.inner.is_open and not self._bottom.of_parent:
+            if self.inner.is_open and not getattr(self._bottom, "of_parent", False):
                 self.cache.flush()
         finally:
             if self.context.cache is not None:
@@ -84,9 +85,19 @@ class _Caching(Layer):
     def _namespace(self) -> str:
         return f"{self.context.task_id}-{self.name}"
 
+    def _check_open(self) -> None:
+        """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process: its cache is not used."""
+        if not self._bottom.is_open:
+            raise InvalidStateStoreError(f"Store {self.name} is currently closed")
+        if getattr(self._bottom, "of_parent", False):  # a store of an application need not have it
+            raise of_parent(self.name)
+
+    def _entry(self, key: bytes) -> CacheEntry | None:
+        self._check_open()
+        return self.cache.get(key)
+
     def _hold(self, key: bytes, value: bytes | None) -> None:
-        if self._bottom.of_parent:
-            self._bottom._check_open()
+        self._check_open()
         if value is not None and self._check is not None:
             self._check(value)  # an entry that a flush rejects would also block those after it
         self.cache.put(key, value, self.context.current())
@@ -143,7 +154,7 @@ class CachingKeyValueStore(_Caching):
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, and cache it if it was read from the store."""
-        entry = self.cache.get(key)
+        entry = self._entry(key)
         if entry is not None:
             return entry.value
         value: bytes | None = self.inner.get(key)
@@ -246,7 +257,7 @@ class CachingWindowStore(_CachingSegments):
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
-        entry = self.cache.get(self._cache_key(keys.window_key(key, start, 0), start))
+        entry = self._entry(self._cache_key(keys.window_key(key, start, 0), start))
         return self.inner.fetch(key, start) if entry is None else entry.value
 
     def _last_time(self, query: Scan) -> int:
@@ -290,7 +301,7 @@ class CachingSessionStore(_CachingSegments):
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Return the aggregation of a session."""
-        entry = self.cache.get(self._cache_key_of(key, start, end))
+        entry = self._entry(self._cache_key_of(key, start, end))
         return self.inner.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
