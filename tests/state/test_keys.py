@@ -135,7 +135,7 @@ def test_a_position_only_moves_forward() -> None:
     [
         ("01" + "00" * 39, "Unknown version 1 when deserializing Position"),
         ("0000", "ends early"),
-        ("00000000010000000961", "inside the name of a topic"),
+        ("00000000010000000961", "ends early"),
         ("000000000100000001610000000100000000", "ends early"),
     ],
 )
@@ -162,7 +162,7 @@ def test_the_file_of_an_older_position_is_read() -> None:
     ],
 )
 def test_a_position_that_does_not_fit_its_bytes_is_rejected(data: bytes) -> None:
-    with pytest.raises(ValueError, match="a position ends"):
+    with pytest.raises(ValueError, match=r"position (ends early|has -)"):
         Position.deserialize(data)
 
 

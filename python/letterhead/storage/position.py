@@ -88,8 +88,8 @@ class Position:
             (topics,), at = struct.unpack_from(">i", data, 1), 5
             for _ in range(topics):
                 (length,) = struct.unpack_from(">i", data, at)
-                if length < 0 or at + 4 + length > len(data):
-                    raise ValueError(f"a position ends inside the name of a topic (byte {at})")
+                if length < 0:
+                    raise ValueError(f"the name of a topic in a position has {length} bytes (byte {at})")
                 topic = data[at + 4 : at + 4 + length].decode()
                 at += 4 + length
                 (partitions,), at = struct.unpack_from(">i", data, at), at + 4
