@@ -14,7 +14,7 @@ ROOT = Path(letterhead.__file__).parent
 # A group imports only groups of the rows above it.
 LAYERS = (
     ("_native",),
-    ("errors", "_arrow_types", "_context_managers", "_formatting", "_optional_dependencies"),
+    ("errors", "_arrow_types", "_context_managers", "_formatting", "_invariants", "_optional_dependencies"),
     ("limits", "types"),
     ("values",),
     ("headers",),

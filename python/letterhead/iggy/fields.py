@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import letterhead.values as values
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, EncodeError, counted
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 from letterhead.iggy.formats import LONGEST
@@ -145,9 +146,7 @@ class HeaderField:
     @property
     def kind(self) -> HeaderKind:
         """The kind."""
-        kind = HeaderKind.of_value(self._typed.type)
-        assert kind is not None, "a field has a kind of Iggy"
-        return kind
+        return present(HeaderKind.of_value(self._typed.type), "the kind of a field")
 
     @property
     def value(self) -> bytes:

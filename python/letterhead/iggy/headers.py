@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
+from letterhead._invariants import instance
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import Header, Headers
 from letterhead.iggy.errors import refuse_value
@@ -83,9 +84,7 @@ class HeaderMap(transport.JsonModel):
             If the bytes are not headers in this format.
         """
         check_format(format, read=True)
-        read = decode(data, format, strict_types=strict_types)
-        assert isinstance(read, Headers), "a headers format"
-        return cls.from_headers(read)
+        return cls.from_headers(instance(decode(data, format, strict_types=strict_types), Headers))
 
     @classmethod
     def from_headers(cls, headers: Headers, *, types: Types | None = None) -> Self:
@@ -114,9 +113,7 @@ class HeaderMap(transport.JsonModel):
         HeaderMap({HeaderKey('retry'): HeaderValue.from_int32(3)})
         """
         if types is not None:
-            read = decode(encode(headers, "iggy", types=types) or b"", "iggy")
-            assert isinstance(read, Headers), "a headers format"
-            headers = read
+            headers = instance(decode(encode(headers, "iggy", types=types) or b"", "iggy"), Headers)
         made = cls()
         for index, (key, value) in enumerate(headers):
             made._items[_key_from(key, index)] = _value_from(value, index)

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
+from letterhead._invariants import present
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.files import Lock, sync_directory
 from letterhead.kip82.layouts import Layout
@@ -99,10 +100,10 @@ class Store:
             return range(self.next_offset, self.next_offset)
         if self._size and self._size + len(data) > self._segment_bytes:
             self._roll()
-        assert self._descriptor is not None
-        if os.fstat(self._descriptor).st_size != self._size:
+        descriptor = present(self._descriptor, "the open file")
+        if os.fstat(descriptor).st_size != self._size:
             # Remove what an interrupted append wrote.
-            os.ftruncate(self._descriptor, self._size)
+            os.ftruncate(descriptor, self._size)
         if self._has_kafka_indexes:
             self.segments[-1].drop_kafka_indexes()
             self._has_kafka_indexes = False
@@ -110,11 +111,11 @@ class Store:
         try:
             view = memoryview(data)
             while view:
-                view = view[os.write(self._descriptor, view) :]
+                view = view[os.write(descriptor, view) :]
         except OSError as error:
             # Otherwise later messages would follow a part of this append.
             try:
-                os.ftruncate(self._descriptor, self._size)
+                os.ftruncate(descriptor, self._size)
             except OSError:
                 self._give_up(f"closed after a failed append ({error})")
             raise
@@ -134,8 +135,7 @@ class Store:
         new = Segment(self.path, self.next_offset, self.properties.layout, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         sync_directory(self.path)
-        assert self._descriptor is not None
-        os.close(self._descriptor)
+        os.close(present(self._descriptor, "the open file"))
         self._descriptor, self._size = descriptor, 0
         self.segments[-1].limit = self.next_offset
         self.segments.append(new)
@@ -144,9 +144,8 @@ class Store:
         """Flush everything to disk; close the log if that fails."""
         if self._is_synced:
             return
-        assert self._descriptor is not None
         try:
-            os.fsync(self._descriptor)
+            os.fsync(present(self._descriptor, "the open file"))
         except OSError as error:
             self._give_up(f"closed after a failed sync ({error})")
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic
 
+from letterhead._invariants import instance
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
@@ -133,5 +134,4 @@ def _split(data: bytes) -> tuple[bytes, bytes | None]:
     # The core would parse the headers: it gets the wrapper without them, or the whole one if it is to report an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER) else bare, WRAPPER)
-    assert isinstance(read, Message), "a wrapper is a message"
-    return data[_HEADERS_AT:end], read.value
+    return data[_HEADERS_AT:end], instance(read, Message).value

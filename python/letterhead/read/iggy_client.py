@@ -31,6 +31,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead._context_managers import Closing
+from letterhead._invariants import present
 from letterhead.errors import ProtocolError
 from letterhead.read.iggy_connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
 
@@ -64,6 +65,11 @@ class Topic(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.topic}"
+
+    def check(self) -> None:
+        """Raise ``ValueError`` for a name or number that no stream or topic has."""
+        _identifier("stream", self.stream)
+        _identifier("topic", self.topic)
 
     @property
     def identifiers(self) -> bytes:
@@ -240,8 +246,7 @@ class Client(Closing):
             self._forget()
             if self._connection is None or self._session is None:
                 self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
-            connection, session = self._connection, self._session
-            assert connection is not None
+            connection, session = present(self._connection, "the connection"), self._session
             with self._closing_after_errors(), self._parsing("acknowledgement"):
                 try:
                     connection.send(SEND, _SEND, body, until)

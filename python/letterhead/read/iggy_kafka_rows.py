@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from letterhead import arrow as lha
+from letterhead._invariants import present
 from letterhead.conventions.kafka_gateway import to_record
 from letterhead.errors import DecodeError, replaced
 from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
@@ -94,15 +95,15 @@ class KafkaRows:
 
     def _selects(self, made: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
         """Test the condition on each record."""
-        assert self._filter is not None
-        names = sorted(self._filter.fields)
+        condition = present(self._filter, "the condition")
+        names = sorted(condition.fields)
         columns = []
         for name in names:
             column = made[name] if name in made else rows.column(name)
             columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
-        blocks = lha.encode(made["headers"], "kafka").to_pylist() if self._filter.has_headers else [None] * len(rows)
+        blocks = lha.encode(made["headers"], "kafka").to_pylist() if condition.has_headers else [None] * len(rows)
         return [
-            self._filter.selects(dict(zip(names, values, strict=True)), block)
+            condition.selects(dict(zip(names, values, strict=True)), block)
             for block, *values in zip(blocks, *columns, strict=True)
         ]
 

@@ -128,7 +128,7 @@ def iggy(
     """
     server = Address.parse(address)
     which = Topic(stream, topic)
-    assert which.identifiers  # raises for an invalid name or number
+    which.check()
     check_points(start, end)
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")

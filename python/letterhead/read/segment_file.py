@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, counted
 from letterhead.read.log_directory import Segment
 from letterhead.read.record_sets import Batch, batches_of
@@ -77,8 +78,7 @@ class SegmentFile:
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 found[at] = batch._replace(base_offset=after)
             if not after <= batch.base_offset <= batch.last_offset <= most:
-                flaw = self._misplaced(batch, after)
-                assert flaw is not None
+                flaw = present(self._misplaced(batch, after), "the flaw of a batch")
                 # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
                 return found[: at - both], flaw._replace(beyond=batch.end) if both else flaw

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
 from letterhead.fields import Columns, Field
 from letterhead.where.conditions import Where
@@ -41,8 +42,7 @@ class RowFilter:
         limits: Limits | None = None,
     ) -> None:
         known = {name: RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
-        where_filter = resolve(where, known, headers)
-        assert where_filter is not None
+        where_filter = present(resolve(where, known, headers), "the condition")
         self._filter = where_filter
         self._format = format
         self._errors = errors

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from letterhead._invariants import present
 from letterhead.errors import check_name
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
@@ -154,8 +155,7 @@ class ChangelogTable:
 
     def _kept(self, rows: DataFrame, records: DataFrame) -> DataFrame:
         """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
-        assert self.retention is not None
-        interval = self.segment_interval or segment_interval(self.retention)
+        interval = self.segment_interval or segment_interval(present(self.retention, "the retention"))
         time = _tail(max(_KEY_TIMES[self.store].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
         joined = rows.withColumn("time", time).join(F.broadcast(observed), "partition")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow
+from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
 from letterhead.state.changelog_records import Records
@@ -134,17 +135,17 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
 
     Left in the records, they would become two headers of each row.
     """
-    assert records.headers is not None
-    if not _any_ends_with(records.headers, CONSISTENCY_POSITION):
+    all_headers = present(records.headers, "the column of headers")
+    if not _any_ends_with(all_headers, CONSISTENCY_POSITION):
         return records, position
     kept = []
     merged = position.copy()
-    for headers in records.headers.to_pylist():
+    for headers in all_headers.to_pylist():
         found = ChangelogRecord(b"", None, 0, Headers((each["key"], each["value"]) for each in headers or ()))
         plain, of_record = position_of(found)
         merged.merge(of_record)
         kept.append([{"key": key, "value": value} for key, value in plain.headers])
-    return records._replace(headers=pa.array(kept, records.headers.type)), merged
+    return records._replace(headers=pa.array(kept, all_headers.type)), merged
 
 
 def _any_ends_with(headers: pa.ListArray, key: str) -> bool:
@@ -318,8 +319,8 @@ class _Versions(VersionedStore):
     """A versioned store that keeps its changes in memory."""
 
     def __init__(self, plan: Plan, database: Database) -> None:
-        assert plan.retention is not None
-        super().__init__(plan.name, plan.retention, plan.segment_interval, headers=plan.values == "headers")
+        retention = present(plan.retention, "the retention")
+        super().__init__(plan.name, retention, plan.segment_interval, headers=plan.values == "headers")
         self._rows = database.rows
         self.changed: dict[bytes, bytes | None] = {}
         self.dropped: list[tuple[bytes, bytes]] = []
@@ -350,8 +351,7 @@ class SegmentedTarget(WrittenTarget):
     """A store of windows or sessions."""
 
     def _open(self, task: Path) -> None:
-        plan, retention = self.plan, self.plan.retention
-        assert retention is not None
+        plan, retention = self.plan, present(self.plan.retention, "the retention")
         self._retention = retention
         self._interval = plan.segment_interval or segment_interval(retention)
         keys, by_time = _KEYS[plan.store_type]

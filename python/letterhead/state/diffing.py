@@ -232,14 +232,13 @@ def _merged(
     mine, yours = _rows(one, first), _rows(other, second)
     left, right = next(mine, None), next(yours, None)
     while left is not None or right is not None:
-        if right is None or (left is not None and left[0] < right[0]):
-            assert left is not None
+        if left is not None and (right is None or left[0] < right[0]):
             yield left[0], left[1], None
             left = next(mine, None)
-        elif left is None or right[0] < left[0]:
+        elif right is not None and (left is None or right[0] < left[0]):
             yield right[0], None, right[1]
             right = next(yours, None)
-        else:
+        elif left is not None and right is not None:
             yield left[0], left[1], right[1]
             left, right = next(mine, None), next(yours, None)
 

@@ -136,10 +136,9 @@ class StoreIterator(Closing, Generic[K, V]):
         DamagedRowError
             If the next row cannot be read; the iterator has moved past it.
         """
-        if not self.has_next():
+        row = self._peeked if self.has_next() else None
+        if row is None:
             raise NoSuchElementError(f"store {self._store}: there is no next row")
-        row = self._peeked
-        assert row is not None
         if isinstance(row, DamagedRowError):
             self._peeked = None
             raise row

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from letterhead._invariants import present
 from letterhead.errors import ProcessorStateError, check_name
 from letterhead.read.state_directory import task_partition
 from letterhead.read.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
@@ -349,9 +350,9 @@ class _Restoring:
 
     def write(self, rows: list[Rows]) -> None:
         """Write rows."""
-        assert self._target is not None
-        self._target.write(rows)
-        self.offset = self._target.offset
+        target = present(self._target, "the store to write")
+        target.write(rows)
+        self.offset = target.offset
 
     def finish(self) -> Path:
         """Close the store, and move it to its place."""

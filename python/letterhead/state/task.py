@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from letterhead._invariants import instance
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic
@@ -86,8 +87,7 @@ class Task:
                 store.open(self.directory, self.context)
                 self.stores[name] = store
             for name in self.topology.processors():
-                node = self.topology.nodes[name]
-                assert isinstance(node, ProcessorNode)
+                node = instance(self.topology.nodes[name], ProcessorNode)
                 self._nodes[name] = _Context(self, node)
             for made in self._nodes.values():
                 made.processor.init(made)

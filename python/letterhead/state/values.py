@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
+from letterhead._invariants import instance
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
@@ -97,8 +98,7 @@ class LazyHeaders(Headers):
                 raise error from None
             store, row = origin
             raise DamagedRowError(store, stored_key(row), error) from error
-        assert isinstance(read, Headers)
-        return read._items
+        return instance(read, Headers)._items
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Any:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead import _native
+from letterhead._invariants import instance
 from letterhead.fields import Columns, ColumnSpec, Field, normalise
 from letterhead.values import Value
 from letterhead.where.conditions import Condition, Logic, Test, Where
@@ -152,7 +153,8 @@ class Filter:
     def decide(self, leaf: Callable[[Resolved], bool | None]) -> bool | None:
         """Return the truth of the condition; ``leaf`` returns that of a test."""
         decided = _fold(self._node, leaf)
-        assert not isinstance(decided, Resolved | Combined)
+        if isinstance(decided, Resolved | Combined):
+            raise AssertionError("a test of the condition was not decided")
         return decided
 
 
@@ -161,7 +163,7 @@ def _node(
 ) -> Node:
     if isinstance(condition, Logic):
         return Combined(condition.name, tuple(_node(part, fields, columns, what) for part in condition.parts))
-    assert isinstance(condition, Test)
+    condition = instance(condition, Test)
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier or ""
     if field is None and isinstance(name, str) and name in fields:

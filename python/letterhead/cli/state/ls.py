@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
+from letterhead._invariants import present
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, moment, print_json, progress, table
 from letterhead.cli.state.lag import end_offsets
@@ -250,11 +251,11 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
     facts = [("directory", Text(printable(str(each.found.shown))))]
     if each.error:
         return [*facts, ("error", Text(printable(each.error), style="red"))]
-    assert each.store is not None
+    store = present(each.store, "the store")
     rows = f"about {each.total('rows') or 0:,} (an estimate)" if quick else f"{each.total('rows') or 0:,}"
-    if each.store.type.time_ordered and not quick:
+    if store.type.time_ordered and not quick:
         rows += f", and {each.total('index') or 0:,} entries of the index"
-    if each.store.type.keys == "versioned" and not quick:
+    if store.type.keys == "versioned" and not quick:
         rows += f", with {counted(each.total('versions') or 0, 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:

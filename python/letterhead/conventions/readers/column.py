@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import _native
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import ColumnSpec
 
@@ -132,6 +133,4 @@ def result_type(type: pa.DataType, errors: str) -> pa.DataType:
 
 def _error_of(values: pa.Array, reader: Reader, row: int) -> ErrorDetail:
     data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
-    error = reader.find_error(data)
-    assert error is not None, f"{reader.name}: row {row} was not read, but has no error"
-    return error
+    return present(reader.find_error(data), f"{reader.name}: the error of row {row}")

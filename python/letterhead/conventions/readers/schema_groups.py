@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
+from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.schema_group import SchemaGroup
@@ -190,9 +191,7 @@ def _as_array(made: Any, type: pa.DataType) -> pa.Array:
 def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:
     """Return the error of a row whose header, or whose value, has no valid id."""
     if id is not None:
-        error = _READER.find_error(id)
-        assert error is not None
-        return error._replace(key=header)
+        return present(_READER.find_error(id), "the error of an id")._replace(key=header)
     where = "the value" if header is None else f"no header {header}, and the value"
     if not value:
         return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)

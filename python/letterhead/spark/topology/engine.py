@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
+from letterhead._invariants import instance
 from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
@@ -197,7 +198,7 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 def _built(scope: str, builder: StoreBuilder) -> Any:
-    assert isinstance(builder, Builder)
+    builder = instance(builder, Builder)
 
     def bottom(supplier: Any, format: Any) -> Any:
         store = spark_store(supplier, format)

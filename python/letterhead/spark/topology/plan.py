@@ -9,6 +9,7 @@ import pyspark
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from letterhead._invariants import instance
 from letterhead.errors import TopologyError
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
@@ -142,8 +143,7 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
 
     found: dict[str, list[str]] = {"key": [], "partition": []}
     for name in topology.processors():
-        node = topology.nodes[name]
-        assert isinstance(node, ProcessorNode)
+        node = instance(topology.nodes[name], ProcessorNode)
         made = node.make if isinstance(node.make, type) else node.make()
         scope = getattr(made, "scope", Processor.scope)
         if scope not in found:

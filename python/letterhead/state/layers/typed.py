@@ -11,6 +11,7 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, Generic, TypeVar
 
+from letterhead._invariants import instance
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
@@ -130,8 +131,8 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         super().open(directory, context)
-        assert isinstance(self.serdes.value_serde, ValueTimestampHeadersSerde)
-        self._join = partial(self.serdes.value_serde.join, self.serdes.topic)
+        serde = instance(self.serdes.value_serde, ValueTimestampHeadersSerde)
+        self._join = partial(serde.join, self.serdes.topic)
         self._is_logged = isinstance(self.inner, ChangeLoggingKeyValueStore)
 
     def put(self, key: K, value: ValueTimestampHeaders[V] | None) -> None:

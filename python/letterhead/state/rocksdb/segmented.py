@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
@@ -160,8 +161,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
     # Files.
 
     def _open_segments(self) -> Segments:
-        assert self._segments is not None
-        return self._segments
+        return present(self._segments, "the segments of an open store")
 
     def _open_files(self, directory: Path) -> None:
         self._observed = -1

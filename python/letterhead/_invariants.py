@@ -1,0 +1,23 @@
+"""Conditions that hold by construction. They are checked with ``python -O``, too, which removes ``assert``."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+__all__ = ["instance", "present"]
+
+T = TypeVar("T")
+
+
+def present(value: T | None, what: str) -> T:
+    """Return a value that is not ``None``; ``what`` names it in the error."""
+    if value is None:
+        raise AssertionError(f"{what} is missing")
+    return value
+
+
+def instance(value: Any, expected: type[T]) -> T:
+    """Return a value of a class."""
+    if not isinstance(value, expected):
+        raise AssertionError(f"{expected.__name__} is needed, not {type(value).__name__}")
+    return value
