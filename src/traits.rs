@@ -159,6 +159,8 @@ pub enum Role {
     Micros,
     /// Microseconds since the epoch, when the message was made.
     Origin,
+    /// A payload that is written as no bytes at all if it is null, which deletes the key.
+    StoredPayload,
     /// The message deletes its key, whether it has a value or not.
     Tombstone,
     /// The message has no value, and so deletes its key.
@@ -167,6 +169,12 @@ pub enum Role {
     Attributes,
     /// Computed from the others, or of the batch: without a counterpart in another format.
     Derived,
+}
+
+impl Role {
+    pub fn is_payload(self) -> bool {
+        matches!(self, Role::Payload | Role::StoredPayload)
+    }
 }
 
 /// A field of a message, as the table of formats lists it.
@@ -223,6 +231,8 @@ pub type Open<'a, E> = Result<Opened<'a, <E as MessageFormat>::Fields<'a>>>;
 pub struct Contents<'m> {
     pub fields: &'m [FieldValue<'m>],
     pub headers: &'m [Header<'m>],
+    /// False for null, which is not the same as no headers.
+    pub has_headers_field: bool,
 }
 
 /// Whether a message was written.

@@ -106,6 +106,9 @@ def fields_of(given: object, format: str, types: dict[str, str]) -> dict[str, An
     for name in fields:
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
+    if fields.get("tombstone") is False:
+        # Null headers are no wrapper, and make a null value a delete: a message that is none has a list.
+        fields.setdefault("headers", ())
     return {name: _field(name, fields.get(name), of, format) for name, of in types.items()}
 
 

@@ -234,7 +234,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         let (_, message) = block;
         message.clear();
         let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-        hand_over(message, self.source.fields, self.target, log, sink)?;
+        hand_over(message, presence, self.source.fields, self.target, log, sink)?;
         Ok(presence)
     }
 }

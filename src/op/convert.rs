@@ -77,6 +77,7 @@ const BLOCKS: usize = 2;
 /// Passes a gathered message to a writer: its headers, then its fields as the target has them.
 pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     message: &mut MessageSink<'a>,
+    presence: Presence,
     from: &[Field],
     to: &[Field],
     log: &mut R,
@@ -89,7 +90,8 @@ pub fn hand_over<'a, R: Log, S: Sink<'a>>(
     }
     log.enter_header(None);
     if from.len() + to.len() > BLOCKS {
-        sink.fields(&map_fields(from, &message.fields, to, log)?);
+        let no_wrapper = presence == Presence::Absent;
+        sink.fields(&map_fields(from, &message.fields, no_wrapper, to, log)?);
     }
     Ok(())
 }
@@ -98,6 +100,7 @@ pub fn hand_over<'a, R: Log, S: Sink<'a>>(
 fn map_fields<'a, R: Log>(
     from: &[Field],
     values: &[FieldValue<'a>],
+    no_wrapper: bool,
     to: &[Field],
     log: &mut R,
 ) -> Result<Vec<FieldValue<'a>>> {
@@ -105,8 +108,9 @@ fn map_fields<'a, R: Log>(
     let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
     let sources: Vec<&Field> = from.iter().filter(no_headers).collect();
     let mut fields: Vec<_> = targets.iter().map(|target| none_of(target, &sources)).collect();
-    let deletes =
-        sources.iter().zip(values).any(|(field, value)| field.role == Role::Payload && *value == FieldValue::Null);
+    let is_null =
+        sources.iter().zip(values).any(|(field, value)| field.role.is_payload() && *value == FieldValue::Null);
+    let null_deletes = to.iter().any(|field| matches!(field.role, Role::Deletes | Role::StoredPayload));
     for (field, value) in sources.iter().zip(values) {
         if *value == FieldValue::Null || field.role == Role::Derived {
             continue;
@@ -114,8 +118,11 @@ fn map_fields<'a, R: Log>(
         match targets.iter().position(|target| same_meaning(field.role, target.role)) {
             Some(place) => fields[place] = carried(field, targets[place], *value, log)?,
             None => match (field.role, value) {
-                (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
-                (Role::Tombstone, _) if deletes => {}
+                (Role::Magic | Role::Attributes | Role::Deletes, _) => {}
+                // Where a tombstone is a null value, one that has the mark is a tombstone, and one inside a wrapper
+                // without the mark is none.
+                (Role::Tombstone, FieldValue::Bool(true)) if is_null => {}
+                (Role::Tombstone, FieldValue::Bool(false)) if !(is_null && null_deletes) || no_wrapper => {}
                 _ => {
                     let lost = || format!("{} is not carried", field.name);
                     log.loss(false, || Loss::of_message(Code::FieldNotCarried, lost()))?;
@@ -131,7 +138,7 @@ fn none_of<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
     match target.role {
         // Kafka's word for "no timestamp".
         Role::Millis => FieldValue::Int64(-1),
-        Role::Payload if !sources.iter().any(|field| field.role == Role::Payload) => FieldValue::Binary(&[]),
+        role if role.is_payload() && !sources.iter().any(|field| field.role.is_payload()) => FieldValue::Binary(&[]),
         _ => FieldValue::Null,
     }
 }
@@ -143,7 +150,7 @@ fn same_meaning(source: Role, target: Role) -> bool {
         // A message without a value deletes its key, also where that is a field. Nothing sets a derived field.
         (Role::Deletes, Role::Tombstone) => true,
         (_, Role::Deletes) => false,
-        _ => source == target || (time(source) && time(target)),
+        _ => source == target || (time(source) && time(target)) || (source.is_payload() && target.is_payload()),
     }
 }
 
@@ -216,7 +223,7 @@ impl Visitor for WriteInto<'_> {
         let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut log), &mut message);
         let presence = log.ended(gathered, Direction::Decode, reader.name)?;
         let mut data = Vec::new();
-        let encoded = hand_over(&mut message, reader.fields, E::FIELDS, &mut log, &mut writer)
+        let encoded = hand_over(&mut message, presence, reader.fields, E::FIELDS, &mut log, &mut writer)
             .and_then(|()| writer.encode(presence, &mut log, &mut data));
         let encoded = log.ended(encoded, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;

@@ -110,9 +110,10 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             let rejected = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
             return Err(log.fatal(Code::NullNotCarried, None, rejected));
         }
+        let has_headers_field = headers != Presence::Absent;
         let canonical = E::Headers::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::encode(Contents { fields: &self.fields, headers: &self.headers }, log, out);
+            return E::encode(Contents { fields: &self.fields, headers: &self.headers, has_headers_field }, log, out);
         }
         let mut headers = recycled(mem::take(&mut self.scratch));
         headers.extend_from_slice(&self.headers);
@@ -122,7 +123,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let done = E::encode(Contents { fields: &self.fields, headers: &headers }, log, out);
+        let done = E::encode(Contents { fields: &self.fields, headers: &headers, has_headers_field }, log, out);
         self.scratch = recycled(headers);
         done
     }

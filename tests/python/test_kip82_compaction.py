@@ -161,7 +161,11 @@ def test_repeated_compaction_agrees_with_the_rule(path, layout, seed):
             assert (list(log.scan()), log.next_offset) == (there, total)
             for start in range(0, total + 1, 7):
                 assert list(log.scan(start)) == [message for message in there if message.offset >= start]
-                (part,) = [part for _, part in log.fetch(FetchRequest.of("orders", 0, start, version=2)).partitions()]
+                # In the layout `wrapper` older versions cannot have a null value that is not a delete.
+                version = 4 if layout == "wrapper" else 2
+                (part,) = [
+                    part for _, part in log.fetch(FetchRequest.of("orders", 0, start, version=version)).partitions()
+                ]
                 assert (part.error_code, part.high_watermark) == (0, total)
 
 

@@ -8,7 +8,8 @@ a field of the source  in the target
 payload, value         each other
 crc, checksum          made anew or 0: never copied, never lost
 magic, attributes      copied where the target has them, never lost
-tombstone              copied where the target marks them; elsewhere lost where it is true beside a value
+tombstone              copied where the target marks them; elsewhere lost where it contradicts the value: true beside a
+                       value, or false beside a null in a wrapper if a null deletes in the target
 any other              copied; lost where it is not null and the target has no place for it
 =====================  ===============================================================================================
 
@@ -132,12 +133,12 @@ def _convert(
         return NO_MESSAGE._replace(details=reading.details), source, DecodeError
 
     def fields(ledger: Ledger) -> Fields:
-        return carry_fields(reading.fields, source, writer.row, ledger)
+        return carry_fields(reading.fields, source, writer.row, ledger, no_wrapper=reading.headers is None)
 
     return writer.write(reading.headers, fields, number), writer.row, EncodeError
 
 
-def carry_fields(fields: Fields, source: Format, into: Format, ledger: Ledger) -> Fields:
+def carry_fields(fields: Fields, source: Format, into: Format, ledger: Ledger, *, no_wrapper: bool) -> Fields:
     """Return the fields of the target, made of those of the source."""
     places = {_meaning(name): name for name in _names(into)}
     result: Fields = dict.fromkeys(_names(into))
@@ -151,8 +152,11 @@ def carry_fields(fields: Fields, source: Format, into: Format, ledger: Ledger) -
         if value is None or name in DERIVED:
             continue
         if meaning == "tombstone" and not into.marks_tombstones:
-            # Elsewhere a tombstone is a null value and nothing else.
-            if value and fields["value"] is not None:
+            # Elsewhere a tombstone is a null value and nothing else, and one in a wrapper without the mark is none.
+            is_null = fields["value"] is None
+            revived = value and not is_null
+            deleted = not value and is_null and not no_wrapper and into.null_deletes
+            if revived or deleted:
                 ledger.lose(Loss("field_not_carried", f"{name} is not carried"))
         elif meaning not in places:
             if name not in SILENT:

@@ -70,6 +70,8 @@ class Format(NamedTuple):
     """Times are microseconds, not milliseconds."""
     marks_tombstones: bool = False
     """A tombstone is a mark of its own, and may have a value."""
+    null_deletes: bool = False
+    """A message whose value or payload is null is a tombstone."""
 
 
 TYPED = Traits(types=KIP82, checks="value")
@@ -165,6 +167,7 @@ FORMATS: dict[str, Format] = {
             fields=(HEADERS, ("payload", "binary")),
             block=kafka,
             message=streams,
+            null_deletes=True,
         ),
         Format(
             name="streams-timestamped",
@@ -174,6 +177,7 @@ FORMATS: dict[str, Format] = {
             fields=(HEADERS, ("timestamp", "int64"), ("payload", "binary")),
             block=kafka,
             message=streams_timestamped,
+            null_deletes=True,
         ),
         Format(
             name="kip82-wrapper",
@@ -195,6 +199,7 @@ FORMATS: dict[str, Format] = {
             block=kip82_typed,
             message=kip82_message.FLAGGED,
             traits=TYPED,
+            null_deletes=True,
         ),
         Format(
             name="kip82-message-int",
@@ -206,6 +211,7 @@ FORMATS: dict[str, Format] = {
             block=kip82_int,
             message=kip82_message.FLAGGED,
             traits=INT,
+            null_deletes=True,
         ),
         Format(
             name="kip82-message-wrapper",

@@ -52,10 +52,11 @@ class Outgoing(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A block that was written, and how many headers are in it."""
+    """A block that was written, how many headers are in it, and whether the message has a headers field."""
 
     header_count: int
     block: bytes
+    has_headers_field: bool = True
 
 
 class Opened(NamedTuple):

@@ -91,19 +91,21 @@ class Writer:
             outgoing.sort(key=self.row.traits.canonical)
         return outgoing
 
-    def serialize(self, headers: list[Outgoing], fields: Fields, ledger: Ledger) -> bytes | None:
+    def serialize(
+        self, headers: list[Outgoing], fields: Fields, ledger: Ledger, *, has_headers_field: bool
+    ) -> bytes | None:
         """Return the bytes of a message; ``None`` where the format has no bytes for it."""
         block = self.row.block.write(headers)
         if self.row.message is None:
             return block
-        return self.row.message.write(fields, Written(len(headers), block), ledger.lose)
+        return self.row.message.write(fields, Written(len(headers), block, has_headers_field), ledger.lose)
 
     def write(self, headers: Iterable[Any] | None, fields: FieldsFor, number: int | None = None) -> Report:
         """Write one message, whose fields are asked for when its headers are through."""
         ledger = Ledger()
         try:
             gathered = self.gather(headers, ledger)
-            written = self.serialize(gathered, fields(ledger), ledger)
+            written = self.serialize(gathered, fields(ledger), ledger, has_headers_field=headers is not None)
         except Refused as refused:
             detail = ErrorDetail(refused.code, refused.message, None, refused.header, refused.key)
             return Report(None, Losses(), [detail])

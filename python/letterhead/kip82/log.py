@@ -19,7 +19,14 @@ from letterhead.errors import (
     check_name,
     unknown_name,
 )
-from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, latest_offsets, should_retain
+from letterhead.kip82.compaction import (
+    DELETE_RETENTION_MS,
+    Keyless,
+    delete_horizon,
+    is_delete,
+    latest_offsets,
+    should_retain,
+)
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
 from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.properties import check_format_version
@@ -103,7 +110,8 @@ class MessageLog(Closing):
         checksum.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with headers that cannot be stored: if a request has another layout than the log, and if the log
-        writes messages of magic 0 or 1, which have none.
+        writes messages of magic 0 or 1, which have none. Also what to do with a null value that is not a delete, which
+        only the layout ``wrapper`` has: ``"drop"`` makes it one.
     types_in, types_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
         Conversion of types between layouts, as in :func:`letterhead.convert`: for headers in produce requests, and for
         headers in fetch responses.
@@ -281,7 +289,7 @@ class MessageLog(Closing):
             timestamp=message.timestamp,
             headers=message.headers,
             layout=self.layout,
-            tombstone=bool(message.tombstone) if self.layout == "wrapper" else None,
+            tombstone=is_delete(message) if self.layout == "wrapper" else None,
         )
 
     def _append(self, messages: Iterable[_Given], now: int) -> range:
@@ -291,7 +299,10 @@ class MessageLog(Closing):
             fields = {**_FIELDS, **self._fields_of(given), "offset": offset}
             if fields["timestamp"] is None and fields["magic"] != 0:
                 fields["timestamp"] = now
-            encoded.append(self._encode(Message(**fields), self.layout, now))
+            message = Message(**fields)
+            if self.layout == "wrapper" and message.tombstone is None and message.magic in (None, 2):
+                message = message._replace(tombstone=is_delete(message))
+            encoded.append(self._encode(message, self.layout, now))
         return self._store.write(self._compress(encoded))
 
     def _fields_of(self, given: _Given) -> Mapping[str, Any]:
@@ -303,7 +314,9 @@ class MessageLog(Closing):
                     f"{given.topic}, partition {given.partition}, in the layout {given.layout}"
                 )
             given = given.to_message()
-        return given._asdict() if isinstance(given, Message) else given
+        fields = given._asdict() if isinstance(given, Message) else given
+        # As in `encode`: null headers would make a null value a delete.
+        return {"headers": (), **fields} if fields.get("tombstone") is False else fields
 
     def flush(self) -> None:
         """Flush appended messages to disk.
@@ -387,8 +400,9 @@ class MessageLog(Closing):
     def _encode_older(self, message: Message) -> bytes:
         """Encode a message in magic 0 or 1, which have neither headers nor a value in a delete."""
         magic = self.message_format_version
-        older = convert_down(message, magic)
-        if self._options_in["on_loss"] == "raise" and (message.headers or older.value != message.value):
+        on_loss = self._options_in["on_loss"]
+        older = convert_down(message, magic, on_loss=on_loss)
+        if on_loss == "raise" and (message.headers or older.value != message.value):
             lost = "headers" if message.headers else "value of a delete"
             raise ConversionError(
                 f"magic {magic} has no {lost}: open the log with message_format_version=2, or with on_loss='drop'",
@@ -498,7 +512,9 @@ class MessageLog(Closing):
         if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.layout):
             return stored.data
         if MAGIC[version] < 2:
-            encoded = [write_message(convert_down(each, MAGIC[version]), target) for each in stored.messages]
+            on_loss = self._options_out["on_loss"]
+            older = (convert_down(message, MAGIC[version], on_loss=on_loss) for message in stored.messages)
+            encoded = [write_message(message, target) for message in older]
         else:
             encoded = [write_converted(each, self.layout, target, **self._options_out) for each in stored.messages]
         data = b"".join(encoded)

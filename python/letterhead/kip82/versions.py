@@ -14,15 +14,17 @@ A log writes the magic of its ``message_format_version``, as brokers do since KI
 * An older message is *converted up* on append: magic 1 gets the timestamp -1 if it had none, magic 2 gets no headers.
 * A message is *converted down* if a fetch of an older version reads it, or if the log writes an older magic. It loses
   its headers, and for magic 0 its timestamp. In the layout ``wrapper`` the value leaves its wrapper, and the value of a
-  delete becomes null, as an old client ignores bit 4.
+  delete becomes null, as an old client ignores bit 4. A null value that deletes nothing cannot be converted down: every
+  client but those of version 4 would delete the key.
 * A fetch never converts up: every client reads older messages.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from letterhead.errors import EncodeError
+from letterhead._invariants import instance
+from letterhead.errors import ConversionError, EncodeError, check_name
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
@@ -112,7 +114,7 @@ def convert_up(message: Message, layout: Layout) -> Message:
     return message._replace(magic=2, crc=None, headers=headers, tombstone=tombstone)
 
 
-def convert_down(message: Message, magic: int) -> Message:
+def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "drop"] = "raise") -> Message:
     """Convert a message to magic 0 or 1, for a consumer or log that does not know headers.
 
     Parameters
@@ -121,11 +123,19 @@ def convert_down(message: Message, magic: int) -> Message:
         A message with the fields of ``kip82-message*``.
     magic : {0, 1}
         Version of the message format of the result.
+    on_loss : {"raise", "drop"}, default "raise"
+        What to do with a null value that deletes nothing, as a wrapper can have: these formats have none, and ``"drop"``
+        makes it a delete.
 
     Returns
     -------
     Message
         The message without headers, without a value if it is a delete, and in magic 0 without a timestamp.
+
+    Raises
+    ------
+    ConversionError
+        If a null value deletes nothing, and ``on_loss="raise"`` (``field_not_carried``).
 
     Examples
     --------
@@ -136,6 +146,12 @@ def convert_down(message: Message, magic: int) -> Message:
     >>> old.magic, old.headers, old.value
     (1, None, b'v')
     """
+    check_name("on_loss value", on_loss, ("raise", "drop"))
+    if on_loss == "raise" and message.value is None and not is_delete(message):
+        reason = (
+            f"magic {magic} has no null value that deletes nothing: use magic 2, or on_loss='drop' to make it a delete"
+        )
+        raise ConversionError(reason, format=MESSAGES["wrapper"], code="field_not_carried")
     attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
     value = None if is_delete(message) else message.value
     return message._replace(magic=magic, crc=None, attributes=attributes, headers=None, value=value, tombstone=None)
@@ -145,16 +161,16 @@ def write_converted(message: Message, layout: Layout, target: Layout, **options:
     """Encode a message of one layout in another; the options of ``convert`` apply only if the layouts differ."""
     # The layout `wrapper` marks a delete with a bit, the others with a null value: converting it loses nothing.
     if layout == "wrapper" and target != "wrapper" and is_delete(message):
-        message = message._replace(value=None, tombstone=False)
+        message = message._replace(value=None, tombstone=True)
     data = write_message(message, layout)
     if target == layout:
         return data
-    return _not_null(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
+    return instance(convert(data, MESSAGES[layout], target=MESSAGES[target], **options), bytes)
 
 
 def write_message(message: Message, layout: Layout) -> bytes:
     """Encode a message of a layout."""
-    return _not_null(encode(message, MESSAGES[layout]))
+    return instance(encode(message, MESSAGES[layout]), bytes)
 
 
 def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
@@ -165,8 +181,3 @@ def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
         for message in messages(data, SETS[layout])
     ]
     return batch(unpacked, SETS[layout], codec=CODECS[attributes & CODEC_BITS])
-
-
-def _not_null(data: bytes | None) -> bytes:
-    assert data is not None, "a message of these formats has bytes"  # None is for formats that encode null
-    return data

@@ -115,7 +115,11 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Null,
         ];
         let (mut log, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
-        let _ = Kip82Message::<L>::encode(Contents { fields: &fields, headers: &[] }, &mut log, &mut out);
+        let _ = Kip82Message::<L>::encode(
+            Contents { fields: &fields, headers: &[], has_headers_field: false },
+            &mut log,
+            &mut out,
+        );
         log.errors.pop().map_or(Ok(out), Err)
     }
 }

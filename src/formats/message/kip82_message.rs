@@ -172,7 +172,7 @@ fn open_wrapped<'a, R: Log>(message: &mut Cursor<'a>, log: &mut R) -> Result<Bod
 }
 
 fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &mut Vec<u8>) -> Result {
-    let Contents { fields, headers } = message;
+    let Contents { fields, headers, has_headers_field } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
         return Err(log.fatal(Code::BadMagic, None, || unknown_magic(magic)));
@@ -210,8 +210,10 @@ fn encode_message<L: Layout, R: Log>(message: Contents<'_>, log: &mut R, out: &m
         out.extend_from_slice(&number_or(fields[TIMESTAMP], -1).to_be_bytes());
     }
     write_nullable(bytes_of(fields[KEY]), out);
+    // A null value without a wrapper deletes the key, even if bit 4 is clear.
+    let deletes = tombstone || !has_headers_field;
     match (L::WRAPPED && magic == MAGIC && bits & CODEC_BITS == 0, fields[VALUE]) {
-        (true, FieldValue::Null) if headers.is_empty() => write_nullable(None, out),
+        (true, FieldValue::Null) if headers.is_empty() && deletes => write_nullable(None, out),
         (true, value) => {
             let len_at = out.len();
             out.extend_from_slice(&[0; 4]);

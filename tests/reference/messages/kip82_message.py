@@ -132,7 +132,7 @@ class Message:
             raise Refused("bad_attributes", _undefined(attributes & ~DEFINED_BITS[magic]))
         if written.header_count and magic != MAGIC:
             lose(Loss("field_not_carried", f"magic {magic} has no headers"))
-            written = Written(0, b"")
+            written = Written(0, b"", False)
         if written.header_count and attributes & CODEC_BITS:
             raise Refused("bad_attributes", "a compressed set has no headers of its own")
         if magic == MAGIC and (fields["tombstone"] if self.wrapped else written.header_count):
@@ -143,7 +143,9 @@ class Message:
             covered += fixed("timestamp", -1 if fields["timestamp"] is None else fields["timestamp"], 8)
         covered += nullable(fields["key"])
         if self.wrapped and magic == MAGIC and not attributes & CODEC_BITS:
-            no_wrapper = fields["value"] is None and not written.header_count
+            # A null value without a wrapper deletes the key, even if bit 4 is clear.
+            deletes = bool(fields["tombstone"]) or not written.has_headers_field
+            no_wrapper = fields["value"] is None and not written.header_count and deletes
             covered += nullable(None if no_wrapper else kip82_wrapper.write(fields, written, lose))
         else:
             covered += nullable(written.block) if written.header_count else b""

@@ -245,7 +245,7 @@ fn says_nothing(field: &Field, value: &Held) -> bool {
 
 fn has_no_value(message: &Message, format: Format) -> bool {
     let mut fields = other_fields(format).zip(&message.fields);
-    fields.any(|(field, value)| field.role == Role::Payload && *value == Held::Null)
+    fields.any(|(field, value)| field.role.is_payload() && *value == Held::Null)
 }
 
 /// What comes back of headers that go from one format to another, with the kinds that the losses name.

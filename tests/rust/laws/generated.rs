@@ -43,7 +43,7 @@ impl Parts {
         let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map_or(Held::Null, Held::Bytes);
         let held = |field: &letterhead::traits::Field| match (field.role, field.of) {
             (Role::Key, _) => bytes(&self.key),
-            (Role::Payload, _) => bytes(&self.payload),
+            (Role::Payload | Role::StoredPayload, _) => bytes(&self.payload),
             (Role::Offset, FieldType::Natural) => Held::Number(self.offset.unsigned_abs().into()),
             (Role::Offset, _) => Held::Number(self.offset.into()),
             (Role::Millis, _) => Held::Number(self.millis.into()),
