@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import zstandard
 
+import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
 from log_bytes import batch, record
@@ -158,6 +159,24 @@ def test_a_negative_count() -> None:
 def test_a_batch_whose_records_all_went_has_none() -> None:
     assert ops.messages(batch(), "record-batch") == []
     assert ops.validate(batch(), "record-batch") == []
+
+
+@pytest.mark.parametrize("codec", range(8))
+def test_a_batch_of_no_records_and_no_bytes_is_empty_in_every_codec(codec: int) -> None:
+    data = batch(attributes=codec)
+    following = batch(record())
+    assert ops.messages(data, "record-batch") == list(lh.messages(data, "record-batch")) == []
+    assert ops.validate(data, "record-batch") == lh.validate(data, "record-batch") == []
+    assert len(list(lh.messages(data + following, "record-batch"))) == 1
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_bytes_in_a_batch_of_no_records_are_an_error(codec: int) -> None:
+    garbage = batch(b"\1\2\3", count=0, attributes=codec)
+    assert [error.code for error in lh.validate(garbage, "record-batch")] == ["bad_compression"]
+    assert [error.code for error in ops.validate(garbage, "record-batch")] == ["bad_compression"]
+    plain = batch(record(), count=0)
+    assert [error.code for error in lh.validate(plain, "record-batch")] == ["trailing_bytes"]
 
 
 def test_an_unknown_magic_leaves_the_next_batch_readable() -> None:

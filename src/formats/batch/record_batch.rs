@@ -194,7 +194,9 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
 ) -> Result {
     let Ok((header, records, attributes_at)) = open_batch(frame, log) else { return receiver.unreadable(log) };
     let codec = header.attributes as u8 & CODEC_BITS;
-    if codec == 0 {
+    // Kafka's iterator decompresses nothing if there are no records.
+    let is_empty = header.count == 0 && records.remaining() == 0;
+    if codec == 0 || is_empty {
         return read_records(&header, records, log, receiver);
     }
     let mut buffer = receiver.take_buffer();

@@ -157,7 +157,8 @@ class _Header:
 
     def records(self, batch: Cursor) -> Cursor:
         """Return a cursor over the records, out of their codec."""
-        if self.codec == 0:
+        is_empty = self.count == 0 and not batch.left
+        if self.codec == 0 or is_empty:
             return Cursor(batch.data, batch.at, batch.end)
         if self.codec not in codecs.NAMES:
             raise batch.hard("unknown_codec", f"codec {self.codec} is unknown", self.attributes_at)
