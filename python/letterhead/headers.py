@@ -172,17 +172,19 @@ class Headers(Sequence[Header]):
         return [header.value for header in self._list() if header.key == wanted]
 
     def keys(self) -> list[HeaderKey]:
-        """Return the distinct keys, in order of first occurrence.
+        """Return the keys of all headers, in order and with repeats, as :meth:`values` returns their values.
+
+        ``list(dict.fromkeys(headers.keys()))`` has every key once.
 
         Examples
         --------
         >>> import letterhead as lh
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", b"b")]).keys()
-        ['route', 'tenant']
+        ['route', 'tenant', 'route']
         """
         # An int in brackets is a position. These integers are looked up as keys, which `dict(h)` relies on.
         items: Any = self._items
-        keys = dict.fromkeys([header.key for header in items] if type(items) is list else items.keys())
+        keys = [header.key for header in items] if type(items) is list else items.keys()
         return [_Number(key) if isinstance(key, int) else key for key in keys]
 
     def values(self) -> list[HeaderValue]:

@@ -18,7 +18,7 @@ EXAMPLES = ROOT / "examples"
 
 PRINTED = {
     "one_message": """\
-['tenant', 'route', 'note', 'retry'] [b'eu-1', b'eu-2'] None
+['tenant', 'route', 'route', 'note', 'retry'] [b'eu-1', b'eu-2'] None
 {'tenant': 'acme', 'retry': 3, 'route': ['eu-1', 'eu-2']}
 True
 truncated - kafka: header 4: value takes 4 bytes and 2 are left (byte 48)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 
 from letterhead import headers as core
+from letterhead._invariants import instance
 from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.operations import decode, encode
@@ -127,8 +128,8 @@ class DraftHeaders(ABC, Generic[K]):
         return [self._from_stored(key, value) for value in self._values_of(key)]
 
     def keys(self) -> list[K]:
-        """Return the distinct keys, in the order in which they first occur."""
-        return list(dict.fromkeys(key for key, _ in self._pairs()))
+        """Return the keys of all headers, in order and with repeats, as :meth:`values` returns their values."""
+        return [key for key, _ in self._pairs()]
 
     def values(self) -> list[Any]:
         """Return the values of all headers, in order."""
@@ -215,9 +216,7 @@ class DraftHeaders(ABC, Generic[K]):
         return self._stored
 
     def _parse(self, block: bytes) -> core.Headers:
-        read = decode(block, self._format)
-        assert isinstance(read, core.Headers), "a headers format decodes to headers"
-        return read
+        return instance(decode(block, self._format), core.Headers)
 
     def _values_of(self, key: K) -> list[core.HeaderValue]:
         return self._read().get_all(self._check_key(key))

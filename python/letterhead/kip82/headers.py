@@ -62,7 +62,7 @@ class Headers(DraftHeaders[str]):
     >>> headers.put_integer("retry", 3)
     >>> headers.put("retry", Typed("long", 4))
     >>> headers.get_all("retry"), headers.keys()
-    ([3, 4], ['tenant', 'retry'])
+    ([3, 4], ['tenant', 'retry', 'retry'])
     >>> read = Headers(headers.as_bytes())
     >>> read.parsed, read["tenant"], read.parsed
     (False, 'acme', True)
