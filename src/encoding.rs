@@ -7,6 +7,7 @@
 //! ```
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
 use crate::error::Code;
 use crate::value::{ByteOrder, Checks, InvalidValue, Value, bits_of, invalid, read_bytes, sized, wrong_size};
@@ -31,8 +32,8 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<I
             let is_unit = characters.next().is_some_and(|one| u32::from(one) <= 0xffff) && characters.next().is_none();
             is_unit.then_some(Value::Text(Cow::Borrowed(text)))
         }
-        Scalar::Float32 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float32),
-        Scalar::Float64 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float64),
+        Scalar::Float32 => return float_value(scalar, text, f32::is_infinite).map(Value::Float32),
+        Scalar::Float64 => return float_value(scalar, text, f64::is_infinite).map(Value::Float64),
         Scalar::Uuid => uuid_from_text(text).map(|text| Value::Text(Cow::Owned(text))),
         Scalar::String | Scalar::Binary => unreachable!("`Type::parse` rejects suffixes of these"),
         _ => return int_text(scalar, text),
@@ -70,6 +71,19 @@ fn int_range(scalar: Scalar) -> (i128, i128) {
         (true, 128) => (0, i128::MAX),
         (true, _) => (0, (1 << bits) - 1),
         (false, _) => (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits)),
+    }
+}
+
+/// The number of a text, rounded to the nearest one. Only the word is an infinity: digits that round to one do not fit.
+fn float_value<N: FromStr + Copy>(
+    scalar: Scalar,
+    text: &str,
+    is_infinite: fn(N) -> bool,
+) -> Result<N, Box<InvalidValue>> {
+    let number = float_text(text).and_then(|text| text.parse().ok()).ok_or_else(|| bad_text(scalar))?;
+    match is_infinite(number) && !text.ends_with("Infinity") {
+        true => Err(does_not_fit(scalar)),
+        false => Ok(number),
     }
 }
 

@@ -6,6 +6,7 @@ two values are equal if and only if their types and bits are, including NaN payl
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from collections.abc import Callable
@@ -346,9 +347,12 @@ class _Float(_Number):
         if isinstance(value, bool) or not isinstance(value, Real):
             _wrong_type(cls, "a float", value)
         try:
-            return struct.pack(">" + _CODES[cls._name], float(value))
+            bits = struct.pack(">" + _CODES[cls._name], float(value))
         except OverflowError:
             _refuse("out_of_range", f"a number too large for {cls._name}")
+        if math.isinf(float(value)) and value not in (math.inf, -math.inf):
+            _refuse("out_of_range", f"a number too large for {cls._name}")  # such as a long double
+        return bits
 
 
 class Float32(_Float, type="float32"):

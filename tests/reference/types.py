@@ -236,7 +236,10 @@ def _read_text(name: str, data: bytes) -> Scalar:
     if name in INTEGERS and _INTEGER.fullmatch(data):
         return _integer(name, data)
     if name in ("float32", "float64") and _FLOAT.fullmatch(data):
-        return nearest_float32(data.decode()) if name == "float32" else float(data)
+        number = nearest_float32(data.decode()) if name == "float32" else float(data)
+        if math.isinf(number) and not data.endswith(b"Infinity"):
+            raise Misfit("out_of_range", f"the number does not fit {name}")
+        return number
     if name == "uuid" and _UUID.fullmatch(data):
         return data.decode().lower()
     if name == "char":

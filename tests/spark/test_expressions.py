@@ -88,6 +88,15 @@ def test_floats_are_exact_at_every_exponent(spark):
             assert set(errors) == {None}
 
 
+def test_digits_that_round_to_infinity_are_out_of_range(spark):
+    numbers = [b"1e400", b"-69203120e780", b"3.5e38", b"1e308", b"1e-400", b"-1e-46", b"9" * 400, b"Infinity", b"1e"]
+    numbers += [b"340282356779733661637539395458142568447", b"340282356779733661637539395458142568448", b"NaN"]
+    for type, count in (("float64:text", 3), ("float32:text", 6)):
+        found = read_by_spark(spark, type, numbers)
+        assert found == read_by_native(type, numbers)
+        assert sum(error is not None and error.startswith("out_of_range") for error in found[1]) == count
+
+
 def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
     messages = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
     found, errors = read_by_spark(spark, "char", messages)

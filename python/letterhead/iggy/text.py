@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any, NoReturn
 
+from letterhead.errors import DecodeError
 from letterhead.iggy.errors import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.operations import encode, select
@@ -72,10 +74,16 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
         return Value(str(kind), float(text))
     if not _DECIMAL.fullmatch(text):
         _invalid(kind)
+    number = float(text)
     if kind is HeaderKind.FLOAT64:
-        return Value("float64", float(text))
-    # A float of 64 bits in between would round twice; the core parses 32 bits in one step.
-    return Float32(_through_core(text, "float32:text"))
+        return Value("float64", number)
+    try:
+        # A float of 64 bits in between would round twice; the core parses 32 bits in one step.
+        return Float32(_through_core(text, "float32:text"))
+    except DecodeError as error:
+        if error.code != "out_of_range":
+            raise
+        return Float32(math.copysign(math.inf, number))  # as Iggy parses digits that are too large
 
 
 def _through_core(value: str | Value, type: str) -> Any:

@@ -211,7 +211,12 @@ def _float_text(name: str, bytes: Column) -> Checked:
     text = bytes.cast("string")
     number = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
     spelled = text.rlike(rf"\A(?:{number}|NaN|-?Infinity)\z")
-    return Checked([_bad_text(name, ~spelled)], text.cast(_SPARK_TYPES[name]))
+    value = F.when(spelled, text).cast(_SPARK_TYPES[name])
+    # Only the word is an infinity: digits that round to one do not fit.
+    outside = (F.abs(value) == F.lit(float("inf"))) & ~text.endswith("Infinity")
+    return Checked(
+        [_bad_text(name, ~spelled), _check(outside, "out_of_range", f"the number does not fit {name}")], value
+    )
 
 
 def _uuid_text(name: str, bytes: Column) -> Checked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from letterhead._optional_dependencies import needed
@@ -162,7 +163,10 @@ class _Reader:
             case exp.Literal() if node.is_string:
                 return node.this
             case exp.Literal():
-                return int(node.this) if node.this.isdecimal() else float(node.this)
+                number = int(node.this) if node.this.isdecimal() else float(node.this)
+                if number == math.inf:
+                    raise self._error(node, "the number does not fit 64 bits")
+                return number
             case exp.Neg(this=exp.Literal(is_string=False)):
                 return -self._literal(node.this)
             case exp.HexString():
