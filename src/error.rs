@@ -58,6 +58,7 @@ codes! {
     LimitExceeded "limit_exceeded" "a limit that can be raised is exceeded"
     NotInOrder "not_in_order" "keys or offsets that should be in order are not"
     MissingKey "missing_key" "a required header is absent"
+    Incomplete "incomplete" "headers that were not read may replace the value of a column"
     NullField "null_field" "a field of the message is null and the format has no null for it"
     KeyNotCarried "key_not_carried" "the target's keys are of another type"
     FieldNotCarried "field_not_carried" "the target has no place for a field"

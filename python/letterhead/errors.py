@@ -80,6 +80,7 @@ CODES: dict[str, str] = {
     "limit_exceeded": "a limit that can be raised is exceeded",
     "not_in_order": "keys or offsets that should be in order are not",
     "missing_key": "a required header is absent",
+    "incomplete": "headers that were not read may replace the value of a column",
     "null_field": "a field of the message is null and the format has no null for it",
     "key_not_carried": "the target's keys are of another type",
     "field_not_carried": "the target has no place for a field",

@@ -20,7 +20,7 @@ use crate::kernel::keys::{Keep, Keys, Requested};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{RowBlock, recycled};
-use crate::log::{Fast, Log, OnLoss, Result, Stop};
+use crate::log::{Either, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
@@ -320,12 +320,40 @@ impl<'a> Slot<'a> {
         self.found.push(found);
     }
 
+    /// Whether the header that is selected may be one that could not be read but has the key.
+    fn is_lost<R: Log>(&self, headers: Presence, log: &mut R) -> bool {
+        match (headers, log.either()) {
+            (Presence::Damaged | Presence::Broken, Either::Exact(exact)) => self.is_among(&exact.errors),
+            _ => false,
+        }
+    }
+
+    #[cold]
+    fn is_among(&self, errors: &[ErrorDetail]) -> bool {
+        let key = self.selection.key.to_string();
+        let indexes = errors.iter().filter(|error| error.column.is_none() && error.key.as_ref() == Some(&key));
+        indexes.filter_map(|error| error.header).any(|index| match self.found.first() {
+            None => true,
+            Some(_) if self.found.iter().any(|found| found.index == index) => false,
+            Some(first) => match self.selection.repeat {
+                Repeat::First => index < first.index,
+                Repeat::Last => index > first.index,
+                Repeat::All | Repeat::Error => true,
+            },
+        })
+    }
+
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
         let second = if self.selection.repeat == Repeat::Error { self.found.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
             self.column.push(None);
+            return Ok(());
+        }
+        if self.is_lost(headers, log) {
+            // The error of that header names the key.
+            self.push_null();
             return Ok(());
         }
         if self.selection.required && self.found.is_empty() && headers != Presence::Broken {
@@ -335,10 +363,14 @@ impl<'a> Slot<'a> {
             return self.end_list(headers, log);
         }
         let value = match self.found.first() {
-            Some(found) => self.read(*found, log)?.flatten(),
+            Some(found) => self.read(*found, log)?,
             None => None,
         };
-        self.column.push(value);
+        if headers == Presence::Broken && value.is_some() && self.selection.repeat != Repeat::First {
+            let message = "headers after this one were not read, and may have the key, too";
+            log.column_error(|| self.error(Code::Incomplete, message.into(), None, None))?;
+        }
+        self.column.push(value.flatten());
         Ok(())
     }
 

@@ -291,6 +291,8 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
     """Return what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
     found = [entry for entry in reading.entries if entry.key == key]
+    if _is_lost(reading, key, repeat, found):
+        return None
     # What comes after a hard error was not read: a header may be there, and a list would be only the front of one.
     if required and not found and not reading.broken:
         missing = "the header is required and absent"
@@ -310,7 +312,24 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
         return values if len(details) == before else None
     if not found:
         return None
-    return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, details)
+    before = len(details)
+    value = _value(found[-1] if repeat == "last" else found[0], type, dialect, column, details)
+    if reading.broken and repeat != "first" and len(details) == before:
+        unread = "headers after this one were not read, and may have the key, too"
+        details.append(ErrorDetail("incomplete", unread, key=keys.spell(key), column=column))
+    return value
+
+
+def _is_lost(reading: Reading, key: Key, repeat: str, found: list[Entry]) -> bool:
+    """Return whether the header that a column selects may be one that has the key and could not be read."""
+    read = [entry.header for entry in found]
+    headers = [detail.header for detail in reading.details if detail.key == keys.spell(key)]
+    unread = [header for header in headers if header is not None and header not in read]
+    if not read or repeat in ("all", "error"):
+        return bool(unread)
+    if repeat == "first":
+        return any(header < read[0] for header in unread)
+    return any(header > read[-1] for header in unread)
 
 
 def _value(entry: Entry, type: str, dialect: str, column: str, details: list[ErrorDetail]) -> Any:

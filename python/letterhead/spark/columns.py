@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, check_name
 from letterhead.fields import Field, field, field_of, normalise, plain_key
 from letterhead.operations import select
@@ -211,9 +212,9 @@ def _by_spark(
 
 
 def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column], Column]:
-    """Return the predicate for headers; a malformed header ends the query, or is skipped."""
-    assert wanted.key is not None
-    plain = plain_key(wanted.key)
+    """Return the predicate for headers; a malformed header ends the query, or has the key as far as that is known."""
+    key: Any = present(wanted.key, "the key")
+    plain = plain_key(key)
 
     def is_wanted(header: Column) -> Column:
         # Spark interprets this for every header: each step shows in the run time of a query.
@@ -222,14 +223,17 @@ def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column
             same = (header["key_type"] == F.lit(type)) & (header["key"] == F.lit(bits))
         else:
             same = header["key"] == F.lit(plain)
+        if not strict:
+            # A header of an unknown type is kept, so that the column is null and not the value of another header.
+            return same
         if layout.keys != "typed" and not layout.types:
             # Only a null key makes the comparison null.
-            return F.coalesce(same, F.raise_error(F.lit(_NULL_KEY))) if strict else same
+            return F.coalesce(same, F.raise_error(F.lit(_NULL_KEY)))
         checks = _malformed(header, layout)
         malformed, message = reduce(or_, (when for when, _ in checks)), checks[-1][1]
         for when, reason in reversed(checks[:-1]):
             message = F.when(when, reason).otherwise(message)
-        return F.when(malformed, F.raise_error(message) if strict else F.lit(False)).otherwise(same)
+        return F.when(malformed, F.raise_error(message)).otherwise(same)
 
     return is_wanted
 
