@@ -7,7 +7,7 @@ from pathlib import Path
 
 from letterhead.errors import LogLockedError
 
-__all__ = ["Lock", "replace_file", "sync_directory"]
+__all__ = ["Lock", "make_directory", "replace_file", "sync_directory"]
 
 
 class Lock:
@@ -51,6 +51,14 @@ def replace_file(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
     os.replace(temporary, path)
     sync_directory(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, and flush their names to disk."""
+    missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for directory in missing:
+        sync_directory(directory.parent)
 
 
 def sync_directory(path: Path) -> None:

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.errors import Damage, DecodeError
+from letterhead.kip82.files import sync_directory
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
 from letterhead.message import Message
 from letterhead.operations import messages, validate
@@ -148,8 +149,11 @@ class Segment:
 
     def drop_kafka_indexes(self) -> None:
         """Delete Kafka's index files of the segment, which must not outlive the bytes that they describe."""
-        for suffix in (".index", ".timeindex"):
-            self.path.with_suffix(suffix).unlink(missing_ok=True)
+        indexes = [path for suffix in (".index", ".timeindex") if (path := self.path.with_suffix(suffix)).exists()]
+        for path in indexes:
+            path.unlink(missing_ok=True)
+        if indexes:
+            sync_directory(self.path.parent)
 
     def fits(self, stored: Stored) -> bool:
         """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""

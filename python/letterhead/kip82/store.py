@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from letterhead._invariants import present
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
-from letterhead.kip82.files import Lock, sync_directory
+from letterhead.kip82.files import Lock, make_directory, sync_directory
 from letterhead.kip82.layouts import Layout
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
@@ -66,7 +66,7 @@ class Store:
         self._size = 0
         self._is_synced = False  # an earlier process may have been killed before it flushed
         if not readonly:
-            path.mkdir(parents=True, exist_ok=True)
+            make_directory(path)
         self._lock = None if readonly else Lock(path / ".lock")
         try:
             self.properties = Properties.open(path, properties, readonly=readonly)
