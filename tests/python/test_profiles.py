@@ -165,6 +165,12 @@ TIMES = [
     ("2026-01-31T09:00:00.5-00:30", 1769851800_500000000),
     ("1969-12-31T23:59:59.000000001Z", -999999999),
     ("2024-02-29T00:00:00.1234567899Z", 1709164800_123456789),
+    ("2262-04-11T23:47:16.854775807Z", (1 << 63) - 1),
+    ("2262-04-11T23:47:15.999999999Z", 9223372035_999999999),
+    ("2262-04-11T23:47:16.854775808Z", "the time does not fit 64 bits of ns"),
+    ("2262-04-11T23:47:17Z", "the time does not fit 64 bits of ns"),
+    ("1677-09-21T00:12:43.145224192Z", -1 << 63),
+    ("1677-09-21T00:12:43.145224191Z", "the time does not fit 64 bits of ns"),
     ("2026-02-29T00:00:00Z", "the date does not exist"),
     ("2026-04-31T00:00:00Z", "the date does not exist"),
     ("9999-12-31T23:59:59Z", "the time does not fit 64 bits of ns"),
@@ -208,6 +214,11 @@ def test_schema_id_reads_headers_of_confluents_serializer(field, indexes):
     ]
 
 
+def test_message_index_has_32_bits():
+    rows = pa.array([bytes.fromhex("000000002a02ffffffff0f"), bytes.fromhex("000000002a02feffffff0f")])
+    assert [row["message_indexes"] for row in lha.schema_id(rows).to_pylist()] == [[-(1 << 31)], [(1 << 31) - 1]]
+
+
 SCHEMA_IDS = [
     ("", "truncated", 0, "the value is empty, and an id has at least 5 bytes"),
     ("02000000", "bad_magic", 0, "the magic byte is 2, neither 0 (an id) nor 1 (a guid)"),
@@ -217,6 +228,7 @@ SCHEMA_IDS = [
     ("000000002a80", "truncated", 5, "the bytes end inside a message index"),
     ("000000002a808080808000", "varint_too_long", 5, "a message index goes on after its fifth byte"),
     ("000000002affffffff7f", "varint_lost_bits", 5, "a message index has more than 32 bits"),
+    ("000000002a02ffffffff1f", "varint_lost_bits", 6, "a message index has more than 32 bits"),
     ("000000002a01", "negative_count", 5, "the number of message indexes is -1"),
     ("000000002a0000", "trailing_bytes", 6, "1 byte after the message indexes"),
 ]

@@ -61,7 +61,9 @@ class Rfc3339Reader(NamedTuple):
         seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
         if offset not in "Zz":
             seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
-        if abs(seconds) < self._limit:
+        digits = found["fraction"].decode()[1 : 1 + self._digits]
+        first, last = self._range
+        if first <= (seconds, int(digits.ljust(self._digits, "0") or "0")) <= last:
             return None
         return ErrorDetail("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte_offset=0)
 
@@ -81,19 +83,27 @@ class Rfc3339Reader(NamedTuple):
         digits = pc.utf8_slice_codeunits(part["fraction"], 1, 1 + self._digits)
         fraction = _number(pc.utf8_rpad(digits, self._digits, "0"), 1)
         scale = 10**self._digits
-        near = pc.less(pc.abs(seconds), self._limit)
-        ticks = pc.add(pc.multiply(pc.if_else(near, seconds, None), scale), fraction)
+        (first, first_fraction), (last, last_fraction) = self._range
+        after = pc.or_(pc.greater(seconds, first), _both(seconds, first, pc.greater_equal(fraction, first_fraction)))
+        before = pc.or_(pc.less(seconds, last), _both(seconds, last, pc.less_equal(fraction, last_fraction)))
+        # The product may wrap around in the first second, and the sum wraps it back.
+        ticks = pc.add(pc.multiply(pc.if_else(pc.and_(after, before), seconds, None), scale), fraction)
         bad = ~present_rows(ticks) & present_rows(column)
         return ticks.cast(self.type), bad
 
     @property
-    def _limit(self) -> int:
-        """The first second out of range, which leaves room for a fraction."""
-        return (1 << 63) // int(10**self._digits) - 1
+    def _range(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The seconds and the fractions, in the unit, of the first and the last time that fit 64 bits."""
+        scale = int(10**self._digits)
+        return divmod(-1 << 63, scale), divmod((1 << 63) - 1, scale)
 
     @property
     def _digits(self) -> int:
         return _DIGITS[self.unit]
+
+
+def _both(seconds: pa.Int64Array, second: int, condition: pa.BooleanArray) -> pa.BooleanArray:
+    return pc.and_(pc.equal(seconds, second), condition)
 
 
 def _number(text: pa.StringArray, times: int) -> pa.Int64Array:
