@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Literal, TypedDict, Unpack, overload
 
+from letterhead._read_once import ReadOnce
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
@@ -131,7 +132,7 @@ def messages(
     [(0, Int8(0)), (1, Int8(1))]
     """
     read, error = _native().messages(bytes_of(data), format, (lenient, strict_types, limits))
-    return _each(read, error)
+    return ReadOnce(_each(read, error), "the iterator of messages")
 
 
 def batch(

@@ -78,12 +78,16 @@ impl Stream {
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        if let Some(capsule) = requested("stream", slf, requested_schema)? {
-            return Ok(capsule);
+        let mut chunks = this.take(State::Exported)?.ok_or_else(ended)?;
+        if requested_schema.is_some() {
+            // The cast reads a stream of its own: nobody else can take chunks from it.
+            let stream = Stream { field: this.field.clone(), chunks: Mutex::new(State::Here(chunks)) };
+            let stream = Bound::new(py, stream)?;
+            if let Some(capsule) = requested("stream", &stream, requested_schema)? {
+                return Ok(capsule);
+            }
+            chunks = stream.get().take(State::Exported)?.ok_or_else(ended)?;
         }
-        let Some(chunks) = this.take(State::Exported)? else {
-            return Err(PyValueError::new_err("the stream was read already: make it again to read it again"));
-        };
         Ok(export_stream(py, &this.field, Box::new(Unattached(chunks)))?.into_any())
     }
 
@@ -91,8 +95,13 @@ impl Stream {
         export_type(py, &self.field)
     }
 
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
+    /// A second `for` raises, while `next` repeats the end, as every iterator does.
+    fn __iter__(slf: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        match *slf.get().lock()? {
+            State::Ended => Err(ended()),
+            State::Exported => Err(PyValueError::new_err(EXPORTED)),
+            State::Here(_) | State::InUse => Ok(slf.clone()),
+        }
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
@@ -113,7 +122,7 @@ impl Stream {
         let refused = match before {
             State::Here(chunks) => return Ok(Some(chunks)),
             State::InUse => Err("another thread is reading the stream: read it in one thread, or make one for each"),
-            State::Exported => Err("the stream was exported, and is read elsewhere: make it again to read it again"),
+            State::Exported => Err(EXPORTED),
             State::Ended => Ok(None),
         };
         *state = before;
@@ -123,6 +132,12 @@ impl Stream {
     fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, State>> {
         self.chunks.lock().map_err(|_| PyValueError::new_err("the stream broke while it was read"))
     }
+}
+
+const EXPORTED: &str = "the stream was exported, and is read elsewhere: make it again to read it again";
+
+fn ended() -> PyErr {
+    PyValueError::new_err("the stream was read to its end: make it again to read it again")
 }
 
 /// The output type of an operation, known before any row is read.

@@ -328,5 +328,5 @@ def test_a_stream_that_was_read_to_its_end_stays_at_its_end() -> None:
     stream = lha.decode(ArrowStream(WHOLE, WHOLE), "kafka")
     assert [len(chunk) for chunk in stream] == [3, 3]
     assert list(stream) == []
-    with pytest.raises(ValueError, match="the stream was read already"):
+    with pytest.raises(ValueError, match="the stream was read to its end"):
         pa.chunked_array(stream)

@@ -75,7 +75,7 @@ def test_threads_that_share_a_reader_of_segments_read_each_batch_once(samples: P
     whole = lh.read.segments(samples / LOG, columns=["offset", "value"]).read_all()
     for _ in range(5):
         with lh.read.segments(samples / LOG, columns=["offset", "value"]) as reader:
-            parts = in_threads(lambda _, reader=reader: list(reader))
+            parts = in_threads(lambda _, reader=reader: list(iter(lambda: next(reader, None), None)))
         rows = pa.Table.from_batches([batch for part in parts for batch in part], whole.schema)
         assert rows.sort_by("offset").equals(whole.combine_chunks().sort_by("offset"))
 
@@ -91,7 +91,7 @@ def test_a_reader_may_be_closed_while_threads_read_it(samples: Path) -> None:
         except ValueError as error:
             return str(error)
 
-    assert all(result.isdecimal() or result == "the reader is closed" for result in in_threads(read))
+    assert all(result.isdecimal() or result.startswith("the reader ") for result in in_threads(read))
     with pytest.raises(ValueError, match="the reader is closed"):
         next(reader)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from letterhead._context_managers import Closing
+from letterhead._read_once import ReadOnce
 from letterhead.errors import (
     ConversionError,
     Damage,
@@ -451,10 +452,9 @@ class MessageLog(Closing):
         LogClosedError
             If the log is closed.
         """
-        for stored in self._store.read(start, on_damage):
-            for message in stored.messages:
-                if message.offset >= start:
-                    yield message
+        stored = self._store.read(start, on_damage)
+        messages = (message for each in stored for message in each.messages if message.offset >= start)
+        return ReadOnce(messages, "the scan of the log")
 
     def verify(self) -> list[Damage]:
         """Read everything, and return all damage."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 from letterhead import _native
+from letterhead._read_once import ReadOnce
 from letterhead.errors import EncodeError, check_name
 from letterhead.kip82.block import GivenHeaders, HeaderErrors
 from letterhead.kip82.compaction import is_delete
@@ -466,6 +467,20 @@ class ConsumerRecord(_Record[K, V]):
         check_layout(layout)
         check_name("errors", errors, ("raise", "null"))
         common: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
+        records: Iterator[Any] = cls._read(data, topic, partition, layout, serializers, errors, common)
+        return ReadOnce(records, "the iterator of records")
+
+    @classmethod
+    def _read(
+        cls,
+        data: Data,
+        topic: str,
+        partition: int,
+        layout: Layout,
+        serializers: Mapping[Any, HeaderSerializer] | None,
+        errors: HeaderErrors,
+        common: dict[str, Any],
+    ) -> Iterator[ConsumerRecord[A, B]]:
         read, error = _native.messages(bytes_of(data), SETS[layout], parse_headers=False)
         for fields in read:
             block = fields["headers"]

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from letterhead._read_once import ReadOnce
 from letterhead.errors import ConversionError, RequestError
 from letterhead.kip82 import wire
 from letterhead.kip82.layouts import MESSAGES, Codec, Layout, check_layout
@@ -454,6 +455,9 @@ class FetchResponse(_Body):
         DecodeError
             If a message set cannot be decoded.
         """
+        return ReadOnce(self._messages(layout), "the iterator of messages")
+
+    def _messages(self, layout: Layout) -> Iterator[Message]:
         for topic, partition in self.partitions():
             partition.raise_for_error(topic)
             yield from messages(partition.message_set, set_format(self.version, layout))

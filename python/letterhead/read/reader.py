@@ -8,19 +8,26 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from letterhead._context_managers import Closing
+from letterhead._read_once import ENDED, FAILED, ReadOnce, again
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Reader"]
 
+_CLOSED = "is closed"
+_EXPORTED = "was exported, and another library reads it"
+
 
 class Reader(Closing):
     """A stream of record batches that is read once.
 
     Any Arrow library accepts it (``__arrow_c_stream__``). Files and connections are opened when the first batch is read,
-    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block. Threads that share a reader get
-    each batch once.
+    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block. Make another reader to read
+    again: a second ``for``, :meth:`read_all` or export raises ``ValueError`` after the last batch, after an error, after
+    :meth:`close`, and once another library has the stream. An iteration that was left early continues where it stopped.
+
+    Threads that share a reader call ``next(reader, None)`` until it returns None; each batch is returned once.
 
     Parameters
     ----------
@@ -34,26 +41,20 @@ class Reader(Closing):
         self.schema = schema
         self._open = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
-        self._closed = False
+        self._unreadable: str | None = None  # why a new iteration or export is refused
         self._pid = os.getpid()
         # A generator cannot be advanced, or closed, while another thread is in it.
         self._lock = threading.RLock()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
+        self._check_readable()
         return self
 
     def __next__(self) -> pa.RecordBatch:
-        # A thread that did not survive a fork may have held the lock.
-        if self._closed:
-            raise ValueError("the reader is closed")
-        if os.getpid() != self._pid:
-            raise RuntimeError("the reader was opened before a fork: open one in the new process")
-        with self._lock:
-            if self._closed:
-                raise ValueError("the reader is closed")
-            if self._batches is None:
-                self._batches = self._open()
-            return next(self._batches)
+        # The end is repeated, as by every iterator, so that threads can share a reader.
+        if self._unreadable is not ENDED:
+            self._check_readable()
+        return self._advance()
 
     def read_all(self) -> pa.Table:
         """Read the remaining batches.
@@ -62,24 +63,75 @@ class Reader(Closing):
         -------
         pyarrow.Table
             One chunk for every batch.
+
+        Raises
+        ------
+        ValueError
+            If the reader was read already, failed, is closed, or was exported to another library.
         """
         import pyarrow as pa
 
         return pa.Table.from_batches(list(self), self.schema)
 
+    def __arrow_c_schema__(self) -> object:
+        return self.schema.__arrow_c_schema__()
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
+        self._check_readable()
+        with self._lock:
+            self._check_readable()
+            batches = ReadOnce(self._exported(), "the reader")
+            stream: object = pa.RecordBatchReader.from_batches(self.schema, batches).__arrow_c_stream__(
+                requested_schema
+            )
+            self._unreadable = _EXPORTED
+        return stream
 
     def close(self) -> None:
-        """Close the files or connections. A closed reader returns no batches."""
+        """Close the files or connections. Reading a closed reader raises ``ValueError``; closing twice has no effect."""
         # A forked child must not close what its parent has open.
         if os.getpid() != self._pid:
-            self._closed = True
+            self._unreadable = _CLOSED
             return
         with self._lock:
-            self._closed = True
+            self._unreadable = _CLOSED
             close = getattr(self._batches, "close", None)
             if close is not None:
                 close()
+
+    def _check_readable(self) -> None:
+        if self._unreadable is not None:
+            raise again("the reader", self._unreadable)
+        self._check_process()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise RuntimeError("the reader was opened before a fork: open one in the new process")
+
+    def _exported(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches for the library that has the stream."""
+        while True:
+            try:
+                batch = self._advance()
+            except StopIteration:
+                return
+            yield batch
+
+    def _advance(self) -> pa.RecordBatch:
+        # Before the lock, which a thread that did not survive a fork may have held.
+        self._check_process()
+        with self._lock:
+            if self._unreadable in (_CLOSED, FAILED):
+                raise again("the reader", self._unreadable)
+            if self._batches is None:
+                self._batches = self._open()
+            try:
+                return next(self._batches)
+            except StopIteration:
+                self._unreadable = self._unreadable or ENDED
+                raise
+            except BaseException:
+                self._unreadable = FAILED
+                raise

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from letterhead._context_managers import Closing
+from letterhead._read_once import ENDED, FAILED
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
 from letterhead.state.processor import RecordContext
@@ -65,7 +66,8 @@ class StoreIterator(Closing, Generic[K, V]):
     """Rows of a store, in order. Close it, or use it in ``with``; closing the store closes it too.
 
     For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call continues with
-    the row after it. After closing, every method raises :class:`~letterhead.errors.InvalidStateStoreError`.
+    the row after it. After closing, or after another error, every method raises
+    :class:`~letterhead.errors.InvalidStateStoreError`; so does a second ``for`` after the last row.
 
     Parameters
     ----------
@@ -87,7 +89,7 @@ class StoreIterator(Closing, Generic[K, V]):
     letterhead.errors.InvalidStateStoreError: Iterator for store latest has closed
     """
 
-    __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_what")
+    __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_unreadable", "_what")
 
     def __init__(
         self,
@@ -102,16 +104,19 @@ class StoreIterator(Closing, Generic[K, V]):
         self._what = what
         self._on_close = on_close
         self._peeked: tuple[K, V] | DamagedRowError | None = None
+        self._unreadable: str | None = None  # why there is no next row
 
     def __iter__(self) -> Self:
+        if self._unreadable is not None:
+            raise self._error(self._unreadable)
         return self
 
     def __next__(self) -> tuple[K, V]:
-        if self._rows is None:
-            raise self._closed()
         row = self._peeked
         if row is None:
-            row = next(self._rows)
+            row = self._advance()
+            if row is None:
+                raise StopIteration
         else:
             self._peeked = None
         if row.__class__ is DamagedRowError:
@@ -120,10 +125,8 @@ class StoreIterator(Closing, Generic[K, V]):
 
     def has_next(self) -> bool:
         """Return whether there is another row, readable or not."""
-        if self._rows is None:
-            raise self._closed()
         if self._peeked is None:
-            self._peeked = next(self._rows, None)
+            self._peeked = self._advance()
         return self._peeked is not None
 
     def peek_next_key(self) -> K:
@@ -153,12 +156,28 @@ class StoreIterator(Closing, Generic[K, V]):
         """Release all resources. Closing twice has no effect."""
         if self._rows is None:
             return
-        rows, self._rows, self._peeked = self._rows, None, None
+        rows, self._rows, self._peeked, self._unreadable = self._rows, None, None, "has closed"
         close = getattr(rows, "close", None)
         if close is not None:
             close()
         if self._on_close is not None:
             self._on_close()
 
-    def _closed(self) -> InvalidStateStoreError:
-        return InvalidStateStoreError(f"{self._what} for store {self._store} has closed")
+    def _advance(self) -> tuple[K, V] | DamagedRowError | None:
+        """Return the next row, or None after the last one."""
+        if self._rows is None:
+            raise self._error("has closed")
+        try:
+            return next(self._rows)
+        except StopIteration:
+            # A generator that failed ends like one that is finished.
+            if self._unreadable is FAILED:
+                raise self._error(FAILED) from None
+            self._unreadable = ENDED
+            return None
+        except BaseException:
+            self._unreadable = FAILED
+            raise
+
+    def _error(self, why: str) -> InvalidStateStoreError:
+        return InvalidStateStoreError(f"{self._what} for store {self._store} {why}")

@@ -311,7 +311,7 @@ class MeteredIterator(StoreIterator[K, V]):
 
     def _each(
         self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[K, V]]
-    ) -> Iterator[tuple[K, V]]:
+    ) -> Iterator[tuple[K, V] | DamagedRowError]:
         # An error of the store below or of a serde concerns one row only: the scan continues after it.
         while True:
             try:
@@ -320,6 +320,7 @@ class MeteredIterator(StoreIterator[K, V]):
                 return
             except DamagedRowError as error:
                 if store.damaged_rows == "raise":
-                    raise
+                    yield error  # raised, it would end this generator and hide the rows after it
+                    continue
                 self.damaged.append(error)
                 _log.warning("%s", error)

@@ -1,0 +1,63 @@
+"""Iterators that say so when they are read a second time: :class:`ReadOnce`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, Self, TypeVar
+
+__all__ = ["ENDED", "FAILED", "ReadOnce", "again"]
+
+T = TypeVar("T")
+
+ENDED = "was read to its end"
+FAILED = "failed, so that rows after the error are missing"
+
+
+def again(what: str, why: str) -> ValueError:
+    """Return the error of reading a stream that has no rows left to return."""
+    return ValueError(f"{what} {why}: make another one to read again")
+
+
+class ReadOnce(Iterator[T], Generic[T]):
+    """An iterator that raises ``ValueError`` where a generator would return nothing in silence.
+
+    A new iteration raises after the end; every call raises after an error, because rows are missing.
+
+    Parameters
+    ----------
+    items : iterator
+        The items to return.
+    what : str
+        What the items are, for errors: ``the iterator of messages``.
+    """
+
+    __slots__ = ("_items", "_what", "_why")
+
+    def __init__(self, items: Iterator[T], what: str) -> None:
+        self._items = items
+        self._what = what
+        self._why: str | None = None
+
+    def __iter__(self) -> Self:
+        if self._why is not None:
+            raise again(self._what, self._why)
+        return self
+
+    def __next__(self) -> T:
+        if self._why is FAILED:
+            raise again(self._what, FAILED)
+        try:
+            return next(self._items)
+        except StopIteration:
+            self._why = ENDED
+            raise
+        except BaseException:
+            self._why = FAILED
+            raise
+
+    def close(self) -> None:
+        """Release what the iterator holds; it cannot be read afterwards."""
+        self._why = self._why or "is closed"
+        close = getattr(self._items, "close", None)
+        if close is not None:
+            close()
