@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import struct
@@ -26,6 +27,7 @@ import archives
 import letterhead as lh
 from command import runner
 from letterhead.read.store_types import values_of
+from letterhead.errors import DamagedRowError
 from letterhead.state import SessionKey
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
@@ -1133,3 +1135,78 @@ def test_ls_counts_versions(tmp_path, run) -> None:
     store.close()
     (listed,) = json.loads(run("state", "ls", tmp_path, "--json").out)
     assert (listed["versions"], listed["rows"]) == (3, 2)
+
+
+def store_of(task: Path, rows: dict[bytes, bytes]) -> Path:
+    store = RocksDBKeyValueStore("store")
+    store.open(task)
+    for key, value in rows.items():
+        store.put(key, value)
+    store.close()
+    return task
+
+
+def test_diff_shows_the_headers_that_differ_among_many(tmp_path, run) -> None:
+    headers = [(f"h{number}", b"%d" % number) for number in range(12)]
+    changed = [*headers[:7], ("h7", b"other"), *headers[8:11], ("extra", None)]
+    first = store_of(tmp_path / "1" / "0_0", {b"k": message(b"v", headers=headers)})
+    second = store_of(tmp_path / "2" / "0_0", {b"k": message(b"v", headers=changed)})
+    shown = run("state", "diff", first, second)
+    assert shown.code == 1
+    for header in ('h7="7"', 'h7="other"', 'h11="11"', "extra=null"):
+        assert header in shown.out
+    assert "h6" not in shown.out
+    assert "more header" not in shown.out
+
+
+def test_diff_shows_a_header_that_only_one_side_has(tmp_path, run) -> None:
+    first = store_of(tmp_path / "1" / "0_0", {b"k": message(b"v", headers=[("a", b"1"), ("b", b"2")])})
+    second = store_of(tmp_path / "2" / "0_0", {b"k": message(b"v", headers=[("a", b"1")])})
+    shown = run("state", "diff", first, second)
+    assert 'b="2"' in shown.out
+    assert 'a="1"' not in shown.out
+    assert "no header" in shown.out
+
+
+def test_diff_shows_the_byte_at_which_long_values_differ(tmp_path, run) -> None:
+    long = b"0123456789" * 20
+    rows = [
+        {b"k": message(long + b"first", headers=[("a", long + b"one")])},
+        {b"k": message(long + b"other", headers=[("a", long + b"two")])},
+    ]
+    sides = [store_of(tmp_path / str(number) / "0_0", row) for number, row in enumerate(rows)]
+    shown = re.sub(r"\s", "", run("state", "diff", *sides).out)
+    for part in ("first", "other", "one", "two", "byte192:"):
+        assert part in shown
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_diff_continues_after_a_damaged_row(damaged, tmp_path, run) -> None:
+    rows = {b"a": message(b"1"), b"b": message(b"2"), b"c": message(b"3")}
+    others = {**rows, b"c": message(b"4")}
+    (rows if damaged == 1 else others)[b"b"] = b"\xff\xff\xff"
+    first, second = store_of(tmp_path / "1" / "0_0", rows), store_of(tmp_path / "2" / "0_0", others)
+    differs = run("state", "diff", first, second, "--json")
+    assert (differs.code, [json.loads(line)["key"]["text"] for line in differs.lines]) == (1, ["c"])
+    assert "key 62" in differs.err
+    assert "1 damaged row" in differs.err
+    with pytest.raises(DamagedRowError):
+        list(lh.state.diff(first, second))
+    errors: list[DamagedRowError] = []
+    assert [row.key for row in lh.state.diff(first, second, on_damage=errors.append)] == [b"c"]
+    assert [error.key for error in errors] == [b"b"]
+
+
+def test_diff_fails_if_only_damaged_rows_differ(tmp_path, run) -> None:
+    first = store_of(tmp_path / "1" / "0_0", {b"a": message(b"1")})
+    second = store_of(tmp_path / "2" / "0_0", {b"a": b"\xff"})
+    assert run("state", "diff", first, second).code == 1
+
+
+def test_verify_prints_errors_of_each_store_in_one_json_document(tmp_path, run) -> None:
+    store_of(tmp_path / "0_0", {b"a": b"\xff", b"b": message(b"1"), b"c": b"\xff"})
+    store_of(tmp_path / "0_1", {b"a": message(b"1")})
+    result = run("state", "verify", tmp_path, "--json")
+    documents = json.loads(result.out)
+    assert [[error["key"]["text"] for error in document["errors"]] for document in documents] == [["a", "c"], []]
+    assert result.code == 1

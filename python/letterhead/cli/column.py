@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
-from letterhead.cli.render import console, counted, json_text, progress, short, table, warn
+from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, progress, short, table, warn
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
 from letterhead.errors import replaced
@@ -123,16 +123,17 @@ def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str
 
 
 def processed(
-    parquet: Any, column: str, work: Callable[[Any], NewColumns], *, limit: int | None, tally: Tally, doing: str
+    parquet: Any, column: str, work: Callable[[Any], NewColumns], rows: Rows, *, tally: Tally, doing: str
 ) -> Iterator[pa.RecordBatch]:
     """Process a column batch by batch; the result replaces the column."""
     import pyarrow as pa
 
+    limit = rows.limit
     total = parquet.metadata.num_rows if limit is None else min(limit, parquet.metadata.num_rows)
     size = BATCH if limit is None else max(1, min(limit, BATCH))
     # A file without rows has no batches, but its columns have names and types all the same.
     batches = parquet.iter_batches(batch_size=size) if total else [pa.RecordBatch.from_pylist([], parquet.schema_arrow)]
-    with progress(total, f"{doing} {column}") as advance:
+    with progress(total, f"{doing} {column}", prints=rows.out is None) as advance:
         for batch in batches:
             if limit is not None:
                 batch = batch.slice(0, limit - tally.rows)
@@ -218,26 +219,28 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) ->
 def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: Rows, prefix: str) -> None:
     """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
-    view, shown = None, 0
+    shown = 0
     # The offset in a partition is a number already.
     index = () if tally.whole == "partition" else (tally.noun,)
-    for batch in batches:
-        names = batch.schema.names
-        as_lists = len(names) > MAX_COLUMNS
-        if view is None:
-            right = (tally.noun, "offset", "timestamp", "timestamp (UTC)")
-            view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
-        for row in batch.to_pylist():
+    first = next(batches)
+    names = first.schema.names
+    as_lists = len(names) > MAX_COLUMNS
+    stored = (row for batch in itertools.chain([first], batches) for row in batch.to_pylist())
+    while (part := list(itertools.islice(stored, ROWS_IN_TABLE))) or not shown:
+        right = (tally.noun, "offset", "timestamp", "timestamp (UTC)")
+        view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
+        for row in part:
             fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}
             if as_lists:
                 view.add_row(Text(f"{tally.noun} {shown}", style="bold"))
                 for name, field in fields.items():
-                    view.add_row(f"  {name}", field)
+                    view.add_row(Text(f"  {printable(name)}"), field)
             else:
                 view.add_row(*([str(shown)] if index else []), *fields.values())
             shown += 1
-    if view is not None:
         screen.print(view)
+        if not part:
+            break
     screen.print(Text(tally.of(in_file), style="dim"))
 
 

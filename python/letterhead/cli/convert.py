@@ -121,7 +121,7 @@ def _convert_column(source: Source, format: str, to: str, rows: Rows, writing: A
         made.fields = {column if name == "data" else name: array for name, array in made.fields.items()}
         return made
 
-    batches = processed(parquet, column, work, limit=rows.limit, tally=tally, doing="converting")
+    batches = processed(parquet, column, work, rows, tally=tally, doing="converting")
     deliver(batches, tally, path, parquet.metadata.num_rows, rows, plain)
     if writing["on_loss"] == "report":
         losses.show(format, to, tally.rows)

@@ -133,7 +133,7 @@ def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile
         made.fields = {prefix + name: array for name, array in made.fields.items()}
         return made
 
-    batches = processed(parquet, column, work, limit=rows.limit, tally=tally, doing="decoding")
+    batches = processed(parquet, column, work, rows, tally=tally, doing="decoding")
     # With a profile the new columns have no list of headers.
     document = plain if columns else functools.partial(to_json, format=format, headers=prefix + "headers")
     deliver(batches, tally, path, parquet.metadata.num_rows, rows, document, prefix=prefix)

@@ -122,7 +122,7 @@ def _records(
     # Without records there are columns all the same.
     yield _printable(pa.RecordBatch.from_pylist([], schema=reader.schema), rows)
     shown = 0
-    with progress(total, "reading") as advance, reader:
+    with progress(total, "reading", prints=rows.out is None) as advance, reader:
         try:
             for batch in reader:
                 if limit is not None and tally.rows + len(batch) > limit:

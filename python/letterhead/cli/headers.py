@@ -39,10 +39,15 @@ def headers_summary(given: Any, *, everything: bool) -> Text:
     headers = headers_of(given)
     shown = headers if everything else headers[:HEADERS_IN_SUMMARY]
     limit = None if everything else SUMMARY_LIMIT
-    lines = [Text.assemble(printable(key_text(key)), "=", _summary(value, limit)) for key, value in shown]
+    lines = [header_text(key, value, limit) for key, value in shown]
     if len(headers) > len(shown):
         lines.append(Text(f"… {counted(len(headers) - len(shown), 'more header')}", style="dim"))
     return Text("\n").join(lines) if lines else Text("none", style="dim")
+
+
+def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:
+    """Return a header as key=value."""
+    return Text.assemble(printable(key_text(key)), "=", _summary(value, limit))
 
 
 def key_text(key: HeaderKey) -> str:

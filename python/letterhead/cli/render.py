@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -20,13 +21,36 @@ from letterhead._formatting import as_text, printable, quoted, spaced_hex
 
 # The width of tables in a pipe or a file, whatever the terminal's width.
 PLAIN_WIDTH = 96
+# Rows in one table: all rows may not fit in memory.
+ROWS_IN_TABLE = 1000
 
 
 def console(stream: TextIO | None = None) -> Console:
-    """Return a console that prints text unchanged: no markup, no highlighting, no emoji names."""
+    """Return a console that prints text without markup, highlighting and emoji names, and escapes control characters."""
     stream = stream or sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=stream.isatty())
+    terminal = stream.isatty()
+    screen = Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=terminal)
+    screen.push_render_hook(_Escaping())
+    return screen
+
+
+class _Escaping(RenderHook):
+    """Escapes control characters in whatever a console prints, also where text was not escaped before."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Escaped(renderable) for renderable in renderables]
+
+
+class _Escaped:
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, screen: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in screen.render(self._renderable, options):
+            if segment.control is None:
+                segment = Segment("\n".join(map(printable, segment.text.split("\n"))), segment.style)
+            yield segment
 
 
 def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
@@ -34,7 +58,7 @@ def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: b
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
     for name in columns:
         made.add_column(
-            name,
+            Text(printable(name)),
             justify="right" if name in right else "left",
             no_wrap=name in right,
             overflow="fold" if fold else "ellipsis",
@@ -113,13 +137,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 @contextmanager
-def progress(total: int | None, what: str) -> Iterator[Callable[[int], None]]:
-    """Show a progress bar on stderr if that is a terminal."""
-    if not sys.stderr.isatty():
+def progress(total: int | None, what: str, *, prints: bool) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
+
+    If these are printed to a terminal there is no bar: they show the progress, and a bar would be drawn between them.
+    """
+    if not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # By default, the bar replaces sys.stdout and sends what is printed there to stderr.
+    with Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(printable(what), total=total)
         yield lambda rows: bar.advance(task, rows)
 

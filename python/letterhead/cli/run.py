@@ -33,6 +33,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         if not args:
             return USAGE
+        if code == INTERRUPTED:
+            return _fail("interrupted", INTERRUPTED)  # typer returns the code of an interrupt
         return code if isinstance(code, int) else OK
     except Failure as failure:
         return _fail(str(failure), failure.exit_code)

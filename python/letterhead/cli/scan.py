@@ -101,7 +101,7 @@ def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_
     except ImportError as error:
         raise Failure(str(error)) from error
     rows = parquet.metadata.num_rows
-    with progress(rows, f"scanning {column}") as advance:
+    with progress(rows, f"scanning {column}", prints=False) as advance:
         values = _values(parquet, column, rows, sample, advance)
         with usage_errors():
             found = lha.scan(values, format, max_keys=max_keys, **options)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import letterhead as lh
-from letterhead.errors import StoreChoiceError, StoreNotFoundError
+from letterhead.errors import DamagedRowError, StoreChoiceError, StoreNotFoundError
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Row, Store, Stored, open_store
 from letterhead.state.restoring import Milliseconds, restore
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from letterhead.state.changelog_records import Source
 
 __all__ = ["RowDifference", "StoredRow", "diff"]
+
+OnDamage: TypeAlias = Callable[[DamagedRowError], object] | None
 
 
 class StoredRow(NamedTuple):
@@ -73,6 +75,7 @@ def diff(
     store_type: str | None = None,
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
+    on_damage: Callable[[DamagedRowError], object] | None = None,
     limits: Limits | None = None,
 ) -> Iterator[RowDifference]:
     """Compare the stores of a directory with those of another one, or a store with its changelog.
@@ -93,6 +96,9 @@ def diff(
         The type, if the files leave it open.
     retention, segment_interval : int or timedelta, optional
         Of a store compared with its changelog, if rows expire, as for :func:`restore`.
+    on_damage : callable, optional
+        Called with the error of a row that differs and cannot be read; comparing then continues with the next row. For
+        example, ``errors.append`` collects them. By default the first error is raised.
     limits : Limits, optional
         Limits on what is read of a value.
 
@@ -108,7 +114,7 @@ def diff(
     StoreChoiceError
         If two stores have different types, or the changelog is of one of several stores.
     DamagedRowError
-        If a row cannot be read.
+        If a row that differs cannot be read, and there is no ``on_damage``.
 
     Examples
     --------
@@ -119,14 +125,14 @@ def diff(
     """
     ours = find_stores(Path(first), store)
     if isinstance(second, str | Path) and _has_stores(Path(second)):
-        yield from _directories(ours, find_stores(Path(second), store), store_type, limits)
+        yield from _directories(ours, find_stores(Path(second), store), store_type, on_damage, limits)
         return
     if len(ours) > 1:
         names = ", ".join(found.label for found in ours)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
     opened = open_store(ours[0], store_type, None, limits)
     with _restored(opened, second, retention, segment_interval) as directory:
-        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits))
+        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_damage)
 
 
 def _has_stores(path: Path) -> bool:
@@ -137,7 +143,7 @@ def _has_stores(path: Path) -> bool:
 
 
 def _directories(
-    ours: list[Found], theirs: list[Found], store_type: str | None, limits: Limits | None
+    ours: list[Found], theirs: list[Found], store_type: str | None, on_damage: OnDamage, limits: Limits | None
 ) -> Iterator[RowDifference]:
     if len(ours) == len(theirs) == 1:
         pairs = [(ours[0], theirs[0])]
@@ -152,7 +158,8 @@ def _directories(
             )
         pairs = [(found, others[name]) for name, found in named.items()]
     for one, other in pairs:
-        yield from _stores(open_store(one, store_type, None, limits), open_store(other, store_type, None, limits))
+        first, second = (open_store(side, store_type, None, limits) for side in (one, other))
+        yield from _stores(first, second, on_damage)
 
 
 @contextmanager
@@ -189,7 +196,7 @@ def _restored(
         yield temporary.path
 
 
-def _stores(one: Store, other: Store) -> Iterator[RowDifference]:
+def _stores(one: Store, other: Store, on_damage: OnDamage) -> Iterator[RowDifference]:
     if one.type.name != other.type.name:
         raise StoreChoiceError(
             f"store {one.found.label} is {one.type}, and the other {other.type}: choose the type with store_type="
@@ -204,8 +211,15 @@ def _stores(one: Store, other: Store) -> Iterator[RowDifference]:
         for stored, first, second in _merged(one, ours.get(start), other, theirs.get(start)):
             if same and first == second:
                 continue
-            before = _parsed(one, ours.get(start), stored, first)
-            after = _parsed(other, theirs.get(start), stored, second)
+            errors: list[DamagedRowError] = []
+            before = _parsed(one, ours.get(start), stored, first, errors)
+            after = _parsed(other, theirs.get(start), stored, second, errors)
+            for error in errors:
+                if on_damage is None:
+                    raise error
+                on_damage(error)
+            if errors:
+                continue
             for place in [*before, *(place for place in after if place not in before)]:
                 yield from _compared(one.found.label, place, before.get(place), after.get(place), compared)
 
@@ -250,12 +264,14 @@ def _rows(store: Store, segment: Segment | None) -> Iterator[tuple[bytes, bytes]
 
 
 def _parsed(
-    store: Store, segment: Segment | None, stored: bytes, value: bytes | None
+    store: Store, segment: Segment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
 ) -> dict[tuple[bytes, tuple[tuple[str, int | None], ...]], Row]:
-    """Parse a row, or the versions of one, by key and times."""
+    """Parse a row, or the versions of one, by key and times; append the error of one that cannot be read."""
     if segment is None or value is None:
         return {}
-    return {
-        (row.key, tuple(row.times.items())): row
-        for row in store.take_apart(segment, Stored(stored, value, store.type.layout.family, None))
-    }
+    try:
+        rows = store.take_apart(segment, Stored(stored, value, store.type.layout.family, None))
+    except DamagedRowError as error:
+        errors.append(error)
+        return {}
+    return {(row.key, tuple(row.times.items())): row for row in rows}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
@@ -11,20 +13,29 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
-from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
-from letterhead.cli.render import console, counted, json_text, short, table
+from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
+from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, short, table, warn
 from letterhead.cli.state.options import Changelog, Selection
 from letterhead.cli.state.restore import opened
 from letterhead.cli.state.rows import failures
+from letterhead.cli.state.scan import Damage
+from letterhead.headers import Header, HeaderKey
 from letterhead.state.diffing import RowDifference, StoredRow, diff
 
 ON_SCREEN = 20
+
+# Sequences of headers are aligned in quadratic time: longer ones are compared by position.
+ALIGNED = 1_000_000
+
+# Bytes that an excerpt of a value shows before the first byte that differs.
+BEFORE_DIFFERENCE = 8
 
 
 def run_diff(selection: Selection, source: Changelog, *, limit: int | None, everything: bool, json: bool) -> int:
     """Print the rows that differ."""
     if limit is None and not everything and not json:
         limit = ON_SCREEN
+    damage = Damage(raises=False)
     with failures(), usage_errors():
         try:
             found = diff(
@@ -34,47 +45,95 @@ def run_diff(selection: Selection, source: Changelog, *, limit: int | None, ever
                 store_type=selection.store_type,
                 retention=source.retention,
                 segment_interval=source.segment_interval,
+                on_damage=damage.add,
                 limits=selection.limits,
             )
             shown = itertools.islice(found, limit)
             if json:
                 count = sum(1 for _ in map(_print_line, shown))
             else:
-                rows = list(shown)
-                count = len(rows)
-                if rows:
+                count = 0
+                while rows := list(itertools.islice(shown, ROWS_IN_TABLE)):
                     console().print(_table(rows, everything=everything))
+                    count += len(rows)
             more = sum(1 for _ in found)
         except FileNotFoundError as error:
             raise Failure(str(error)) from error
     if not json:
         total = counted(count + more, "row differs", "rows differ") if count + more else "no row differs"
         console().print(f"{total}{f' ({more:,} not shown: --all)' if more else ''}", style="dim")
-    return BAD_DATA if count + more else OK
+    if damage.count:
+        warn(f"{counted(damage.count, 'damaged row')} not compared")
+    return BAD_DATA if count + more + damage.count else OK
 
 
 def _table(rows: list[RowDifference], *, everything: bool) -> Table:
     view = table("store", "key", "times", "differs", "first", "second", fold=True)
     for row in rows:
         times = ", ".join(f"{name} {time}" for name, time in row.times.items() if time is not None)
-        sides = (_side(side, row.differs, everything=everything) for side in (row.first, row.second))
+        sides = _sides(row, SUMMARY_LIMIT if not everything else None)
         key = short(row.key, None if everything else SUMMARY_LIMIT)
         view.add_row(printable(row.store), key, times, ", ".join(row.differs), *sides)
     return view
 
 
-def _side(row: StoredRow | None, differs: tuple[str, ...], *, everything: bool) -> Text:
-    """Return what differs of a row; its value if the other side has no row."""
-    if row is None:
-        return Text("no row", style="dim")
-    parts: list[Text] = []
-    if "timestamp" in differs:
-        parts.append(Text(str(row.timestamp)))
-    if "headers" in differs and row.headers is not None:
-        parts.append(headers_summary(row.headers, everything=everything))
-    if "value" in differs or "row" in differs:
-        parts.append(short(row.value, None if everything else SUMMARY_LIMIT))
-    return Text("\n").join(parts)
+def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
+    """Return what differs on each side; the whole row if the other side has none."""
+    if row.first is None or row.second is None:
+        return _whole(row.first, limit), _whole(row.second, limit)
+    first, second = row.first, row.second
+    ours: list[Text] = []
+    theirs: list[Text] = []
+    if "timestamp" in row.differs:
+        ours.append(Text(str(first.timestamp)))
+        theirs.append(Text(str(second.timestamp)))
+    if "headers" in row.differs:
+        for mine, yours in _header_differences(list(first.headers or ()), list(second.headers or ())):
+            others = dict(yours), dict(mine)
+            for headers, other, lines in ((mine, others[0], ours), (yours, others[1], theirs)):
+                lines += [_header(key, value, other.get(key), limit) for key, value in headers]
+                lines += [Text("no header", style="dim")] * (not headers)
+    if "value" in row.differs:
+        ours.append(_excerpt(first.value, second.value, limit))
+        theirs.append(_excerpt(second.value, first.value, limit))
+    return Text("\n").join(ours), Text("\n").join(theirs)
+
+
+def _whole(row: StoredRow | None, limit: int | None) -> Text:
+    return Text("no row", style="dim") if row is None else short(row.value, limit)
+
+
+def _header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
+    """Yield the headers that differ, those in the same place together."""
+    if len(first) * len(second) > ALIGNED:
+        for mine, yours in itertools.zip_longest(first, second):
+            if mine != yours:
+                yield [mine] if mine is not None else [], [yours] if yours is not None else []
+        return
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    for what, start, end, other_start, other_end in matcher.get_opcodes():
+        if what != "equal":
+            yield first[start:end], second[other_start:other_end]
+
+
+def _header(key: HeaderKey, value: Any, other: Any, limit: int | None) -> Text:
+    if isinstance(value, bytes):
+        return Text.assemble(printable(key_text(key)), "=", _excerpt(value, other, limit))
+    return header_text(key, value, limit)
+
+
+def _excerpt(value: bytes | None, other: Any, limit: int | None) -> Text:
+    """Return a value, without its beginning if that hides where it differs from the other one."""
+    if limit is None or value is None or not isinstance(other, bytes) or len(value) <= limit:
+        return short(value, limit)
+    pairs = enumerate(zip(value, other, strict=False))
+    same = next((at for at, (mine, yours) in pairs if mine != yours), min(len(value), len(other)))
+    begin = max(0, same - BEFORE_DIFFERENCE)
+    while begin and value[begin] & 0xC0 == 0x80:
+        begin -= 1  # not inside a character of UTF-8
+    if not begin:
+        return short(value, limit)
+    return Text.assemble((f"… byte {begin:,}: ", "dim"), short(value[begin:], limit))
 
 
 def _print_line(difference: RowDifference) -> None:

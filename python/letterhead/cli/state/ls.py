@@ -151,7 +151,7 @@ def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFam
     parts: dict[bytes, Part] = {}
     versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))
-    with progress(total, f"reading {segment.directory.name}") as advance:
+    with progress(total, f"reading {segment.directory.name}", prints=False) as advance:
         for number, row in enumerate(store.stored(families)):
             of = row.key[:8] if versioned else b""
             if of not in parts:

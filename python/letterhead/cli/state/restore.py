@@ -33,7 +33,7 @@ def run_restore(
     started = time.monotonic()
     if (store_type, layout) == ("versioned", "headers"):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
-    with failures(), usage_errors(), progress(_total(source), "restoring") as advance:
+    with failures(), usage_errors(), progress(_total(source), "restoring", prints=False) as advance:
         try:
             done = restore(
                 opened(source, partition),

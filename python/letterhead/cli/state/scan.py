@@ -7,16 +7,13 @@ from collections.abc import Iterator
 
 import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.render import console, counted, json_text, warn
+from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, warn
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.read.state_rows import Row, Store
 from letterhead.read.state_where import RowFilter
-
-# Rows in one table: all rows of a store may not fit in memory.
-ROWS_IN_TABLE = 1000
 
 
 class Damage:

@@ -121,7 +121,7 @@ def _ask(work: list[Plan], yes: bool, json: bool) -> None:
 
 def _move(work: list[Plan]) -> None:
     total = sum(sum(plan.rows) for plan in work)
-    with progress(total, "moving rows") as advance:
+    with progress(total, "moving rows", prints=False) as advance:
         for plan in work:
             for segment, rows in zip(plan.store.found.segments, plan.rows, strict=True):
                 if rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.render import console, counted, print_json, progress
+from letterhead.cli.render import console, counted, json_text, progress
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
@@ -40,36 +41,57 @@ class Verified:
         self.found = found
         self.store_type = "?"
         self.rows: dict[str, int] = {}
-        self.errors: list[RowError] = []
+        self.errors = 0
         # Kafka Streams leaves such entries behind: they are no damage.
         self.entries_without_row = 0
         self.has_index = False
 
 
 def run_verify(selection: Selection, *, json: bool) -> int:
-    """Read all rows, and report errors."""
-    screen = console()
-    results = []
+    """Read all rows, and report errors as they occur: each row may have one."""
     with failures():
-        for found in find_stores(selection.directory, selection.name):
-            result = Verified(found)
-            results.append(result)
-            for error in _verify(result, selection):
-                result.errors.append(error)
-                if not json:
-                    screen.print(_line(found, error), soft_wrap=True)
-            if not json:
-                screen.print(_summary(result), soft_wrap=True)
-    damaged = any(result.errors for result in results)
-    if json:
-        print_json([_document(result) for result in results])
-    elif damaged:
+        results = [Verified(found) for found in find_stores(selection.directory, selection.name)]
+        if json:
+            _print_documents(results, selection)
+        else:
+            _show(results, selection)
+    return BAD_DATA if any(result.errors for result in results) else OK
+
+
+def _show(results: list[Verified], selection: Selection) -> None:
+    screen = console()
+    for result in results:
+        for error in _verify(result, selection):
+            screen.print(_line(result.found, error), soft_wrap=True)
+        screen.print(_summary(result), soft_wrap=True)
+    if any(result.errors for result in results):
         hint = "a store with a changelog restores itself from it when its directory is missing"
         screen.print(Text(hint, style="dim"), soft_wrap=True)
-    return BAD_DATA if damaged else OK
+
+
+def _print_documents(results: list[Verified], selection: Selection) -> None:
+    """Print a list with one object for each store, whose errors come first."""
+    separator = "["
+    for result in results:
+        errors = _verify(result, selection)
+        first = next(errors, None)  # a store that cannot be opened raises before anything is printed
+        print(separator, '  {"errors": [', sep="\n", end="")
+        for number, error in enumerate(errors if first is None else itertools.chain([first], errors)):
+            document = {**error._asdict(), "key": value_json(error.key)}
+            print("," if number else "", f"    {json_text(document)}", sep="\n", end="")
+        print(f"], {json_text(_document(result)).removeprefix('{')}", end="")
+        separator = ","
+    print("\n]")
 
 
 def _verify(result: Verified, selection: Selection) -> Iterator[RowError]:
+    """Yield the errors of a store, and count them."""
+    for error in _errors(result, selection):
+        result.errors += 1
+        yield error
+
+
+def _errors(result: Verified, selection: Selection) -> Iterator[RowError]:
     found = result.found
     try:
         store = opened(found, selection)
@@ -93,7 +115,7 @@ def _family(
     where = (segment.directory.name, family)
     olders = dict(store.sources(families))
     total = families.estimate(family)
-    with progress(total, f"reading {family} of {segment.directory.name}") as advance:
+    with progress(total, f"reading {family} of {segment.directory.name}", prints=True) as advance:
         for number, (key, value) in enumerate(families.rows(family)):
             result.rows[family] += 1
             if number % 1000 == 999:
@@ -165,7 +187,7 @@ def _line(found: Found, error: RowError) -> Text:
 
 def _summary(result: Verified) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
-    errors = counted(len(result.errors), "error") if result.errors else "no errors"
+    errors = counted(result.errors, "error") if result.errors else "no errors"
     line = f"{result.found.label}: {result.store_type}: {errors}; rows: {rows}"
     if result.entries_without_row:
         line += f"; {counted(result.entries_without_row, 'index entry', 'index entries')} without a row"
@@ -180,7 +202,6 @@ def _document(result: Verified) -> dict[str, Any]:
         "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
-        "errors": [{**error._asdict(), "key": value_json(error.key)} for error in result.errors],
     }
 
 
