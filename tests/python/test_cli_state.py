@@ -459,7 +459,7 @@ def test_scan_returns_the_selected_keys(run, tmp_path, store_type, options, keys
 def test_scan_shows_a_table(run, versioned):
     result = run("state", "scan", versioned)
     assert result.out == (
-        "key        valid from        valid to   value    headers    \n"
+        "key        valid_from        valid_to   value    headers    \n"
         "────────────────────────────────────────────────────────────\n"
         '"ink"   1767225660000   1767225720000   "9"      minute="1" \n'
         '"pen"   1767225600000   1767229200000   "1.00"   minute="0" \n'

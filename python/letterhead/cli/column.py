@@ -199,6 +199,7 @@ def deliver(
 
 def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) -> None:
     """Write Parquet to a temporary name first, so that a failure leaves no partial file."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if source is not None and out.exists() and source.samefile(out):
@@ -206,7 +207,8 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) ->
     partial = out.with_name(out.name + ".part")
     try:
         first = next(batches)
-        with pq.ParquetWriter(partial, first.schema) as writer:
+        # pyarrow takes some paths for addresses.
+        with pa.OSFile(str(partial), "wb") as file, pq.ParquetWriter(file, first.schema) as writer:
             for batch in itertools.chain([first], batches):
                 writer.write_batch(batch)
         partial.replace(out)
@@ -227,7 +229,7 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
     as_lists = len(names) > MAX_COLUMNS
     stored = (row for batch in itertools.chain([first], batches) for row in batch.to_pylist())
     while (part := list(itertools.islice(stored, ROWS_IN_TABLE))) or not shown:
-        right = (tally.noun, "offset", "timestamp", "timestamp (UTC)")
+        right = (tally.noun, "offset", "timestamp")
         view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
         for row in part:
             fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}

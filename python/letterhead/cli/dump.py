@@ -14,11 +14,12 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.iggy_topic import SCHEMES, open_topic, server_errors
+from letterhead.cli.iggy_topic import SCHEMES, open_reader, open_topic, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
 from letterhead.cli.render import moment, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.spelling import read_time
+from letterhead.cli.where import unseen_headers, warn_of_unseen
 from letterhead.errors import TornTailWarning
 from letterhead.limits import Limits
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from letterhead.read.reader import Reader
     from letterhead.read.segments_reader import Bounds, SegmentsReader
+    from letterhead.where import Condition
 
 ON_SCREEN = ("offset", "timestamp", "key", "headers", "value")
 
@@ -79,11 +81,12 @@ def dump_command(
     limit = limit if everything else rows.checked().limit
     try:
         from letterhead.read.log_directory import partitions
+        from letterhead.read.record_sets import WHERE_FIELDS
         from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
     except ImportError as error:
         raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
     bounds = Bounds.of(start, end, read_time("--since", since), read_time("--until", until))
-    if any(path.startswith(SCHEMES) for path in paths):
+    if any(path.lower().startswith(SCHEMES) for path in paths):
         if len(paths) > 1 or committed:
             raise Failure("an Iggy topic is dumped by itself, and without --committed: Iggy has no transactions")
         return _dump_topic(paths[0], bounds, where, limit, rows, limits)
@@ -97,19 +100,36 @@ def dump_command(
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
     tally = Tally("record", "partition")
     document = functools.partial(to_json, format="record-batch")
+
+    def matching(condition: Condition) -> SegmentsReader:
+        only = SegmentRows(["offset"], None, bounds, rows.options["errors"], limits=limits, where=condition)
+        return SegmentsReader(found, only, bounds, committed=committed)
+
     # A torn end is reported below, as one line.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
         records = _records(reader, tally, limit, rows, reader.total, lambda: reader.done)
         deliver(records, tally, files[0], len(found), rows, document)
+        if wanted.where is not None and not tally.more:
+            warn_of_unseen(unseen_headers(wanted.where.headers, matching), WHERE_FIELDS)
     return max(tally.report("decode"), _report(reader))
 
 
 def _dump_topic(url: str, bounds: Bounds, where: str | None, limit: int | None, rows: Rows, limits: Limits) -> int:
+    from letterhead.read.iggy_rows import WHERE_FIELDS
+    from letterhead.where.program import resolve
+
     reader, partitions = open_topic(url, bounds, where, rows, limits)
     tally = Tally("message", "partition")
     messages = _records(reader, tally, limit, rows, None, lambda: tally.rows)
     with server_errors():
         deliver(messages, tally, None, partitions, rows, functools.partial(to_json, format="iggy-batch"))
+        resolved = resolve(where, WHERE_FIELDS)
+        if resolved is not None and not tally.more:
+            specs = resolved.headers
+            unseen = unseen_headers(
+                specs, lambda condition: open_reader(url, bounds, condition, ["offset"], rows, limits)
+            )
+            warn_of_unseen(unseen, WHERE_FIELDS)
     return tally.report("decode")
 
 
@@ -150,13 +170,13 @@ def _printable(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
             times, name = batch.column(at).cast(pa.int64()), field.name
             if rows.on_screen:
                 dates = [_date(time, field.type.unit) for time in times.to_pylist()]
-                times, name = pa.array(dates, pa.string()), f"{name} (UTC)"
+                times = pa.array(dates, pa.string())
             batch = batch.set_column(at, name, times)
     return batch
 
 
 def _date(time: int | None, unit: str) -> str | None:
-    return None if time is None else moment(time, microseconds=unit == "us").removesuffix(" UTC") or str(time)
+    return None if time is None else moment(time, microseconds=unit == "us").replace(" UTC", "Z") or str(time)
 
 
 def _report(reader: SegmentsReader) -> int:

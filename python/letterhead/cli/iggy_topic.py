@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import letterhead as lh
 from letterhead.cli.exits import Failure, usage_errors
@@ -16,6 +16,7 @@ from letterhead.errors import OffsetsGone, ProtocolError
 if TYPE_CHECKING:
     from letterhead.cli.column import Rows
     from letterhead.limits import Limits
+    from letterhead.read.iggy_connection import Address
     from letterhead.read.reader import Reader
     from letterhead.read.segments_reader import Bounds
     from letterhead.where import Condition
@@ -28,22 +29,37 @@ TIMEOUT_MS = 15_000
 def open_topic(url: str, bounds: Bounds, where: str | None, rows: Rows, limits: Limits) -> tuple[Reader, int]:
     """Return a reader of a topic, and the number of its partitions."""
     from letterhead.read.iggy_client import Client, Topic
-    from letterhead.read.iggy_connection import Address
     from letterhead.read.iggy_rows import COLUMNS
 
-    names = [unquote(part) for part in urlsplit(url).path.split("/")[1:]]
-    if len(names) != 2 or not all(names):
-        raise Failure("the address does not name a topic: iggy://user:password@host:port/stream/topic")
-    stream, topic = names
     with server_errors():
-        with Client(Address.parse(url), TIMEOUT_MS) as client:
+        server, stream, topic = _parts(url)
+        with Client(server, TIMEOUT_MS) as client:
             count = len(client.partitions(Topic(stream, topic)))
         columns = (*(() if count == 1 else ("partition",)), *ON_SCREEN) if rows.on_screen else COLUMNS
-        reader = lh.read.iggy(
-            url, stream=stream, topic=topic, columns=columns, errors=rows.options["errors"],
-            where=_condition(bounds, where), limits=limits, timeout_ms=TIMEOUT_MS,
-        )  # fmt: skip
-    return reader, count
+        condition = None if where is None else lh.where.parse(where)
+        return open_reader(url, bounds, condition, columns, rows, limits), count
+
+
+def open_reader(
+    url: str, bounds: Bounds, where: Condition | None, columns: Sequence[str], rows: Rows, limits: Limits
+) -> Reader:
+    """Return a reader of a topic."""
+    _, stream, topic = _parts(url)
+    return lh.read.iggy(
+        urlunsplit(urlsplit(url)._replace(path="")), stream=stream, topic=topic, columns=columns,
+        errors=rows.options["errors"], where=_condition(bounds, where), limits=limits, timeout_ms=TIMEOUT_MS,
+    )  # fmt: skip
+
+
+def _parts(url: str) -> tuple[Address, str, str]:
+    """Return the server, the stream and the topic of an address."""
+    from letterhead.read.iggy_connection import Address
+
+    server, path = Address.parse_with_path(url)
+    names = [unquote(part) for part in path.split("/")[1:]]
+    if len(names) != 2 or not all(names):
+        raise Failure("the address does not name a topic: iggy://user:password@host:port/stream/topic")
+    return server, names[0], names[1]
 
 
 @contextmanager
@@ -60,11 +76,11 @@ def server_errors() -> Iterator[None]:
         raise Failure(reason(error)) from error
 
 
-def _condition(bounds: Bounds, where: str | None) -> Condition | None:
+def _condition(bounds: Bounds, where: Condition | None) -> Condition | None:
     """Return all bounds as one condition; those of offset and timestamp limit what is polled."""
     from letterhead.read.segments_reader import Bounds
 
-    parts = [] if where is None else [lh.where.parse(where)]
+    parts = [] if where is None else [where]
     offset, timestamp, none = lh.col("offset"), lh.col("timestamp"), Bounds()
     if bounds.start != none.start:
         parts.append(offset >= bounds.start)

@@ -19,6 +19,8 @@ from rich.text import Text
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 
+# An address with a user. Its password may have any characters where it is wrong; a path has one slash.
+_ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
 # The width of tables in a pipe or a file, whatever the terminal's width.
 PLAIN_WIDTH = 96
 # Rows in one table: all rows may not fit in memory.
@@ -68,7 +70,12 @@ def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: b
 
 def warn(message: str) -> None:
     """Print one line to stderr."""
-    print(f"letterhead: {printable(message)}", file=sys.stderr)
+    print(f"letterhead: {without_secrets(printable(message))}", file=sys.stderr)
+
+
+def without_secrets(text: str) -> str:
+    """Replace users and passwords in addresses, such as one that was passed as a file, and leave out their options."""
+    return _ADDRESS.sub(r"\1***@\2", text)
 
 
 def value_text(data: bytes | None, *, limit: int | None = None) -> Text:

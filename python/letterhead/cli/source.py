@@ -117,7 +117,7 @@ def open_column(path: Path, column: str, *, lists: bool = True) -> tuple[pyarrow
     if path.is_dir():
         raise Failure(f"cannot read {path}: is a directory")
     try:
-        parquet = pq.ParquetFile(path)
+        parquet = pq.ParquetFile(pa.OSFile(str(path)))  # pyarrow takes some paths for addresses
     except OSError as error:
         raise Failure(f"cannot read {path}: {reason(error)}") from error
     except pa.ArrowInvalid as error:

@@ -29,9 +29,9 @@ import ssl
 import struct
 import time
 from typing import NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from letterhead.errors import LetterheadError, ProtocolError, check_name
+from letterhead.errors import LetterheadError, ProtocolError
 from letterhead.read.host_addresses import addresses_of
 
 __all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "text_of"]
@@ -95,6 +95,16 @@ class Address(NamedTuple):
     @classmethod
     def parse(cls, url: str) -> Address:
         """Parse ``iggy://user:password@host:port`` or ``iggy://token@host:port``; errors do not show the password."""
+        address, path = cls.parse_with_path(url)
+        if path not in ("", "/"):
+            raise ValueError(
+                "the address of an Iggy server ends after the port: pass the names of stream and topic apart"
+            )
+        return address
+
+    @classmethod
+    def parse_with_path(cls, url: str) -> tuple[Address, str]:
+        """Parse an address that a path may follow, and return both."""
         if not isinstance(url, str):
             raise TypeError(f"the address of a server is a str, not {type(url).__name__}")
         try:
@@ -102,14 +112,20 @@ class Address(NamedTuple):
             host, port = parts.hostname, parts.port
         except ValueError:  # its message can have a part of the password
             host = None
-        if not host or not parts.username or parts.scheme not in ("iggy", "iggy+tcp"):
+        # urlsplit removes line ends and tabs, and a fragment begins where a # is not percent-encoded.
+        valid = bool(host) and url.isprintable() and " " not in url and "#" not in url
+        if not valid or not parts.username or parts.scheme not in ("iggy", "iggy+tcp"):
             raise ValueError(
                 "the address of an Iggy server is iggy://user:password@host:port or iggy://token@host:port, with special "
                 "characters of user, password and token percent-encoded (urllib.parse.quote(text, safe=''))"
             )
-        options = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
-        for name in options:
-            check_name("option of the address", name, _OPTIONS)
+        options: dict[str, str] = {}
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            if name not in _OPTIONS:  # which may be a part of a password, and is not shown
+                raise ValueError(f"an option of the address is unknown: the options are {', '.join(_OPTIONS)}")
+            if name in options:
+                raise ValueError(f"the option {name} of the address is repeated: give it once")
+            options[name] = value
         tls = options.get("tls", "false").lower()
         if tls not in ("true", "false"):
             raise ValueError("the option tls of the address must be true or false")
@@ -117,10 +133,11 @@ class Address(NamedTuple):
         for what, value in (("user name or token", unquote(parts.username)), ("password", password or "")):
             if len(value.encode()) > 255:
                 raise ValueError(f"the {what} of the address is longer than 255 bytes")
-        return cls(
-            host, port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
+        address = cls(
+            host or "", port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
             options.get("tls_domain"),
         )  # fmt: skip
+        return address, parts.path
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

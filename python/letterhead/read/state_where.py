@@ -9,7 +9,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
-from letterhead.fields import Columns, Field
+from letterhead.fields import Columns, Field, PlainKey
 from letterhead.where.conditions import Where
 from letterhead.where.program import RecordField, Resolved, resolve, truth
 
@@ -47,17 +47,23 @@ class RowFilter:
         self._format = format
         self._errors = errors
         self._limits = limits
-        tests = where_filter.tests()
-        operands = dict.fromkeys(test.operand for test in tests if isinstance(test.operand, tuple))
+        operands = where_filter.headers
         self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
         self._places = {operand: str(at) for at, operand in enumerate(operands)}
-        self.fields = frozenset(test.operand for test in tests if isinstance(test.operand, str))
+        self.fields = frozenset(test.operand for test in where_filter.tests() if isinstance(test.operand, str))
         """Names of the fields that the condition tests."""
+        self._unseen = {str(at): spec[1] for at, spec in enumerate(operands)}
+        self._tested = False
 
     @property
     def has_headers(self) -> bool:
         """Whether the condition tests headers."""
         return bool(self._specs)
+
+    @property
+    def unseen_headers(self) -> list[PlainKey]:
+        """Keys of headers of which no row that was tested for headers had a value."""
+        return [*self._unseen.values()] if self._tested else []
 
     def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
         """Return whether a row is selected; raise DecodeError if its headers cannot be read.
@@ -79,6 +85,10 @@ class RowFilter:
                 if self._errors != "null":
                     raise replaced(error, column=error.column and "where") from None
                 values = self._valid(data)
+
+        self._tested = True
+        for place in [place for place in self._unseen if values.get(place) not in (None, [])]:
+            del self._unseen[place]
 
         def by_everything(test: Resolved) -> bool | None:
             if isinstance(test.operand, str):

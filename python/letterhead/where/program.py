@@ -136,6 +136,11 @@ class Filter:
         add(self._node)
         return headers, fields, steps
 
+    @property
+    def headers(self) -> list[ColumnSpec]:
+        """The headers that the condition tests, each once."""
+        return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, tuple)))
+
     def tests(self) -> list[Resolved]:
         """Return the tests of the condition."""
 
@@ -176,6 +181,10 @@ def _node(
             raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
         of = fields[name]
         return Resolved(name, of, "", condition.name, _literals(condition, of.type))
+    if field is None and name == "headers" and fields and name not in columns:
+        raise ValueError(
+            "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
+        )
     try:
         spec = _header(condition, columns)
     except ValueError as error:

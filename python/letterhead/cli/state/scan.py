@@ -11,6 +11,7 @@ from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, wa
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
+from letterhead.cli.where import warn_of_unseen
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.read.state_rows import Row, Store
 from letterhead.read.state_where import RowFilter
@@ -60,11 +61,18 @@ def run_scan(
             )
         )
         chosen = itertools.islice(rows, limit)
+        count = 0
         if json:
             for store, row in chosen:
                 print(json_text(row_json(store.found, store.type, row, keys_only=keys_only)))
+                count += 1
         else:
-            _show(chosen, keys_only=keys_only, everything=everything)
+            count = _show(chosen, keys_only=keys_only, everything=everything)
+        if limit is None or count < limit:
+            for store in stores[:1]:
+                row_filter = filters[store.type.name]
+                if row_filter is not None:
+                    warn_of_unseen(row_filter.unseen_headers, _fields(store))
     if damage.count:
         warn(f"{counted(damage.count, 'damaged row')} left out")
     return BAD_DATA if damage.count else OK
@@ -73,11 +81,8 @@ def run_scan(
 def _filter(where: str | None, store: Store) -> RowFilter | None:
     if where is None:
         return None
-    fields = ["task", "store", "key", "value", *_times(store)]
-    if store.type.values != "plain" and store.type.keys in ("key-value", "window"):
-        fields.append("timestamp")
     try:
-        made = RowFilter(where, fields, None, "kafka")
+        made = RowFilter(where, _fields(store), None, "kafka")
     except (ValueError, TypeError, ImportError) as error:
         raise Failure(str(error)) from error
     if made.has_headers and store.type.values != "headers":
@@ -85,11 +90,18 @@ def _filter(where: str | None, store: Store) -> RowFilter | None:
     return made
 
 
+def _fields(store: Store) -> list[str]:
+    fields = ["task", "store", "key", "value", *_times(store)]
+    if store.type.values != "plain" and store.type.keys in ("key-value", "window"):
+        fields.append("timestamp")
+    return fields
+
+
 def _times(store: Store) -> dict[str, str]:
-    """Return the columns of the times of a row, and their names in a row."""
+    """Return the names of the times of a row in a condition: those that are shown, and those of ``read.state``."""
     return {
-        "window": {"window_start": "start"},
-        "session": {"session_start": "start", "session_end": "end"},
+        "window": {"start": "start", "window_start": "start"},
+        "session": {"start": "start", "end": "end", "session_start": "start", "session_end": "end"},
         "versioned": {"valid_from": "valid_from", "valid_to": "valid_to"},
     }.get(store.type.keys, {})
 
@@ -127,7 +139,7 @@ def _scanned(
             damage.add(error)
 
 
-def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: bool) -> None:
+def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: bool) -> int:
     screen = console()
     count = 0
     for _, of_store in itertools.groupby(rows, key=lambda row: id(row[0])):
@@ -137,3 +149,4 @@ def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: boo
             screen.print(rows_table(store.found, store.type, shown, keys_only=keys_only, everything=everything))
             count += len(part)
     screen.print(counted(count, "row"), style="dim")
+    return count

@@ -16,7 +16,7 @@ from letterhead.read.state_directory import Found
 from letterhead.read.state_rows import Row
 from letterhead.read.store_types import StoreType
 
-TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid from", "valid to")}
+TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid_from", "valid_to")}
 
 
 def row_json(found: Found, kind: StoreType, row: Row, *, keys_only: bool = False) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""No password reaches the terminal, whatever is wrong with the address that has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from command import runner
+from letterhead.read.iggy_connection import Address
+
+SECRET = "s3cr3t"
+
+ADDRESSES = [
+    f"iggy://joe:{SECRET}＃1@host/x/y",
+    f"iggy://joe:{SECRET}[1@host/x/y",
+    f"iggy://joe:{SECRET}]1@host/x/y",
+    f"iggy://joe:{SECRET}#1@host/x/y",
+    f"iggy://joe:{SECRET}?1@host/x/y",
+    f"iggy://joe:{SECRET}/1@host/x/y",
+    f"iggy://joe:{SECRET} 1@host/x/y",
+    f"iggy://joe:{SECRET}\n1@host/x/y",
+    f"iggy://joe:{SECRET}\x1b1@host/x/y",
+    f"iggy://joe:{SECRET}℀@host/x/y",
+    f"iggy://joe:{SECRET}@host:port/x/y",
+    f"iggy://joe:{SECRET}@host",
+    f"iggy://joe:{SECRET}@host/x",
+    f"iggy://joe:{SECRET}@host/x/y/z",
+    f"iggy://joe:{SECRET}@host/x/y?{SECRET}=1",
+    f"iggy://joe:{SECRET}@host/x/y?tls=true&tls=false",
+    f"iggy://joe:{SECRET}@host/x/y?tls=true&%74ls=false",
+    f"iggy://joe:{SECRET}@host/x/y?tls={SECRET}",
+    f"iggy://joe:{SECRET}@host/x/y#tls=true",
+    f"IGGY://joe:{SECRET}@127.0.0.1:1/x/y",
+    f"iggy+quic://joe:{SECRET}@host/x/y",
+    f"http://joe:{SECRET}@host/x/y",
+    f"kafka://joe:{SECRET} 2@host/x/y",
+]
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("letterhead.cli.iggy_topic.TIMEOUT_MS", 200)
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dump"], ["dump", "tests"], ["decode", "-f", "kafka"], ["inspect", "-f", "kafka"], ["scan"], ["state", "ls"],
+        ["convert", "-f", "kafka", "-t", "iggy", "--to-hex"], ["state", "diff", "x"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_wrong_address_is_an_error_without_its_password(command: list[str], address: str, run: Any) -> None:
+    result = run(*command, address)
+    assert result.code in (1, 2)
+    assert result.err.startswith("letterhead: ")
+    assert len(result.err.splitlines()) == 1
+    assert SECRET not in result.err + result.out
+
+
+@pytest.mark.parametrize(
+    "query", ["tls=true&tls=false", "tls=true&tls=true", "tls=true&%74ls=true", "tsl=true", "=", "tls"]
+)
+def test_unknown_and_repeated_options_of_an_address_are_refused(query: str) -> None:
+    with pytest.raises(ValueError, match="of the address"):
+        Address.parse(f"iggy://joe:{SECRET}@host?{query}")
+
+
+def test_a_path_after_the_address_of_a_reader_is_refused() -> None:
+    with pytest.raises(ValueError, match="pass the names of stream and topic apart") as raised:
+        lh.read.iggy(f"iggy://joe:{SECRET}@host/a/b", stream="s", topic="t")
+    assert SECRET not in str(raised.value)
+
+
+def test_an_address_does_not_show_its_password() -> None:
+    address = Address.parse(f"iggy://joe:{SECRET}@host")
+    assert SECRET not in repr(address) + str(address)
+
+
+def test_an_address_in_a_list_of_files_is_not_shown(run: Any, tmp_path: Path) -> None:
+    result = run("dump", tmp_path, f"x://joe:{SECRET}@h")
+    assert SECRET not in result.err
+    assert result.code == 2

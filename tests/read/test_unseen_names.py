@@ -1,0 +1,88 @@
+"""A name in a condition that is no field and that no record has is noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from command import Result, runner
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+ORDERS = str(SAMPLES / "orders-0")
+STATE = str(SAMPLES / "streams-state-0_0")
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    return runner(capfdbinary, monkeypatch)
+
+
+def shown_names(result: Result) -> list[str]:
+    return result.lines[0].split()
+
+
+@pytest.mark.parametrize(
+    "where", ["tenent = 'acme'", "tenant = 'acme' or tenent = 'x'", "tenent::string is null", "not tenent = 'x'"]
+)
+def test_dump_warns_of_a_header_that_no_record_has(where: str, run: Any) -> None:
+    result = run("dump", ORDERS, "--json", "--where", where)
+    assert result.code == 0
+    assert 'no record had a header "tenent"' in result.err
+    assert "tenant" not in result.err
+    assert "offset" in result.err
+
+
+@pytest.mark.parametrize("where", ["tenant = 'no such tenant'", "tenant = 'acme'", "offset < 5 and key is not null"])
+def test_dump_does_not_warn_of_a_header_that_a_record_has(where: str, run: Any) -> None:
+    assert run("dump", ORDERS, "--json", "--where", where).err == ""
+
+
+def test_dump_does_not_look_for_headers_after_its_limit(run: Any) -> None:
+    result = run("dump", ORDERS, "--json", "-n", "1", "--where", "tenant = 'acme' or tenent = 'x'")
+    assert (len(result.lines), result.err) == (1, "")
+
+
+@pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
+def test_state_scan_warns_of_a_header_that_no_row_has(store: str, run: Any) -> None:
+    result = run("state", "scan", STATE, "--store", store, "--where", "tenent = 'acme'")
+    assert 'no record had a header "tenent"' in result.err
+
+
+def test_state_scan_does_not_warn_of_a_header_that_a_row_has(run: Any) -> None:
+    assert run("state", "scan", STATE, "--store", "latest", "--json", "--where", "tenant = 'nobody'").err == ""
+
+
+@pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
+def test_all_columns_that_state_scan_shows_are_fields(store: str, run: Any) -> None:
+    shown = run("state", "scan", STATE, "--store", store)
+    total = int(shown.lines[-1].split()[0].replace(",", ""))
+    for name in shown_names(shown):
+        if name != "headers":
+            result = run("state", "scan", STATE, "--store", store, "--where", f"{name} is not null")
+            assert int(result.lines[-1].split()[0].replace(",", "")) == total, name
+            assert result.err == ""
+
+
+def test_all_columns_that_dump_shows_are_fields(run: Any) -> None:
+    for name in shown_names(run("dump", ORDERS, "-n", "1")):
+        if name != "headers":
+            result = run("dump", ORDERS, "-n", "1", "--where", f"{name} is not null")
+            assert (result.lines[-1].startswith("1 record"), result.err) == (True, ""), name
+
+
+def test_a_time_that_dump_shows_can_be_compared(run: Any) -> None:
+    line = run("dump", ORDERS, "-n", "1").lines[2].split()
+    assert run("dump", ORDERS, "-n", "1", "--where", f"timestamp = '{line[1]} {line[2]}'").lines[2].split() == line
+
+
+@pytest.mark.parametrize("where", ["headers is null", "headers = 'x'", lh.col("headers").is_null()])
+def test_the_column_of_headers_is_no_operand(where: Any) -> None:
+    with pytest.raises(ValueError, match="name one of them"):
+        lh.read.segments(ORDERS, where=where)
+
+
+def test_a_header_with_the_key_headers_is_an_operand() -> None:
+    assert lh.read.segments(ORDERS, where="headers['headers'] = 'x'").read_all().num_rows == 0
