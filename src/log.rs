@@ -114,6 +114,8 @@ pub struct Exact {
     pub broken: bool,
     /// Of a batch: messages begun, including the current one.
     pub messages: usize,
+    /// Of a batch whose messages have a row each: errors do not name their message, so that they can be grouped.
+    pub unnumbered: bool,
     /// Of a batch: bytes of the messages so far, as [`crate::limits::Limits::check_message`] counts them.
     pub output_bytes: usize,
     /// Of a batch: one of the two limits ended the parse.
@@ -171,7 +173,7 @@ impl Exact {
     }
 
     fn push(&mut self, mut error: ErrorDetail) {
-        if let Some(number) = self.messages.checked_sub(1) {
+        if let (Some(number), false) = (self.messages.checked_sub(1), self.unnumbered) {
             error.message = format!("message {number}: {}", error.message);
         }
         self.errors.push(error);

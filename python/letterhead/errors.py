@@ -118,10 +118,14 @@ class HeaderError(LetterheadError, ValueError):
         Key of that header, if it could be read.
     column : str, optional
         Output column that could not be filled.
+    topic : str, optional
+        Topic of the record, if readers of topics and segments raise the error; of Iggy, stream and topic with a slash.
+    partition, offset : int, optional
+        Partition and offset of the record; of a damaged batch, the first offset that is missing.
 
     Attributes
     ----------
-    message, format, code, byte_offset, row, header, key, column
+    message, format, code, byte_offset, row, header, key, column, topic, partition, offset
         The parameters; ``None`` if unknown.
 
     Examples
@@ -140,6 +144,9 @@ class HeaderError(LetterheadError, ValueError):
     header: int | None
     key: str | None
     column: str | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
 
     def __init__(
         self,
@@ -152,11 +159,22 @@ class HeaderError(LetterheadError, ValueError):
         header: int | None = None,
         key: str | None = None,
         column: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
     ) -> None:
-        super().__init__(_text(message, format, byte_offset, row, header, column))
+        place: dict[str, object] = {
+            "topic": topic,
+            "partition": partition,
+            "offset": offset,
+            "byte": byte_offset,
+            "row": row,
+        }
+        super().__init__(_text(message, format, header, column, place))
         self.message, self.format, self.code = message, format, code
         self.byte_offset, self.row, self.header = byte_offset, row, header
         self.key, self.column = key, column
+        self.topic, self.partition, self.offset = topic, partition, offset
 
 
 class DecodeError(HeaderError):
@@ -329,6 +347,8 @@ class OffsetsGone(LetterheadError, RuntimeError):
     ----------
     place : letterhead.read.kafka_client.Place
         Topic and partition.
+    topic, partition : str and int
+        The same; the topic of Iggy is stream and topic with a slash.
     offset : int
         The requested offset.
     why : str
@@ -338,6 +358,10 @@ class OffsetsGone(LetterheadError, RuntimeError):
     def __init__(self, place: Any, offset: int, why: str) -> None:
         super().__init__(f"{place}: offset {offset} cannot be read: {why}")
         self.place = place
+        stream, self.topic = getattr(place, "stream", None), getattr(place, "topic", None)
+        if stream is not None:
+            self.topic = f"{stream}/{self.topic}"
+        self.partition: int | None = getattr(place, "partition", None)
         self.offset = offset
         self.why = why
 
@@ -527,16 +551,14 @@ def check_name(what: str, given: object, names: Iterable[str]) -> None:
         raise unknown_name(what, given, names)
 
 
-def _text(
-    message: str, format: str | None, byte_offset: int | None, row: int | None, header: int | None, column: str | None
-) -> str:
-    what = [f"{name} {place}" for name, place in (("column", column), ("header", header)) if place is not None]
-    where = [f"{name} {place}" for name, place in (("byte", byte_offset), ("row", row)) if place is not None]
+def _text(message: str, format: str | None, header: int | None, column: str | None, place: dict[str, object]) -> str:
+    what = [f"{name} {value}" for name, value in (("column", column), ("header", header)) if value is not None]
+    where = [f"{name} {value}" for name, value in place.items() if value is not None]
     text = ": ".join([*([] if format is None else [format]), *what, message])
     return text + (f" ({', '.join(where)})" if where else "")
 
 
-_PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column")
+_PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column", "topic", "partition", "offset")
 
 
 def _rebuild(cls: type[LetterheadError], args: tuple[Any, ...], cause: LetterheadError | None) -> LetterheadError:

@@ -242,7 +242,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn batch(&mut self, batch: Cursor<'a>) {
-        let mut log = Exact::default();
+        let mut log = self.log();
         // The reason for ending a batch is in the log, in `full` or in `failed`.
         let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, self);
         let flushed = self.flush();
@@ -251,6 +251,13 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             // It is the end of the value either way.
             let _ = self.broken(errors);
         }
+    }
+
+    /// The log of a value. Only exceptions number the messages: in a column of errors, each has its own row.
+    fn log(&self) -> Exact {
+        let mut log = Exact::default();
+        log.unnumbered = self.operation.on_error != OnError::Raise;
+        log
     }
 
     fn has_ended(&self) -> bool {
@@ -386,7 +393,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Reads one of the pending messages by the exact routine.
     fn pending_now(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
-        let mut exact = Exact::default();
+        let mut exact = self.log();
         (exact.messages, exact.place) = (pending.numbers[row], pending.place);
         self.message_now(pending.fields[row], Some(pending.headers[row]), &mut exact)
     }

@@ -19,15 +19,22 @@ use crate::op::batch::write;
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
 
-/// The whole batches of a buffer from `start` on, until they take `most` bytes, and the first byte of none of them.
+/// The batches that begin in a buffer from `start` on, until they take `most` bytes, and the first byte of none of them.
+/// They are whole in a log that has `beyond` bytes after the buffer.
 #[pyfunction]
-#[pyo3(signature = (data, start=0, most=None))]
-pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> PyResult<(Vec<Head>, usize)> {
+#[pyo3(signature = (data, start=0, most=None, beyond=0))]
+pub fn record_batches(
+    data: PyBuffer<u8>,
+    start: usize,
+    most: Option<usize>,
+    beyond: usize,
+) -> PyResult<(Vec<Head>, usize)> {
     if !data.is_c_contiguous() {
         return Err(PyValueError::new_err("the buffer is not contiguous"));
     }
     let (log, len) = (data.buf_ptr().cast::<u8>(), data.item_count());
-    let found = catch_panic(|| heads(len, start, most.unwrap_or(usize::MAX), |at, header| copy(log, len, at, header)))?;
+    let most = most.unwrap_or(usize::MAX);
+    let found = catch_panic(|| heads(len, beyond, start, most, |at, header| copy(log, len, at, header)))?;
     let tuple = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);

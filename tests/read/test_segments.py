@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from letterhead import _native
 from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.read import segment_file
+from letterhead.read.file_window import FileWindow
 from letterhead.read.segments_reader import COLUMNS, OpenTransaction
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
 
@@ -213,16 +213,15 @@ def indexed(folder: Callable[..., Path]) -> Path:
 
 
 def positions_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Record the positions at which batch headers are read."""
-    from letterhead.read import record_sets
-
+    """Record the positions at which files are read."""
     places: list[int] = []
+    read_bytes = FileWindow._read
 
-    def recording(data: Any, start: int = 0, most: int | None = None) -> Any:
-        places.append(start)
-        return _native.record_batches(data, start, most)
+    def recording(file: FileWindow, begin: int, target: memoryview) -> int:
+        places.append(begin)
+        return read_bytes(file, begin, target)
 
-    monkeypatch.setattr(record_sets, "_native", type("Recording", (), {"record_batches": staticmethod(recording)}))
+    monkeypatch.setattr(FileWindow, "_read", recording)
     return places
 
 

@@ -25,7 +25,7 @@ from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
 from reference.losses import Losses, TypesOption
 from reference.protocols import Entry, Fields, Refused
-from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_message, read_row
+from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_message, read_row, without_message
 from reference.writing import NO_MESSAGE, Report, Writer
 
 __all__ = [
@@ -165,8 +165,13 @@ def messages_rows(
     out = []
     for number, data in enumerate(rows):
         for place, reading in enumerate(() if data is None else read_batch(data, row, options)):
+            if errors != "raise":
+                # Each message has a row of its own, and errors without numbers can be grouped.
+                reading = reading._replace(details=[without_message(place, detail) for detail in reading.details])
             values, details = _pick(reading, wanted, dialect)
-            found = [in_message(place, detail) for detail in details[len(reading.details) :]]
+            found = details[len(reading.details) :]
+            if errors == "raise":
+                found = [in_message(place, detail) for detail in found]
             if reading.place is not None:
                 found = [f if f.byte_offset is None else f._replace(byte_offset=reading.place) for f in found]
             details = [*reading.details, *found]

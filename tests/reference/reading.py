@@ -102,6 +102,11 @@ def in_message(number: int, detail: ErrorDetail) -> ErrorDetail:
     return detail._replace(message=f"message {number}: {detail.message}")
 
 
+def without_message(number: int, detail: ErrorDetail) -> ErrorDetail:
+    """Remove what :func:`in_message` added."""
+    return detail._replace(message=detail.message.removeprefix(f"message {number}: "))
+
+
 def _read_block(
     row: Format, fields: Fields, block: Cursor | None, details: list[ErrorDetail], *, broken: bool
 ) -> Reading:

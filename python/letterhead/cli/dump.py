@@ -16,7 +16,7 @@ from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.iggy_topic import SCHEMES, open_reader, open_topic, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
-from letterhead.cli.render import moment, progress, warn
+from letterhead.cli.render import counted, moment, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.spelling import read_time
 from letterhead.cli.where import unseen_headers, warn_of_unseen
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from letterhead.read.reader import Reader
     from letterhead.read.segments_reader import Bounds, SegmentsReader
     from letterhead.where import Condition
+
+# Lines about damaged batches; --errors column has a row for each.
+MOST_DAMAGED = 20
 
 ON_SCREEN = ("offset", "timestamp", "key", "headers", "value")
 
@@ -180,10 +183,14 @@ def _date(time: int | None, unit: str) -> str | None:
 
 
 def _report(reader: SegmentsReader) -> int:
-    """Print open transactions and torn ends to stderr, and return the exit code."""
+    """Print open transactions, damaged batches and torn ends to stderr, and return the exit code."""
     for one in reader.open_transactions:
         place = f"{one.topic}-{one.partition}: " if one.topic is not None else ""
         warn(f"{place}read up to offset {one.first_offset}, where a transaction of producer {one.producer_id} is open")
+    for damaged in reader.damaged[:MOST_DAMAGED]:
+        warn(str(damaged))
+    if len(reader.damaged) > MOST_DAMAGED:
+        warn(f"{counted(len(reader.damaged) - MOST_DAMAGED, 'more damaged range')}")
     for torn in reader.torn:
         warn(str(torn))
     return BAD_DATA if reader.torn else OK

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.errors import unknown_name
+from letterhead.errors import DecodeError, ErrorDetail, unknown_name
 from letterhead.fields import check_distinct
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
 
-__all__ = ["TIMES", "Dialect", "as_times", "check_columns"]
+__all__ = [
+    "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns", "first_offset_in_error", "time_error",
+    "times_outside", "with_errors",
+]  # fmt: skip
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
 """The type of a timestamp column. Spark's only timestamp type counts microseconds."""
+
+UNUSED_NAME = "letterhead: errors"
+"""The name of a column of errors that no column of a caller has."""
+
+TIME_DETAIL = ErrorDetail("out_of_range", "the timestamp does not fit the microseconds of Spark")
 
 _LARGEST_IN_MICROSECONDS = ((1 << 63) - 1) // 1000
 
@@ -37,14 +45,43 @@ def check_columns(
     check_distinct([*columns, *(headers or ())], errors, error_column)
 
 
-def as_times(column: pa.Array, dialect: Dialect, *, strict: bool = True) -> pa.Array:
-    """Return int64 milliseconds since 1970 as timestamps.
-
-    Milliseconds that do not fit into microseconds (about 292,000 years from 1970) raise ``pyarrow.ArrowInvalid`` if
-    ``strict`` is true, and are null otherwise.
-    """
-    if dialect == "spark" and not strict:
-        largest = _LARGEST_IN_MICROSECONDS
-        fits = pc.and_(pc.greater_equal(column, -largest), pc.less_equal(column, largest))
-        column = pc.if_else(fits, column, pa.scalar(None, pa.int64()))
+def as_times(column: pa.Array, dialect: Dialect) -> pa.Array:
+    """Return int64 milliseconds since 1970 as timestamps, null for those that :func:`times_outside` finds."""
+    outside = times_outside(column, dialect)
+    if outside is not None:
+        column = pc.if_else(outside, pa.scalar(None, pa.int64()), column)
     return column.cast(TIMES["arrow"]).cast(TIMES[dialect])
+
+
+def times_outside(column: pa.Array, dialect: Dialect) -> pa.BooleanArray | None:
+    """Return which milliseconds do not fit into Spark's microseconds, about 292,000 years from 1970; None if all do."""
+    if dialect == "arrow":
+        return None
+    bounds = pc.min_max(column).as_py()
+    if bounds["min"] is None or -_LARGEST_IN_MICROSECONDS <= bounds["min"] <= bounds["max"] <= _LARGEST_IN_MICROSECONDS:
+        return None
+    largest = _LARGEST_IN_MICROSECONDS
+    return pc.fill_null(pc.or_(pc.less(column, -largest), pc.greater(column, largest)), False)
+
+
+def time_error(format: str, **place: Any) -> DecodeError:
+    """Return the error of a timestamp that :func:`times_outside` finds."""
+    return DecodeError(TIME_DETAIL.message, format=format, code=TIME_DETAIL.code, **place)
+
+
+def with_errors(errors: pa.Array, rows: pa.BooleanArray, detail: ErrorDetail) -> pa.Array:
+    """Append an error to the column of errors in some rows."""
+    lists = errors.to_pylist()
+    for row in pc.indices_nonzero(rows).to_pylist():
+        lists[row] = [*(lists[row] or ()), detail._asdict()]
+    return pa.array(lists, errors.type)
+
+
+def first_offset_in_error(offsets: pa.Array, errors: pa.Array, first: int | None) -> int | None:
+    """Return the offset of the first row with errors; if it could not be read, the least that it can have."""
+    row = next(iter(pc.indices_nonzero(errors.is_valid()).to_pylist()), 0)
+    known: int | None = offsets[row].as_py() if row < len(offsets) else None
+    if known is not None:
+        return known
+    before = [offset for offset in offsets[:row].to_pylist() if offset is not None]
+    return before[-1] + 1 if before else first

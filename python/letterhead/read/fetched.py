@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone, ProtocolError
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone, ProtocolError, replaced
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
 from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of, leader_epoch, next_pieces
 from letterhead.where.program import Filter
@@ -43,14 +44,16 @@ def rows_of(
         skipped = set(aborted_batches(batches, fetched.aborted))
         while batches:
             group, batches = _split(batches, pieces * batch_bytes)
+            constants = span.place._asdict()
             try:
                 made = rows(
-                    fetched.records, group, start=span.start, end=span.end, skipped=skipped,
-                    constants=span.place._asdict(),
-                )  # fmt: skip
+                    fetched.records, group, start=span.start, end=span.end, skipped=skipped, constants=constants
+                )
             except HeaderError as error:
-                error.add_note(f"the topic is {span.place.topic}, the partition {span.place.partition}")
-                raise
+                located = rows.located(error, fetched.records, group, constants=constants)
+                # The number of a record in its batch says nothing that the offset does not.
+                message = re.sub(r"^message \d+: ", "", located.message)
+                raise replaced(located, message, row=None) from None
             if rows.where is not None:
                 pieces = next_pieces(pieces, group, 0 if made is None else len(made))
             if made is not None:
@@ -153,9 +156,8 @@ def _read_headers(client: Client, span: Span, fetched: Fetched, position: int) -
         )
     if fetched.records and not batches:
         # A broker sends at least one whole batch. Bytes that are none must not be skipped.
-        error = DecodeError("no whole record batch", format="record-batch", code="truncated", byte_offset=whole)
-        error.add_note(f"it was fetched from offset {position} of {span.place}")
-        raise error
+        place = {**span.place._asdict(), "offset": position, "byte_offset": whole}
+        raise DecodeError("the response has no whole record batch", format="record-batch", code="truncated", **place)
     return batches, batches[-1].last_offset + 1 if batches else position
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.conventions.kafka_gateway import to_record
-from letterhead.errors import DecodeError, replaced
-from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
+from letterhead.errors import DecodeError, HeaderError, replaced
+from letterhead.read.columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.read.iggy_rows import CONSTANTS, IggyRows
 from letterhead.read.state_where import RowFilter
 
@@ -73,13 +74,17 @@ class KafkaRows:
             try:
                 records.append(to_record([_stored(header) for header in headers or ()], payload, origin, stored))
             except DecodeError as error:
-                offset = rows.column("offset")[row].as_py()
-                raise replaced(error, f"the message at offset {offset}: {error.message}", row=row) from None
+                raise _placed(error, rows, row, constants) from None
         lists = [[{"key": name, "value": value} for name, value in record.headers] for record in records]
+        times = pa.array([record.timestamp for record in records], pa.int64())
+        outside = times_outside(times, self._dialect)
+        if outside is not None:
+            row = pc.indices_nonzero(outside)[0].as_py()
+            raise _placed(time_error("iggy"), rows, row, constants)
         made = {
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
-            "timestamp": as_times(pa.array([record.timestamp for record in records], pa.int64()), self._dialect),
+            "timestamp": as_times(times, self._dialect),
             "headers": pa.array(lists, _HEADERS),
         }
         if self._filter is not None:
@@ -92,6 +97,10 @@ class KafkaRows:
         if self._headers:
             columns += self._selected(made["headers"]).flatten()
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
+        """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
+        return error if error.offset is not None else self._messages.located(error, data, constants=constants)
 
     def _selects(self, made: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
         """Test the condition on each record."""
@@ -109,6 +118,12 @@ class KafkaRows:
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
         return lha.select(headers, "kafka", self._headers or {}, _dialect=self._dialect)
+
+
+def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, constants: Mapping[str, Any]) -> DecodeError:
+    topic = f"{constants['stream']}/{constants['topic']}"
+    offset = rows.column("offset")[row].as_py()
+    return replaced(error, topic=topic, partition=constants["partition"], offset=offset)
 
 
 def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:

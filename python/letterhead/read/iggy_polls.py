@@ -54,14 +54,11 @@ def rows_of(
         if rows.where is not None:
             span = _selected(client, span, rows.where)
         for start, polled in _polls(client, span, fetch_bytes, loss):
+            constants = span.place._asdict()
             try:
-                made = rows(polled.data, start=start, end=span.end, constants=span.place._asdict())
+                made = rows(polled.data, start=start, end=span.end, constants=constants)
             except HeaderError as error:
-                place = span.place
-                error.add_note(
-                    f"the topic is {place.stream}/{place.topic}, the partition {place.partition}, polled at {start}"
-                )
-                raise
+                raise rows.located(error, polled.data, constants=constants) from None
             if made is not None:
                 yield made
 

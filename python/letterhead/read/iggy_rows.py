@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
-from letterhead.read.columns import Dialect, check_columns
+from letterhead.errors import HeaderError, replaced
+from letterhead.read.columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
 from letterhead.where.program import Filter, RecordField, fields_of_format, resolve
 
 if TYPE_CHECKING:
@@ -95,10 +97,7 @@ class IggyRows:
         where = self.where and self.where.bind(constants)
         if where is not None and where.known is False:
             return None
-        size = memoryview(data).nbytes
-        bounds = pa.array([0, size], pa.int32()).buffers()[1]
-        batches = pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)])
-        messages = self._messages(batches, where)
+        messages = self._messages(_one_row(data), where)
         rows = pa.RecordBatch.from_struct_array(messages)
         offsets = rows.column("offset")
         found = pc.min_max(offsets).as_py()
@@ -112,10 +111,22 @@ class IggyRows:
         columns = [self._column(rows, field, constants) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _messages(self, batches: pa.Array, where: Filter | None) -> pa.StructArray:
+    def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
+        """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
+        where = self.where and self.where.bind(constants)
+        rows = self._messages(
+            _one_row(data), where, columns=["offset"], errors="column", error_column=UNUSED_NAME
+        )  # fmt: skip
+        offset = first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), None)
+        topic = None if constants["topic"] is None else f"{constants['stream']}/{constants['topic']}"
+        # The number of a message in a reply or a file says nothing that the offset does not.
+        message = re.sub(r"^message \d+: ", "", error.message)
+        return replaced(error, message, topic=topic, partition=constants["partition"], offset=offset, row=None)
+
+    def _messages(self, batches: pa.Array, where: Filter | None, **options: Any) -> pa.StructArray:
         if where is not None and where.known:
             where = None
-        return lha.messages(batches, "iggy-batch", where=where, **self._options)
+        return lha.messages(batches, "iggy-batch", where=where, **self._options | options)
 
     def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
         wanted = field.name in self._columns
@@ -123,3 +134,8 @@ class IggyRows:
             return pa.repeat(pa.scalar(constants[field.name], field.type), len(rows))
         column = rows.column(field.name)
         return column.cast(_TIME) if wanted and field.name in _TIMES else column
+
+
+def _one_row(data: Any) -> pa.BinaryArray:
+    bounds = pa.array([0, memoryview(data).nbytes], pa.int32()).buffers()[1]
+    return pa.BinaryArray.from_buffers(pa.binary(), 1, [None, bounds, pa.py_buffer(data)])

@@ -13,13 +13,12 @@ every batch has one. A missing or invalid index counts as empty: it saves time a
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import struct
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,16 +26,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.errors import DecodeError, HeaderError, TornTailWarning, replaced
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError, HeaderError, TornTailWarning, counted, replaced
+from letterhead.limits import Limits, how_to_raise
+from letterhead.read.file_window import FileWindow, check_regular
 from letterhead.read.iggy_rows import COLUMNS, IggyRows
+from letterhead.read.indexes import index_entries
 from letterhead.read.log_directory import Paths
-from letterhead.read.segments_reader import Bounds, SegmentsReader, Torn
+from letterhead.read.record_sets import LAST_OFFSET
+from letterhead.read.segment_file import LARGEST_CHECKED, Damage
+from letterhead.read.segments_reader import Bounds, Damaged, SegmentsReader, Torn
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
 
-__all__ = ["IggySegment", "IggySegmentRows", "IggySegmentsReader", "iggy_partitions"]
+__all__ = ["IggySegment", "IggySegmentRows", "IggySegmentsReader", "iggy_partitions", "torn_tail"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -44,6 +49,7 @@ PIECE_LEN = 4 << 20
 _HEADER_LEN = 256
 _BATCH = struct.Struct("<8xQ16xQ8xI")
 _FIRST_DELTA_AT = _HEADER_LEN + 24
+_LENGTH_AT = 32
 _INDEX_ENTRY = np.dtype([("offset", "<u8"), ("time", "<u8"), ("position", "<u8")])
 _LOG = re.compile(r"\d{20}\.log")
 
@@ -56,6 +62,7 @@ class IggySegment(NamedTuple):
     topic: str | None
     partition: int | None
     base_offset: int
+    next_offset: int | None  # of the next file of the partition
     last: bool  # the last file of its partition is the only one that may be torn
 
     @property
@@ -79,7 +86,9 @@ class IggySegmentRows(NamedTuple):
     rows: IggyRows
     bounds: Bounds
     errors: OnError
+    error_column: str
     schema: pa.Schema
+    message_bytes: int
 
     @classmethod
     def of(
@@ -89,77 +98,82 @@ class IggySegmentRows(NamedTuple):
         bounds: Bounds,
         *,
         errors: OnError = "raise",
+        error_column: str = "error",
+        limits: Limits | None = None,
         **options: Any,
     ) -> IggySegmentRows:
         """Return the rows within bounds; the options are those of :class:`IggyRows`."""
         columns = COLUMNS if columns is None else columns
+        on_error: Any = {"errors": errors, "error_column": error_column}
+        schema = IggyRows(columns, headers, **on_error, **options).schema
         also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
-        schema = IggyRows(columns, headers, errors=errors, **options).schema
-        return cls(IggyRows([*columns, *also], headers, errors=errors, **options), bounds, errors, schema)
+        rows = IggyRows([*columns, *also], headers, limits=limits, **on_error, **options)
+        most: Any = (limits or Limits()).filled().message_bytes
+        return cls(rows, bounds, errors, error_column, schema, most)
 
 
 class IggySegmentsReader(SegmentsReader):
     """A stream of the messages of log segments."""
 
-    def __init__(self, partitions: Sequence[Sequence[IggySegment]], wanted: IggySegmentRows) -> None:
-        super().__init__(partitions, wanted.rows, wanted.bounds)  # type: ignore[arg-type]
-        self.schema = wanted.schema
+    def __init__(
+        self, partitions: Sequence[Sequence[IggySegment]], wanted: IggySegmentRows, *, torn_rows: bool = False
+    ) -> None:
+        super().__init__(partitions, wanted, wanted.bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
         self._rows = wanted.rows
         self._errors = wanted.errors
+        self._error_column = wanted.error_column
+        self._message_bytes = wanted.message_bytes
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
-            position = self.done
+            before = self.done
             for segment in segments:
-                yield from self._file(segment, position)  # type: ignore[arg-type]
-                self.done = position = position + segment.size
+                with FileWindow(segment.path) as file:
+                    yield from self._file(segment, file)  # type: ignore[arg-type]
+                self.done = before = before + self._sizes[segment.path]
 
-    def _file(self, segment: IggySegment, before: int) -> Iterator[pa.RecordBatch]:
-        with segment.path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) == 0:  # an empty file cannot be mapped
-                return
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        position = _position_before(segment, data, self._bounds)
+    def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
+        position, next_offset, before = _position_before(segment, file, self._bounds), segment.base_offset, self.done
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
-        while position < len(data):
-            batches = _batches(data, position)
+        while position < file.size:
+            batches = _batches(file, position, self._message_bytes)
             wanted = [batch for batch in batches if batch.last_offset >= self._bounds.start]
             if wanted and wanted[0].first_offset >= self._bounds.end:
                 return
-            try:
-                rows = self._decoded(data, wanted, constants)
-            except HeaderError:
-                rows = None
-                for batch in wanted:
-                    try:
-                        part = self._decoded(data, [batch], constants)
-                    except HeaderError as error:
-                        if segment.last and batch.end == len(data):
-                            self._tear(segment, batch.position, len(data), error.message)
-                            return
-                        message = f"{segment.path}: the batch at offset {batch.first_offset}: {error.message}"
-                        place = batch.position + (error.byte_offset or 0)
-                        raise replaced(error, message, byte_offset=place, row=None) from None
-                    if part is not None:
-                        yield part
+            rows = self._decoded(segment, file, wanted, constants) if wanted else None
             if rows is not None:
                 yield rows
             if batches:
-                position = batches[-1].end
+                position, next_offset = batches[-1].end, batches[-1].last_offset + 1
                 self.done = before + position
                 continue
-            why = "no whole batch begins here"
-            if not segment.last:
-                message = f"{segment.path}: {why}"
-                raise DecodeError(message, format="iggy-batch", code="truncated", byte_offset=position)
-            self._tear(segment, position, len(data), why)
+            code, why = _flaw_at(file, position, self._message_bytes)
+            if segment.last and code == "truncated":
+                torn = Torn(str(segment.path), position, file.size - position, why)
+                self.torn.append(torn)
+                # The caller of __next__ is above _records.
+                warnings.warn(str(torn), TornTailWarning, stacklevel=4)
+                if not self._torn_rows or self._errors != "column":
+                    return
+            last = None if segment.next_offset is None else segment.next_offset - 1
+            damage = Damage(position, file.size, segment.last and code == "truncated", next_offset, last)
+            yield from self._damaged(segment, damage, code, why, constants)
             return
 
-    def _decoded(self, data: Any, batches: Sequence[Batch], constants: dict[str, Any]) -> pa.RecordBatch | None:
-        if not batches:
-            return None
-        piece = pa.py_buffer(data).slice(batches[0].position, batches[-1].end - batches[0].position)
-        rows = self._rows(piece, start=self._bounds.start, end=self._bounds.end, constants=constants)
+    def _decoded(
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[Batch], constants: dict[str, Any]
+    ) -> pa.RecordBatch | None:
+        data = file.view(batches[0].position, batches[-1].end)
+        try:
+            rows = self._rows(data, start=self._bounds.start, end=self._bounds.end, constants=constants)
+        except HeaderError as error:
+            if len(batches) > 1:
+                for batch in batches:
+                    self._decoded(segment, file, [batch], constants)
+            located = self._rows.located(error, data, constants=constants)
+            message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
+            place = batches[0].position + (error.byte_offset or 0)
+            raise replaced(located, message, byte_offset=place) from None
         if rows is None or not self._bounds.of_time:
             return rows
         since, until = self._bounds.since, self._bounds.until
@@ -170,10 +184,34 @@ class IggySegmentsReader(SegmentsReader):
         rows = rows.filter(pc.fill_null(inside, True)).select(self.schema.names)
         return rows if len(rows) else None
 
-    def _tear(self, segment: IggySegment, position: int, end: int, why: str) -> None:
-        torn = Torn(str(segment.path), position, end - position, why)
-        self.torn.append(torn)
-        warnings.warn(str(torn), TornTailWarning, stacklevel=5)
+    def _damaged(
+        self, segment: IggySegment, damage: Damage, code: str, why: str, constants: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Raise the error of a damaged batch, or yield its row."""
+        bounds = self._bounds
+        last = None if damage.last is None else min(damage.last, bounds.end - 1)
+        damage = damage._replace(first=max(damage.first, bounds.start), last=last)
+        if damage.first >= bounds.end or (last is not None and last < damage.first):
+            return
+        if self._errors == "raise":
+            message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
+            raise DecodeError(
+                message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.first,
+                topic=None if segment.topic is None else f"{segment.stream}/{segment.topic}",
+                partition=segment.partition,
+            )  # fmt: skip
+        if not damage.torn:
+            self.damaged.append(Damaged(
+                str(segment.path), damage.position, damage.end, damage.first, damage.last, damage.missing, why
+            ))  # fmt: skip
+        where = self._rows.where and self._rows.where.bind(constants)
+        if where is not None and self._errors != "column" and not where.accepts_null:
+            return
+        row: dict[str, Any] = dict(constants)
+        if self._errors == "column":
+            message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
+            row[self._error_column] = [{"code": code, "message": message, "byte_offset": damage.position}]
+        yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
 
 def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
@@ -183,12 +221,17 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
     for each in map(Path, paths):
         if not each.exists():
             raise FileNotFoundError(f"{each}: there is no such file or directory")
-        found = [each] if each.is_file() else [file for file in each.rglob("*.log") if _LOG.fullmatch(file.name)]
+        found = [file for file in each.rglob("*.log") if _LOG.fullmatch(file.name)] if each.is_dir() else [each]
         if not found:
             raise FileNotFoundError(f"{each}: no segments are there (00000000000000000000.log and the like)")
         files.update(found)
+    for file in files:
+        check_regular(file)
     groups = [[*group] for _, group in groupby(sorted(files, key=_order), key=lambda file: file.parent)]
-    return [[_segment(file, last=file == group[-1]) for file in group] for group in groups]
+    return [
+        [_segment(file, following) for file, following in pairwise([*group, None]) if file is not None]
+        for group in groups
+    ]
 
 
 def _order(file: Path) -> tuple[list[tuple[int, str]], str]:
@@ -196,41 +239,96 @@ def _order(file: Path) -> tuple[list[tuple[int, str]], str]:
     return [(int(part) if part.isdecimal() else -1, part) for part in file.parent.parts], file.name
 
 
-def _segment(file: Path, *, last: bool) -> IggySegment:
+def _segment(file: Path, following: Path | None) -> IggySegment:
     parts = file.absolute().parent.parts[-6:]
     numbers: tuple[str | None, str | None, int | None] = (None, None, None)
     if parts[::2] == ("streams", "topics", "partitions") and parts[5].isdecimal():
         numbers = (parts[1], parts[3], int(parts[5]))
-    return IggySegment(file, *numbers, int(file.stem) if _LOG.fullmatch(file.name) else 0, last)
+    return IggySegment(
+        file,
+        *numbers,
+        _base_offset(file) or 0,
+        None if following is None else _base_offset(following),
+        following is None,
+    )
 
 
-def _batches(data: Any, position: int) -> list[Batch]:
+def _base_offset(file: Path) -> int | None:
+    return int(file.stem) if _LOG.fullmatch(file.name) else None
+
+
+def _batches(file: FileWindow, position: int, message_bytes: int) -> list[Batch]:
     """Read the headers of whole batches of a few MiB together, or of one larger batch, from a byte on."""
-    found: list[Batch] = []
-    start = position
-    while position + _FIRST_DELTA_AT + 4 <= len(data) and (not found or position - start < PIECE_LEN):
-        offset, length, count = _BATCH.unpack_from(data, position)
-        if not _HEADER_LEN <= length <= len(data) - position or not count:
+    data, origin = file.view(position, position + PIECE_LEN), position
+    batches: list[Batch] = []
+    at = 0
+    while (batch := _batch_in(data, at, origin, file.size)) is not None:
+        if batch.end - origin > len(data) and (batches or batch.end - batch.position > message_bytes):
             break
-        first = offset + struct.unpack_from("<I", data, position + _FIRST_DELTA_AT)[0]
-        found.append(Batch(position, position + length, first, first + count - 1))
-        position += length
-    return found
+        batches.append(batch)
+        at = batch.end - origin
+    return batches
 
 
-def _position_before(segment: IggySegment, data: Any, bounds: Bounds) -> int:
-    """Return the byte of a batch before the bounds. Index entries are validated before use."""
-    try:
-        index = segment.path.with_suffix(".index").read_bytes()
-    except FileNotFoundError:
-        return 0
-    entries = np.frombuffer(index[: len(index) // _INDEX_ENTRY.itemsize * _INDEX_ENTRY.itemsize], _INDEX_ENTRY)
+def _batch_in(data: Any, at: int, origin: int, size: int) -> Batch | None:
+    """Read the header of the batch at a place of bytes that begin at ``origin`` of a file of ``size`` bytes."""
+    if at + _FIRST_DELTA_AT + 4 > len(data):
+        return None
+    offset, length, count = _BATCH.unpack_from(data, at)
+    position = origin + at
+    if not _HEADER_LEN <= length <= size - position or not count:
+        return None
+    first = offset + struct.unpack_from("<I", data, at + _FIRST_DELTA_AT)[0]
+    return Batch(position, position + length, first, first + count - 1)
+
+
+def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
+    """Return the code and the reason why no batch is read at a position."""
+    left = file.size - position
+    if not any(any(file.peek(at, at + PIECE_LEN)) for at in range(position, file.size, PIECE_LEN)):
+        return "truncated", f"{counted(left, 'byte')} of zeros are left"
+    header = file.peek(position, position + _HEADER_LEN)
+    if len(header) < _BATCH.size:
+        return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
+    _, length, count = _BATCH.unpack_from(header)
+    if length > left:
+        if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(header[:_LENGTH_AT], left, file, position):
+            return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
+        return "truncated", f"no whole batch begins here: it takes {counted(length, 'byte')} and {left} are left"
+    if length > message_bytes:
+        why = f"a batch of {length} bytes is over the limit of {message_bytes}: {how_to_raise('message_bytes')}"
+        return "limit_exceeded", why
+    return "wrong_size", f"no whole batch begins here: {counted(length, 'byte')} for {counted(count, 'message')}"
+
+
+def _is_valid(begin: bytes, length: int, file: FileWindow, position: int) -> bool:
+    """Return whether bytes are a batch once their length is replaced."""
+    rest = file.peek(position + len(begin) + 8, position + length)
+    data = pa.array([begin + struct.pack("<Q", length) + rest], pa.binary())
+    return lha.validate(data, "iggy-batch").null_count == 1
+
+
+def torn_tail(segment: IggySegment, bounds: Bounds, message_bytes: int) -> Torn | None:
+    """Return the torn end of the last segment of a partition."""
+    with FileWindow(segment.path) as file:
+        position = _position_before(segment, file, bounds._replace(start=LAST_OFFSET))
+        while batches := _batches(file, position, message_bytes):
+            position = batches[-1].end
+        if position == file.size:
+            return None
+        code, why = _flaw_at(file, position, message_bytes)
+        return Torn(str(segment.path), position, file.size - position, why) if code == "truncated" else None
+
+
+def _position_before(segment: IggySegment, file: FileWindow, bounds: Bounds) -> int:
+    """Return the byte of a valid batch that is not after the first offset, as the index names it; 0 without one."""
+    entries = index_entries(segment.path.with_suffix(".index"), _INDEX_ENTRY)
     before = int(np.searchsorted(entries["offset"], bounds.start, "right"))
-    if bounds.since is not None:
-        before = max(before, int(np.searchsorted(entries["time"], 1000 * max(bounds.since, 0), "left")))
     if not before:
         return 0
-    entry = entries[before - 1]
-    position = int(entry["position"])
-    found = _batches(data, position)[:1] if position < len(data) else []
-    return position if found and found[0].first_offset == int(entry["offset"]) else 0
+    position = int(entries[before - 1]["position"])
+    batches = _batches(file, position, LAST_OFFSET)[:1] if position < file.size else []
+    if not batches or not segment.base_offset <= batches[0].first_offset <= bounds.start:
+        return 0
+    data = pa.array([file.peek(batches[0].position, batches[0].end)], pa.binary())
+    return 0 if lha.validate(data, "iggy-batch").to_pylist()[0] else position

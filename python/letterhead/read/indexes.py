@@ -1,48 +1,35 @@
-"""Index files that a broker keeps beside a segment: positions of offsets, timestamps, aborted transactions.
+"""The index file that a broker keeps beside a segment: positions of offsets.
 
 ::
 
-    .index       ┌───────────────────────┬────────────────┐
-                 │ int32 relative_offset │ int32 position │  the batch with this offset begins at this byte
-                 └───────────────────────┴────────────────┘
-    .timeindex   ┌─────────────────┬───────────────────────┐
-                 │ int64 timestamp │ int32 relative_offset │  no record up to this offset has a later timestamp
-                 └─────────────────┴───────────────────────┘
-    .txnindex    ┌─────────┬───────────────────┬────────────────────┬───────────────────┬──────────────────────────┐
-                 │ int16 0 │ int64 producer_id │ int64 first_offset │ int64 last_offset │ int64 last_stable_offset │
-                 └─────────┴───────────────────┴────────────────────┴───────────────────┴──────────────────────────┘
+    .index   ┌───────────────────────┬────────────────┐
+             │ int32 relative_offset │ int32 position │  a batch that is not after this offset begins at this byte
+             └───────────────────────┴────────────────┘
 
-Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base
-offset; the last offset of a transaction is its control record. A broker preallocates the first two files, so zeros can
-follow their entries.
+Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base offset.
+A broker preallocates the file, so zeros can follow its entries.
 
-A missing or invalid file counts as empty: positions and timestamps save time and never decide which records are read.
+A position only says where to begin looking, and the batch there is verified. A missing or invalid file counts as empty.
+The indexes of timestamps and of aborted transactions are not read, because the log does not confirm that they omit nothing:
+the headers of its batches say both.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from letterhead.read.file_window import open_regular
 from letterhead.read.log_directory import Segment
 
-__all__ = ["Aborted", "aborted", "first_offset_since", "offsets_every", "position_before"]
+__all__ = ["index_entries", "offsets_every", "position_before"]
 
 _OFFSET_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
-_TIME_ENTRY = np.dtype([("time", ">i8"), ("offset", ">i4")])
-_TRANSACTION_ENTRY = np.dtype([
-    ("version", ">i2"), ("producer_id", ">i8"), ("first", ">i8"), ("last", ">i8"), ("stable", ">i8"),
-])  # fmt: skip
 
-
-class Aborted(NamedTuple):
-    """An aborted transaction: its producer, its first record and its control record."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
+_MOST_BYTES = 16 << 20
+"""Bytes that are read of an index. A broker gives it 10 MiB unless its configuration has another size."""
 
 
 def position_before(segment: Segment, offset: int) -> int:
@@ -52,14 +39,6 @@ def position_before(segment: Segment, offset: int) -> int:
     return int(entries["position"][before - 1]) if before else 0
 
 
-def first_offset_since(segment: Segment, time: int) -> int:
-    """Return an offset before which every record is older than a time, in milliseconds since 1970."""
-    entries = _entries(segment.path.with_suffix(".timeindex"), _TIME_ENTRY)
-    entries = entries[: _rising(entries["time"])]
-    before = int(np.searchsorted(entries["time"], time, "left"))
-    return segment.base_offset + (int(entries["offset"][before - 1]) if before else 0)
-
-
 def offsets_every(segment: Segment, size: int) -> list[int]:
     """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
     entries = _offset_entries(segment)
@@ -67,27 +46,19 @@ def offsets_every(segment: Segment, size: int) -> list[int]:
     return [segment.base_offset + int(entries["offset"][at]) for at in cuts if at < len(entries)]
 
 
-def aborted(segment: Segment) -> list[Aborted]:
-    """Return the aborted transactions that end in a segment, according to its index."""
-    entries = _entries(segment.path.with_suffix(".txnindex"), _TRANSACTION_ENTRY)
-    return [
-        Aborted(int(entry["producer_id"]), int(entry["first"]), int(entry["last"]))
-        for entry in entries
-        if entry["version"] == 0 and 0 <= entry["first"] <= entry["last"]
-    ]
+def index_entries(path: Path, entry: np.dtype[Any]) -> Any:
+    """Read the whole entries of an index; none if there is no such regular file."""
+    try:
+        with open_regular(path) as file:
+            data = file.read(_MOST_BYTES)
+    except OSError:
+        data = b""
+    return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
 
 
 def _offset_entries(segment: Segment) -> Any:
-    entries = _entries(segment.path.with_suffix(".index"), _OFFSET_ENTRY)
+    entries = index_entries(segment.path.with_suffix(".index"), _OFFSET_ENTRY)
     return entries[: _rising(entries["position"], entries["offset"])]
-
-
-def _entries(path: Path, entry: np.dtype[Any]) -> Any:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        data = b""
-    return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
 
 
 def _rising(*columns: Any) -> int:

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from letterhead.read.file_window import check_regular, open_regular
+
 __all__ = ["Paths", "Segment", "partitions"]
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -44,11 +46,15 @@ def partitions(path: Paths) -> list[list[Segment]]:
         only = Path(path)
         if not only.exists():
             raise FileNotFoundError(f"{only}: there is no such file or directory")
-        return _in_directory(only) if only.is_dir() else [_in_order([only])]
+        if only.is_dir():
+            return _in_directory(only)
+        check_regular(only)
+        return [_in_order([only])]
     together: dict[Path, list[Path]] = {}
     for file in map(Path, path):
-        if not file.is_file():
+        if file.is_dir() or not file.exists():
             raise FileNotFoundError(f"{file}: there is no such file; a list must name files, not directories")
+        check_regular(file)
         together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
     return [_in_order(group) for group in together.values()]
 
@@ -71,7 +77,9 @@ def _in_directory(directory: Path) -> list[list[Segment]]:
 
 
 def _segments(directory: Path) -> list[Segment]:
-    files = [file for file in directory.iterdir() if _LOG.fullmatch(file.name) and file.is_file()]
+    files = [file for file in directory.iterdir() if _LOG.fullmatch(file.name) and not file.is_dir()]
+    for file in files:
+        check_regular(file)
     for swap in directory.glob("*.log.swap"):
         # It replaces several segments, some of which may already be deleted.
         if not swap.with_suffix("").exists():
@@ -102,5 +110,5 @@ def _alone(file: Path) -> Segment:
 
 
 def _first_offset(file: Path) -> int:
-    with file.open("rb") as data:
+    with open_regular(file) as data:
         return max(int.from_bytes(data.read(8), "big", signed=True), 0)

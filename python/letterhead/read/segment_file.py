@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,10 +11,13 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, counted
+from letterhead.limits import how_to_raise
+from letterhead.read.file_window import FileWindow
+from letterhead.read.indexes import position_before
 from letterhead.read.log_directory import Segment
-from letterhead.read.record_sets import Batch, batches_of
+from letterhead.read.record_sets import LAST_OFFSET, Batch, batches_of
 
-__all__ = ["Damage", "Flaw", "SegmentFile"]
+__all__ = ["LARGEST_CHECKED", "Damage", "Flaw", "SegmentFile", "verified_position"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
@@ -24,6 +26,18 @@ _FRAME_LEN = 12
 _MAGIC_AT = 16
 _LEAST_LEN = 26
 """Bytes of a message of magic 0 without key and value, the shortest batch."""
+
+_HEADER_LEN = 61
+"""Bytes of a batch of magic 2 before its records; messages of older formats have less."""
+
+_LEAST_RECORD = 6
+"""Bytes of a record without key, value and headers, after its length."""
+
+_LEAST_ZEROS = 16
+"""A batch whose last bytes are zeros, so many at least, can be one that was not written to its end."""
+
+LARGEST_CHECKED = 128 << 20
+"""An end of a log of more bytes is not read to find out whether it is whole."""
 
 _CODEC_BITS = 0x07
 
@@ -46,32 +60,54 @@ class Flaw(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes that are not a batch, or not the batch that belongs there."""
+    """Bytes that are not a batch, or not the batch that belongs there, and the offsets that their records can have."""
 
     position: int
     end: int
     torn: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
+    first: int
+    last: int | None  # None if it is unknown
+
+    @property
+    def missing(self) -> str:
+        """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
+        if self.last is None:
+            return f"the records from offset {self.first} on are missing"
+        if self.last < self.first:
+            return "no offset is missing"
+        count = self.last - self.first + 1
+        return f"offsets {self.first} to {self.last} are missing, at most {counted(count, 'record')}"
 
 
-class SegmentFile:
-    """A segment mapped into memory as :attr:`data`. Bytes that a broker appends later are not read."""
+class SegmentFile(FileWindow):
+    """A segment, of which a few batches at a time are in memory.
 
-    def __init__(self, segment: Segment) -> None:
+    A batch of more than ``message_bytes`` is not read.
+    """
+
+    def __init__(self, segment: Segment, message_bytes: int = _MOST_OFFSETS) -> None:
+        super().__init__(segment.path)
         self.segment = segment
-        with segment.path.open("rb") as file:
-            # An empty file cannot be mapped.
-            empty = file.seek(0, 2) == 0
-            self.data: Any = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._message_bytes = message_bytes
+        self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
 
     def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[Batch], Flaw | None]:
-        """Read the headers of batches of a few MiB together, or of one larger batch, from a byte on.
+        """Read batches of a few MiB together, or one larger batch, from a byte on.
 
         ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
         the bytes after them.
         """
-        found, end = batches_of(self.data, position, pieces * PIECE_LEN)
+        piece = self.view(position, position + pieces * PIECE_LEN)
+        found, end = batches_of(piece, origin=position)
         if not found:
-            return [], self._flaw_at(end)
+            batch = self._batch_at(position)
+            if batch is None:
+                return [], self._flaw_at(end, least)
+            if batch.size > self._message_bytes:
+                why = f"a batch of {batch.size} bytes is over the limit of {self._message_bytes}"
+                return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", batch.end)
+            found, end = [batch], batch.end
+            self.view(position, end)
         after, most = least, self._most()
         for at, batch in enumerate(found):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
@@ -89,34 +125,65 @@ class SegmentFile:
             return found[:-1], Flaw("not_in_order", why, following.end)
         return found, None
 
+    def data(self, batches: Sequence[Batch]) -> memoryview:
+        """Return the bytes of consecutive batches."""
+        return self.view(batches[0].position, batches[-1].end)
+
     def damage(self, position: int, least: int, flaw: Flaw) -> Damage:
         """Find the end of the damage that begins at a position."""
         after = self._next_valid(position, least, flaw.beyond)
-        # A broker that stops while it writes leaves neither whole batches in a wrong order nor another file.
-        unfinished = flaw.code != "not_in_order" and not flaw.of_file
-        torn = after is None and self.segment.next_offset is None and unfinished
-        return Damage(position, len(self.data) if after is None else after, torn)
+        following = None if after is None else self._batch_at(after)
+        if following is not None and after is not None:
+            return Damage(position, after, False, least, following.base_offset - 1)
+        if self.segment.next_offset is not None:
+            return Damage(position, self.size, False, least, self.segment.next_offset - 1)
+        batch = self._batch_at(position)
+        last = batch.last_offset if batch is not None and self._misplaced(batch, least) is None else None
+        return Damage(position, self.size, self._is_unfinished(position, flaw), least, last)
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
-        if not batches:
-            return []
-        column = pa.array([self.data[batch.position : batch.end] for batch in batches], pa.binary())
-        # An error of a batch is reported for its first message.
-        return [
-            next((Flaw(error["code"], error["message"].removeprefix("message 0: "))
-                  for error in errors or () if error["code"] in _BATCH_ERRORS), None)
-            for errors in lha.validate(column, "record-batch").to_pylist()
-        ]  # fmt: skip
+        return _flaws([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
 
-    def error(self, position: int, offset: int, flaw: Flaw) -> DecodeError:
-        """Return the error that names the file, the offset and the byte."""
-        of = "" if flaw.of_file else f"the batch at offset {offset}: "
-        message = f"{self.segment.path}: {of}{flaw.why}"
-        return DecodeError(message, format="record-batch", code=flaw.code, byte_offset=position)
+    def error(self, flaw: Flaw, damage: Damage) -> DecodeError:
+        """Return the error that names the file, the offsets and the byte."""
+        path = self.segment.path
+        if flaw.of_file:
+            message = f"{path}: {flaw.why}"
+        else:
+            message = f"{path}: the batch at offset {damage.first}: {flaw.why}: {damage.missing}"
+        return DecodeError(
+            message,
+            format="record-batch",
+            code=flaw.code,
+            byte_offset=damage.position,
+            topic=self.segment.topic,
+            partition=self.segment.partition,
+            offset=None if flaw.of_file else damage.first,
+        )
+
+    def torn_tail(self) -> tuple[Flaw, Damage] | None:
+        """Return what is wrong with the end of the log, if it is torn. Only the headers of the batches before are read."""
+        position, least = verified_position(self, LAST_OFFSET), self.segment.base_offset
+        while position < self.size:
+            batches, flaw = self.batches(position, least)
+            if batches and batches[-1].end == self.size:
+                [flaw] = self.flaws(batches[-1:])
+                batches = batches if flaw is None else batches[:-1]
+            if batches:
+                position, least = batches[-1].end, batches[-1].last_offset + 1
+            if flaw is not None:
+                damage = self.damage(position, least, flaw)
+                if damage.torn:
+                    return flaw, damage
+                position = damage.end
+        return None
 
     def _batch_at(self, position: int) -> Batch | None:
-        return next(iter(batches_of(self.data, position, 1)[0]), None)
+        """Read the header of the whole batch that begins at a position."""
+        header = self.peek(position, position + _HEADER_LEN)
+        beyond = max(self.size - position - len(header), 0)
+        return next(iter(batches_of(header, 0, 1, beyond, origin=position)[0]), None)
 
     def _most(self) -> int:
         """Return the largest offset that the segment can have."""
@@ -132,27 +199,34 @@ class SegmentFile:
             return Flaw("not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}")
         return None
 
-    def _flaw_at(self, position: int) -> Flaw:
+    def _flaw_at(self, position: int, least: int) -> Flaw:
         """Return the reason why no batch begins at a position."""
-        left = len(self.data) - position
+        left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
             why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
             return Flaw("truncated", why, of_file=True)
         if position == 0 and not self._begins_as_a_batch():
             why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
             return Flaw("bad_magic", why, of_file=True)
-        if not any(any(self.data[at : at + _SEARCH_LEN]) for at in range(position, len(self.data), _SEARCH_LEN)):
+        if self._zeros_from() <= position:
             return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
+        begin = self.peek(position, position + _MAGIC_AT + 1)
+        if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
+            return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+        offset = int.from_bytes(begin[:8], "big", signed=True)
+        if len(begin) >= 8 and not least <= offset <= self._most():
+            why = f"it begins at offset {offset}, but the least possible is {least}, the largest {self._most()}"
+            return Flaw("not_in_order", why)
         if left < _FRAME_LEN:
             return Flaw("truncated", f"{counted(left, 'byte')} of a batch are left")
-        length = int.from_bytes(self.data[position + 8 : position + _FRAME_LEN], "big", signed=True)
+        length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         if length > left - _FRAME_LEN:
             return Flaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
-        return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+        return Flaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
 
     def _begins_as_a_batch(self) -> bool:
         """Return whether the file can begin with a batch, even one that was not written to its end."""
-        begin = self.data[: _MAGIC_AT + 1]
+        begin = self.peek(0, _MAGIC_AT + 1)
         if not any(begin):
             return True  # preallocated and never written
         offset = int.from_bytes(begin[:8], "big", signed=True)
@@ -162,6 +236,48 @@ class SegmentFile:
             and length >= _LEAST_LEN - _FRAME_LEN
             and begin[_MAGIC_AT] <= 2
         )
+
+    def _is_unfinished(self, position: int, flaw: Flaw) -> bool:
+        """Return whether the bytes to the end of the file are zeros, or a batch that was not written to its end.
+
+        A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
+        wrong order, nor another file.
+        """
+        if flaw.of_file or flaw.code in ("not_in_order", "limit_exceeded"):
+            return False
+        if flaw.code == "truncated":
+            return not self._is_whole_to_the_end(position)
+        # Where a file is made longer before it is written, zeros follow what was written.
+        batch = self._batch_at(position)
+        end = self.size if batch is None else batch.end
+        if self._zeros_from() > max(end - _LEAST_ZEROS, position):
+            return False
+        return batch is None or not _has_whole_records(batch, self.peek(position, batch.end))
+
+    def _is_whole_to_the_end(self, position: int) -> bool:
+        """Return whether a batch that seems to be truncated has a valid checksum: then its length is wrong."""
+        left = self.size - position
+        if not _LEAST_LEN <= left <= LARGEST_CHECKED:
+            return False
+        data = bytearray(self.peek(position, self.size))
+        data[8:_FRAME_LEN] = (left - _FRAME_LEN).to_bytes(4, "big")
+        return any(data) and _flaws([bytes(data)]) == [None]
+
+    def _zeros_from(self) -> int:
+        """Return the byte at which the zeros at the end of the file begin."""
+        if self._zeros is None or self._zeros[1] != self.size:
+            self._zeros = self._find_zeros(), self.size
+        return self._zeros[0]
+
+    def _find_zeros(self) -> int:
+        end = self.size
+        while end > 0:
+            piece = self.peek(max(end - _SEARCH_LEN, 0), end)
+            written = len(piece.rstrip(b"\0"))
+            end -= len(piece) - written
+            if written:
+                break
+        return end
 
     def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
         """Return the position of the next batch that belongs there and has a valid checksum."""
@@ -174,15 +290,64 @@ class SegmentFile:
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions at which a possible length and magic are where a batch has them."""
-        while position < len(self.data) - _MAGIC_AT:
-            window = np.frombuffer(self.data[position : position + _SEARCH_LEN + _MAGIC_AT], np.uint8)
+        end = min(self.size - _MAGIC_AT, self._zeros_from())
+        while position < end:
+            window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + _MAGIC_AT), np.uint8)
             places = np.flatnonzero(window[_MAGIC_AT:] <= 2)
             lengths: Any = sum(window[places + 8 + byte].astype(np.int64) << 8 * (3 - byte) for byte in range(4))
             lengths += _FRAME_LEN
-            fits = (lengths >= _LEAST_LEN) & (lengths <= len(self.data) - position - places)
+            fits = (lengths >= _LEAST_LEN) & (lengths <= self.size - position - places)
             yield from (position + int(place) for place in places[fits])
             position += _SEARCH_LEN
 
     def _is_valid(self, position: int, least: int) -> bool:
-        batch = self._batch_at(position) if position < len(self.data) else None
-        return batch is not None and self._misplaced(batch, least) is None and self.flaws([batch]) == [None]
+        batch = self._batch_at(position) if position < self.size else None
+        if batch is None or batch.size > self._message_bytes or self._misplaced(batch, least) is not None:
+            return False
+        return self.flaws([batch]) == [None]
+
+
+def verified_position(file: SegmentFile, offset: int) -> int:
+    """Return the byte of a valid batch that is not after an offset, as the index of the segment names it; 0 without one."""
+    position = position_before(file.segment, offset)
+    if not 0 < position < file.size:
+        return 0
+    batches = file.batches(position, file.segment.base_offset)[0][:1]
+    valid = batches and batches[0].base_offset <= offset and file.flaws(batches) == [None]
+    return position if valid else 0
+
+
+def _flaws(batches: list[bytes]) -> list[Flaw | None]:
+    # An error of a batch is reported for its first message.
+    return [
+        next((Flaw(error["code"], error["message"].removeprefix("message 0: "))
+              for error in errors or () if error["code"] in _BATCH_ERRORS), None)
+        for errors in lha.validate(pa.array(batches, pa.binary()), "record-batch").to_pylist()
+    ]  # fmt: skip
+
+
+def _has_whole_records(batch: Batch, data: bytes) -> bool:
+    """Return whether the lengths of uncompressed records fill a batch."""
+    if batch.magic < 2 or batch.attributes & _CODEC_BITS:
+        return False
+    at = _HEADER_LEN
+    for _ in range(batch.records):
+        length, at = _varint(data, at)
+        if length < _LEAST_RECORD or at + length > len(data):
+            return False
+        at += length
+    return at == len(data)
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a zig-zag number and the byte after it; -1 if the data ends in it."""
+    number = 0
+    for shift in range(0, 35, 7):
+        if at == len(data):
+            break
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1), at
+    return -1, at

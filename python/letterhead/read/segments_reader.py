@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from letterhead.errors import DecodeError, HeaderError, TornTailWarning, counted, replaced
+from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
+from letterhead.limits import Limits
 from letterhead.read.columns import Dialect
-from letterhead.read.indexes import first_offset_since, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.reader import Reader
 from letterhead.read.record_sets import (
@@ -24,17 +23,16 @@ from letterhead.read.record_sets import (
     aborted_batches,
     next_pieces,
 )
-from letterhead.read.segment_file import Flaw, SegmentFile
+from letterhead.read.segment_file import Damage, Flaw, SegmentFile, verified_position
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
 from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentRows", "SegmentsReader", "Torn"]
+__all__ = ["COLUMNS", "Bounds", "Damaged", "OpenTransaction", "SegmentRows", "SegmentsReader", "Torn", "torn_tail"]
 
 COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
 """The default columns."""
@@ -53,6 +51,21 @@ class Torn(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.file}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
+
+
+class Damaged(NamedTuple):
+    """Bytes of a segment whose records are missing."""
+
+    file: str
+    position: int  # the first of the bytes
+    end: int  # the byte after the last
+    first: int  # the least offset that is missing
+    last: int | None  # the largest; None if it is unknown
+    missing: str  # the offsets and the number of records
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
 
 
 class Bounds(NamedTuple):
@@ -84,6 +97,8 @@ class SegmentsReader(Reader):
     ----------
     torn : list of Torn
         Truncated ends of logs found so far. A ``TornTailWarning`` was emitted for each.
+    damaged : list of Damaged
+        Damaged batches found so far, unless ``errors="raise"``.
     open_transactions : list of OpenTransaction
         Transactions at which reading committed records has stopped so far.
     total, done : int
@@ -98,17 +113,22 @@ class SegmentsReader(Reader):
         *,
         committed: bool = False,
         known: Transactions | None = None,
+        torn_rows: bool = False,
     ) -> None:
         super().__init__(wanted.schema, self._records)
         self.torn: list[Torn] = []
+        self.damaged: list[Damaged] = []
         self.open_transactions: list[OpenTransaction] = []
-        self.total = sum(segment.size for segments in partitions for segment in segments)
+        # A broker may delete a file while it is read.
+        self._sizes = {segment.path: segment.size for segments in partitions for segment in segments}
+        self.total = sum(self._sizes.values())
         self.done = 0
         self._partitions = partitions
         self._wanted = wanted
         self._bounds = bounds
         self._committed = committed
         self._known = Transactions([], []) if known is None else known
+        self._torn_rows = torn_rows
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
@@ -121,14 +141,14 @@ class SegmentsReader(Reader):
             before = self.done
             for segment in segments:
                 if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
-                    yield from self._segment(segment, bounds, known)
-                self.done = before = before + segment.size
+                    with SegmentFile(segment, self._wanted.message_bytes) as file:
+                        yield from self._segment(file, bounds, known)
+                self.done = before = before + self._sizes[segment.path]
 
-    def _segment(self, segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[pa.RecordBatch]:
-        file = SegmentFile(segment)
-        position, least, before = self._first_byte(file, bounds), segment.base_offset, self.done
+    def _segment(self, file: SegmentFile, bounds: Bounds, known: Transactions) -> Iterator[pa.RecordBatch]:
+        position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
-        while position < len(file.data):
+        while position < file.size:
             batches, flaw = file.batches(position, least, pieces)
             selected = 0
             for rows, invalid in self._wanted.rows(file, batches, bounds, known):
@@ -148,28 +168,23 @@ class SegmentsReader(Reader):
             if flaw is not None:
                 damage = file.damage(position, least, flaw)
                 if damage.torn:
-                    torn = Torn(str(segment.path), position, damage.end - position, flaw.why)
+                    torn = Torn(str(file.segment.path), position, damage.end - position, flaw.why)
                     self.torn.append(torn)
                     # The caller of __next__ is above _records.
                     warnings.warn(str(torn), TornTailWarning, stacklevel=4)
+                    if self._torn_rows and self._wanted.errors == "column":
+                        yield self._wanted.error_row(file, flaw, damage)
                     return
-                error = file.error(position, least, flaw)
-                if self._wanted.errors == "raise":
-                    raise error
-                if self._wanted.keeps_error_rows(file):
-                    yield self._wanted.error_row(file, error)
+                damage = damage._replace(first=max(least, bounds.start), last=_least(damage.last, bounds.end - 1))
+                if damage.last is None or damage.last >= damage.first or flaw.of_file:
+                    if self._wanted.errors == "raise":
+                        raise file.error(flaw, damage)
+                    self.damaged.append(Damaged(
+                        str(file.segment.path), position, damage.end, damage.first, damage.last, damage.missing, flaw.why
+                    ))  # fmt: skip
+                    if self._wanted.keeps_error_rows(file):
+                        yield self._wanted.error_row(file, flaw, damage)
                 position = damage.end
-
-    def _first_byte(self, file: SegmentFile, bounds: Bounds) -> int:
-        """Return the byte to begin at. Index entries are validated before use."""
-        offset = bounds.start
-        for since in (bounds.since, self._wanted.since):
-            if since is not None:
-                offset = max(offset, first_offset_since(file.segment, since))
-        position = position_before(file.segment, offset)
-        batches = file.batches(position, file.segment.base_offset)[0] if 0 < position < len(file.data) else []
-        valid = batches and batches[0].base_offset <= offset and file.flaws(batches[:1]) == [None]
-        return position if valid else 0
 
 
 class SegmentRows:
@@ -189,16 +204,14 @@ class SegmentRows:
     ) -> None:
         self.errors = errors
         self.where = resolve(where, WHERE_FIELDS, headers)
-        self.since = None if self.where is None else self.where.between("timestamp")[0]
         self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
         self.schema = Rows(columns, headers, dialect=dialect, **on_error).schema
-        # Rows outside of the times are removed; a row without an offset could not be read and stays.
-        also = [name for name in ("offset", "timestamp") if bounds.of_time and name not in columns]
-        read = [*columns, *also]
-        self._strict = Rows(read, headers, dialect=dialect, limits=limits, where=self.where)
-        self._lax = Rows(read, headers, dialect=dialect, limits=limits, where=self.where, **on_error)
+        options: Any = {"dialect": dialect, "limits": limits, "where": self.where, "timed": bounds.of_time}
+        self._strict = Rows(columns, headers, **options)
+        self._lax = Rows(columns, headers, **options, **on_error)
+        self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
 
     def narrowed(self, segment: Segment, bounds: Bounds) -> Bounds:
         """Return bounds that leave out records of a partition that the condition excludes by their offsets."""
@@ -237,19 +250,20 @@ class SegmentRows:
         self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
     ) -> tuple[pa.RecordBatch | None, Invalid | None]:
         aborted = known.aborted_among(batches)
-        skipped = set(aborted_batches(batches, aborted)) if aborted else set()
-        if bounds.since is not None:
-            skipped |= {batch.base_offset for batch in batches if batch.max_timestamp < bounds.since}
         options: Any = {
-            "start": bounds.start, "end": bounds.end, "skipped": skipped, "constants": _constants(file)
+            "start": bounds.start, "end": bounds.end, "since": bounds.since, "until": bounds.until,
+            "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "constants": _constants(file),
+            "origin": batches[0].position,
         }  # fmt: skip
         # Control batches have no rows, so nothing else validates their checksums.
         control = [at for at, batch in enumerate(batches) if batch.control]
         invalid = _first_invalid(file, batches, control) if control else None
         if invalid is not None:
             batches = batches[: invalid[0]]
+        if not batches:
+            return None, invalid
         try:
-            rows = self._strict(file.data, batches, **options) if batches else None
+            rows = self._strict(file.data(batches), batches, **options)
         except HeaderError as error:
             if error.code == "too_large":
                 raise
@@ -257,34 +271,39 @@ class SegmentRows:
             invalid = _first_invalid(file, batches, read) or invalid
             whole = batches if invalid is None else batches[: invalid[0]]
             if self.errors == "raise" and error.row is not None and error.row < len(whole):
-                raise _placed(file, whole[error.row], error) from None
-            return self._in_time(self._lax(file.data, whole, **options) if whole else None, bounds), invalid
+                place = {"origin": options["origin"], "constants": options["constants"]}
+                located = self._strict.located(error, file.data(batches), batches, **place)
+                raise _placed(file, whole[error.row], located) from None
+            return self._lax(file.data(whole), whole, **options) if whole else None, invalid
         if rows is not None and self.errors == "column":
             no_errors = pa.nulls(len(rows), self._lax.schema.field(self._error_column).type)
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
-        return self._in_time(rows, bounds), invalid
-
-    def _in_time(self, rows: pa.RecordBatch | None, bounds: Bounds) -> pa.RecordBatch | None:
-        if rows is None or not bounds.of_time:
-            return rows
-        times = rows.column("timestamp")
-        times = pc.fill_null(times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()), -1)
-        unread = pc.is_null(rows.column("offset"))
-        since = pa.scalar(True) if bounds.since is None else pc.greater_equal(times, bounds.since)
-        until = pa.scalar(True) if bounds.until is None else pc.less(times, bounds.until)
-        return rows.filter(pc.or_(unread, pc.and_(since, until))).select(self.schema.names)
+        return rows, invalid
 
     def keeps_error_rows(self, file: SegmentFile) -> bool:
         """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
         where = self.where and self.where.bind(_constants(file))
         return where is None or self.errors == "column" or where.accepts_null
 
-    def error_row(self, file: SegmentFile, error: DecodeError) -> pa.RecordBatch:
-        """Return the row that stands for a batch that is not whole."""
+    def error_row(self, file: SegmentFile, flaw: Flaw, damage: Damage) -> pa.RecordBatch:
+        """Return the row that stands for a batch that is not whole. Its message begins with the reason."""
         row = {name: value for name, value in _constants(file).items() if name in self._columns}
         if self.errors == "column":
-            row[self._error_column] = [{"code": error.code, "message": error.message, "byte_offset": error.byte_offset}]
+            of = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
+            message = f"{flaw.why}{of}: {file.segment.path}"
+            row[self._error_column] = [{"code": flaw.code, "message": message, "byte_offset": damage.position}]
         return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
+
+
+def torn_tail(last: Segment, bounds: Bounds, known: Transactions) -> Torn | None:
+    """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
+    with SegmentFile(last) as file:
+        tail = file.torn_tail() if last.next_offset is None else None
+    end = min([bounds.end, *(one.first_offset for one in known.open)])
+    if tail is None or tail[1].first >= end:
+        return None
+    flaw, damage = tail
+    return Torn(str(last.path), damage.position, damage.end - damage.position, flaw.why)
 
 
 def _constants(file: SegmentFile) -> dict[str, Any]:
@@ -300,3 +319,10 @@ def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
     """Return the error of a batch with its place in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
     return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)
+
+
+def _least(last: int | None, most: int) -> int | None:
+    """Return the smaller one of an offset that may be unknown, and a bound that may be none."""
+    if last is None:
+        return None
+    return min(last, most)

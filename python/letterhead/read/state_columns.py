@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
-from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
+from letterhead.read.columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
 from letterhead.read.state_where import RowFilter
@@ -128,8 +128,11 @@ class StoreColumns:
         for name, label in _labels(rows.store).items():
             if name in self._wanted:
                 columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
-        for name in _TIMES & self._wanted & columns.keys():
-            columns[name] = as_times(columns[name], self._dialect, strict=self._errors == "raise")
+        for name in sorted(_TIMES & self._wanted & columns.keys()):
+            outside = times_outside(columns[name], self._dialect)
+            if outside is not None:
+                rows.add_error(outside, time_error(self._format, column=name))
+            columns[name] = as_times(columns[name], self._dialect)
         if self._errors == "column":
             columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
@@ -294,6 +297,11 @@ class _Rows:
             except DecodeError as error:
                 self._add(row, self.keys[row], error)
 
+    def add_error(self, bad: pa.BooleanArray, error: DecodeError) -> None:
+        """Add the same error to some rows."""
+        for row in pc.indices_nonzero(bad).to_pylist():
+            self._add(row, self.keys[row], error)
+
     def add_errors(self, found: pa.Array) -> None:
         """Add the column of errors of decoded values."""
         for row in pc.indices_nonzero(found.is_valid()).to_pylist():
@@ -318,7 +326,7 @@ class _Rows:
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        entry = ErrorDetail(error.code, error.message, error.byte_offset)
+        entry = ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)
         self._errors.setdefault(row, []).append(entry._asdict())
 
     def _moved(self, row: int) -> int:

@@ -8,15 +8,22 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.read.indexes import Aborted, aborted, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.record_sets import Batch
-from letterhead.read.segment_file import SegmentFile
+from letterhead.read.segment_file import Damage, SegmentFile, verified_position
 
-__all__ = ["OpenTransaction", "Transactions", "transactions"]
+__all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
 
 _ABORT = 0
 """The type of a control record that aborts; it follows the version in the record's key."""
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction: its producer, its first record and its control record."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
 
 
 class OpenTransaction(NamedTuple):
@@ -44,40 +51,40 @@ class Transactions(NamedTuple):
 def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = True) -> Transactions:
     """Read the control records of one partition, from an offset to the end of the log.
 
-    Only transactions with records from ``start`` on are found. An aborted one is found by its control record, or by the
-    ``.txnindex`` file if the record is gone. Damaged bytes in the middle of the log that may be a control record, or begin
-    a transaction, raise DecodeError if ``strict``; otherwise transactions that may have ended in them are open.
+    Only transactions with records from ``start`` on are found, by their control records. Damaged bytes in the middle of
+    the log that may be a control record, or begin a transaction, raise DecodeError if ``strict``; otherwise transactions
+    that may have ended in them are open.
     """
-    found: list[Aborted] = []
-    begun: dict[int, tuple[SegmentFile, Batch]] = {}
-    endless: list[tuple[SegmentFile, Batch]] = []
+    aborted: list[Aborted] = []
+    begun: dict[int, tuple[Segment, Batch]] = {}
+    endless: list[tuple[Segment, Batch]] = []
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue
-        found += aborted(segment)
-        file = SegmentFile(segment)
-        for batch in _transactional(file, start, strict=strict):
-            if batch is None:
-                endless += begun.values()
-                begun.clear()
-            elif not batch.control:
-                begun.setdefault(batch.producer_id, (file, batch))
-            elif batch.producer_id in begun:
-                first = begun.pop(batch.producer_id)[1].base_offset
-                if _is_abort(file, batch):
-                    found.append(Aborted(batch.producer_id, first, batch.base_offset))
-    for file, batch in begun.values():
-        _invalid(file, [batch], strict=True)
-    return Transactions(found, [
-        OpenTransaction(file.segment.topic, file.segment.partition, batch.producer_id, batch.base_offset)
-        for file, batch in (*endless, *begun.values())
+        with SegmentFile(segment) as file:
+            for batch in _transactional(file, start, strict=strict):
+                if batch is None:
+                    endless += begun.values()
+                    begun.clear()
+                elif not batch.control:
+                    begun.setdefault(batch.producer_id, (segment, batch))
+                elif batch.producer_id in begun:
+                    first = begun.pop(batch.producer_id)[1].base_offset
+                    if _is_abort(file, batch):
+                        aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
+    for segment, batch in begun.values():
+        with SegmentFile(segment) as file:
+            _invalid(file, [batch], strict=True)
+    return Transactions(aborted, [
+        OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
+        for segment, batch in (*endless, *begun.values())
     ])  # fmt: skip
 
 
 def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[Batch | None]:
     """Yield the batches of transactions, and ``None`` for damage that may have been one."""
-    position, least = position_before(file.segment, start), file.segment.base_offset
-    while position < len(file.data):
+    position, least = verified_position(file, start), file.segment.base_offset
+    while position < file.size:
         batches, flaw = file.batches(position, least)
         among = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         # Damaged records are found when the records are read; control records are read here only.
@@ -91,13 +98,13 @@ def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[B
             if damage.torn:
                 return
             if strict:
-                raise file.error(position, least, flaw)
+                raise file.error(flaw, damage)
             yield None
             position = damage.end
 
 
 def _is_abort(file: SegmentFile, batch: Batch) -> bool:
-    messages = pa.array([file.data[batch.position : batch.end]], pa.binary())
+    messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
     return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
@@ -107,5 +114,5 @@ def _invalid(file: SegmentFile, batches: Sequence[Batch], *, strict: bool) -> se
     bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
     if bad and strict:
         batch, flaw = next(iter(bad.items()))
-        raise file.error(batch.position, batch.base_offset, flaw)
+        raise file.error(flaw, Damage(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
     return {*bad}

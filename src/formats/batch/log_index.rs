@@ -43,17 +43,18 @@ const OLD_TIMESTAMP: usize = 18;
 /// Checksum, magic, attributes and two lengths; then also a timestamp.
 const OLD_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 
-/// Finds the whole batches of a log of `len` bytes from `start` on, until they take `most`. No checksum is verified.
+/// Finds the batches that begin in the first `len` bytes of a log, from `start` on, until they take `most`. The log has
+/// `beyond` more bytes, in which the last batch may end. No checksum is verified.
 ///
-/// `copy` copies bytes of the log from a position on.
-pub fn heads(len: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
+/// `copy` copies some of the first bytes, from a position on.
+pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
     let start = start.min(len);
     let mut found = Heads { heads: Vec::new(), end: start };
     let mut header = [0; HEADER_LEN];
-    while found.end - start < most {
+    while found.end - start < most && found.end < len {
         let header = &mut header[..HEADER_LEN.min(len - found.end)];
         copy(found.end, header);
-        let Some(head) = head(header, found.end, len - found.end) else { break };
+        let Some(head) = head(header, found.end, (len - found.end).saturating_add(beyond)) else { break };
         found.end += head.size;
         found.heads.push(head);
     }

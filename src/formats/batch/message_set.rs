@@ -127,7 +127,7 @@ fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
 /// data.
 pub fn in_place_of(outer: &mut Exact, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let mut inner = Exact::new(outer.on_loss);
-    inner.place = Some(at);
+    (inner.place, inner.unnumbered) = (Some(at), outer.unnumbered);
     inner.errors = std::mem::take(&mut outer.errors);
     (inner.messages, inner.output_bytes) = (outer.messages, outer.output_bytes);
     let done = read(&mut inner);

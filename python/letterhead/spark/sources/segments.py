@@ -126,7 +126,9 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
+        from letterhead.errors import TornTailWarning
         from letterhead.read.log_directory import partitions
+        from letterhead.read.segments_reader import torn_tail
         from letterhead.read.transactions import Transactions, transactions
 
         parts = []
@@ -138,14 +140,23 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
                 warnings.warn(
                     f"a transaction is open, and {segments[0].path.parent} is read up to it: {one}", stacklevel=2
                 )
+            torn = torn_tail(segments[-1], bounds, known)
+            if torn is not None:
+                warnings.warn(str(torn), TornTailWarning, stacklevel=2)
             parts += [part for segment in segments for part in _parts(segment, bounds, known)]
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
+        from letterhead.errors import TornTailWarning
         from letterhead.read.segments_reader import SegmentsReader
 
-        with SegmentsReader([[partition.segment]], self.wanted, partition.bounds, known=partition.known) as reader:
+        reader = SegmentsReader(
+            [[partition.segment]], self.wanted, partition.bounds, known=partition.known, torn_rows=True
+        )
+        with reader, warnings.catch_warnings():
+            # The driver has warned of it.
+            warnings.simplefilter("ignore", TornTailWarning)
             yield from reader
 
 
@@ -170,15 +181,25 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
-        from letterhead.read.iggy_segments import iggy_partitions
+        from letterhead.errors import TornTailWarning
+        from letterhead.read.iggy_segments import iggy_partitions, torn_tail
 
-        return [IggyPart(segment) for segments in iggy_partitions(self._path) for segment in segments]
+        partitions = iggy_partitions(self._path)
+        for segments in partitions:
+            torn = torn_tail(segments[-1], self._bounds, self.wanted.message_bytes)
+            if torn is not None:
+                warnings.warn(str(torn), TornTailWarning, stacklevel=2)
+        return [IggyPart(segment) for segments in partitions for segment in segments]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a file."""
+        from letterhead.errors import TornTailWarning
         from letterhead.read.iggy_segments import IggySegmentsReader
 
-        with IggySegmentsReader([[partition.segment]], self.wanted) as reader:
+        reader = IggySegmentsReader([[partition.segment]], self.wanted, torn_rows=True)
+        with reader, warnings.catch_warnings():
+            # The driver has warned of it.
+            warnings.simplefilter("ignore", TornTailWarning)
             yield from reader
 
 

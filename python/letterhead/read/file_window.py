@@ -1,0 +1,79 @@
+"""Read a file piece by piece, without mapping it into memory: :class:`FileWindow`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from letterhead._context_managers import Closing
+
+__all__ = ["FileWindow", "check_regular", "open_regular"]
+
+
+def check_regular(path: Path) -> os.stat_result:
+    """Raise OSError if a path is a device, a pipe or a directory, which could block its reader or never end."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(f"{path}: not a regular file")
+    return status
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file for reading without a buffer."""
+    check_regular(path)
+    # Even if a pipe takes the place of the file now, opening it does not block.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    file = open(os.open(path, flags), "rb", buffering=0)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(f"{path}: not a regular file")
+    return file
+
+
+class FileWindow(Closing):
+    """A file of which one range at a time is in memory.
+
+    A process that maps a file is killed if another one makes the file shorter. Here the file ends earlier then, and
+    :attr:`size` says where. Bytes that are appended after the file was opened are not read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = open_regular(path)
+        self.size = os.fstat(self._file.fileno()).st_size
+        self._buffer = bytearray()
+        self._begin = self._end = 0
+
+    def view(self, begin: int, end: int) -> memoryview:
+        """Return the bytes from ``begin`` to before ``end``, as far as the file has them. The next call replaces them."""
+        if not self._begin <= begin <= min(end, self.size) <= self._end:
+            length = max(min(end, self.size) - begin, 0)
+            if length > len(self._buffer):
+                self._buffer = bytearray(length)
+            self._begin = self._end = begin
+            self._end += self._read(begin, memoryview(self._buffer)[:length])
+        return memoryview(self._buffer)[begin - self._begin : min(end, self._end) - self._begin]
+
+    def peek(self, begin: int, end: int) -> bytes:
+        """Return the same bytes as a copy, and leave the view as it is."""
+        if self._begin <= begin and end <= self._end:
+            return bytes(memoryview(self._buffer)[begin - self._begin : end - self._begin])
+        data = bytearray(max(min(end, self.size) - begin, 0))
+        return bytes(memoryview(data)[: self._read(begin, memoryview(data))])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self, begin: int, target: memoryview) -> int:
+        """Read to the end of the target, or of the file; return how many bytes there were."""
+        self._file.seek(begin)
+        count = 0
+        while count < len(target):
+            read = self._file.readinto(target[count:])  # type: ignore[attr-defined]
+            if not read:
+                self.size = min(self.size, begin + count)
+                break
+            count += read
+        return count
