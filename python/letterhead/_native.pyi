@@ -20,6 +20,7 @@ __all__ = [
     "schema",
     "batch",
     "record_batches",
+    "uncompressed",
     "convert",
     "decode",
     "encode",
@@ -163,4 +164,5 @@ def batch(messages: list[dict[str, Any]], format: str, codec: str, options: _Wri
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None, beyond: int = 0
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
+def uncompressed(data: ReadableBuffer, read: _Read | None = None) -> bytes: ...
 def buffer_addresses(column: object) -> list[int]: ...

@@ -5,13 +5,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::arguments::{MessageArgument, argument, named, size, write_options};
+use super::arguments::{MessageArgument, argument, named, read_options, size, write_options};
 use super::gil::{catch_panic, without_gil_if_long};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
 use crate::formats::batch::log_index::heads;
 use crate::formats::batch::message_set_writer::MessageSetBuilder;
+use crate::formats::batch::record_batch;
 use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
 use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
 use crate::op::batch::write;
@@ -41,6 +42,20 @@ pub fn record_batches(
         (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
     };
     Ok((found.heads.iter().map(tuple).collect(), found.end))
+}
+
+/// The record batch at the beginning of these bytes, without compression; of a compressed set of an older format, the
+/// messages in it.
+#[pyfunction]
+#[pyo3(signature = (data, read=None))]
+pub fn uncompressed<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    read: Option<Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let limits = read_options(py, read)?.limits;
+    let bytes = without_gil_if_long(py, data.len(), || record_batch::uncompressed(data, limits))?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 /// Writes dicts of the fields of messages as one batch.

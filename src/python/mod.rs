@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use super::columns::{amqp_column, apply, schema};
     #[pymodule_export]
-    use super::log::{batch, record_batches};
+    use super::log::{batch, record_batches, uncompressed};
     #[pymodule_export]
     use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -19,11 +19,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
+from letterhead import _native
 from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.read import segment_file
 from letterhead.read.file_window import FileWindow
 from letterhead.read.segments_reader import COLUMNS, OpenTransaction
-from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
+from log_bytes import TRANSACTIONAL, batch, mark, record, write_index
 
 ROOT = Path(__file__).parents[2]
 NAME = "00000000000000000000.log"
@@ -206,9 +207,7 @@ def indexed(folder: Callable[..., Path]) -> Path:
     batches = [ten(500 + 10 * number) for number in range(100)]
     path = folder(b"".join(batches), bases=(500,))
     log = path / f"{500:020}.log"
-    places = [(number * 10 + 9, sum(map(len, batches[:number]))) for number in range(9, 100, 10)]
-    write_index(log, places, room=50)
-    write_time_index(log, [((500 + offset - 9) * 100 + 9, offset) for offset, _ in places], room=50)
+    write_index(log, [(number * 10 + 9, sum(map(len, batches[:number]))) for number in range(9, 100, 10)], room=50)
     return path
 
 
@@ -232,15 +231,7 @@ def test_an_offset_index_determines_the_first_byte(indexed: Path, monkeypatch: p
     assert min(places) > size * 0.6
 
 
-def test_a_time_index_determines_the_first_byte(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = positions_read(monkeypatch)
-    # A batch of ten begins every thousand milliseconds, its records one behind the other.
-    assert offsets(indexed, since=129_003, until=130_001) == [*range(1293, 1300), 1300]
-    size = (indexed / f"{500:020}.log").stat().st_size
-    assert min(places) > size * 0.6
-
-
-def test_a_condition_uses_the_indexes_of_each_segment(
+def test_a_condition_on_offsets_uses_the_index_of_each_segment(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The batches of two segments, with an entry for every tenth; the headers of each record are broken.
@@ -257,35 +248,21 @@ def test_a_condition_uses_the_indexes_of_each_segment(
             for first in numbers
         ]
         log = folder(b"".join(batches), bases=(base,)) / f"{base:020}.log"
-        entries = [(at * 10 + 9, sum(map(len, batches[:at]))) for at in range(9, 50, 10)]
-        write_index(log, entries, room=9)
-        write_time_index(log, [((base + offset - 9) * 100 + 9, offset) for offset, _ in entries], room=9)
+        write_index(log, [(at * 10 + 9, sum(map(len, batches[:at]))) for at in range(9, 50, 10)], room=9)
         sizes[base] = log.stat().st_size
     path = log.parent
-    for where in (lh.col("offset") >= 950, lh.col("timestamp") >= 95_000):
-        places.clear()
-        with pytest.raises(DecodeError, match="the batch at offset 950"):
-            offsets(path, where=where & (lh.col("n") == "a"))
-        # The first segment is skipped by its name, or read from its last entry on; the second one from an entry on.
-        assert min(places) > min(sizes.values()) * 0.6
+    with pytest.raises(DecodeError, match="the batch at offset 950"):
+        offsets(path, where=(lh.col("offset") >= 950) & (lh.col("n") == "a"))
+    # The first segment is skipped by its name, the second one is read from an entry on.
+    assert min(places) > min(sizes.values()) * 0.6
+    with pytest.raises(DecodeError, match="the batch at offset 950"):
+        offsets(path, where=(lh.col("timestamp") >= 95_000) & (lh.col("n") == "a"))
     for where in (lh.col("offset") >= 1000, lh.col("timestamp") > 99_909):
         assert offsets(path, where=where & (lh.col("n") == "a")) == []
     only = (lh.col("offset") >= 450) & (lh.col("offset") < 460)
     with pytest.raises(DecodeError, match="the batch at offset 450"):
         offsets(path, where=only & (lh.col("n") == "a"))
     assert offsets(path, where=only & (lh.col("n") == "a"), errors="null") == []
-
-
-@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_a_wrong_index_is_ignored(indexed: Path, suffix: str) -> None:
-    file = (indexed / f"{500:020}.log").with_suffix(suffix)
-    data = file.read_bytes()
-    for at in range(80):
-        for changed in (bytes([data[at] ^ 0x40]), bytes([data[at] ^ 1])):
-            file.write_bytes(data[:at] + changed + data[at + 1 :])
-            assert offsets(indexed, start=1295, end=1300) == list(range(1295, 1300))
-    file.write_bytes(data[:13])
-    assert offsets(indexed, start=1295, end=1300) == list(range(1295, 1300))
 
 
 # --- torn and damaged logs -------------------------------------------------------------------------------------------
@@ -511,7 +488,8 @@ def test_a_tail_that_was_never_written_is_truncated(folder: Callable[..., Path])
     for tail, why in (
         (bytes(5000), "5000 bytes of zeros are left"),
         (last[:61] + bytes(len(last) - 61), "the checksum is "),
-        (b"\xff" * 300, "no batch of magic 0, 1 or 2 begins here"),
+        (last[:61] + bytes(5000), "the checksum is "),
+        (last[:9] + bytes(5000), "is too short"),
     ):
         path = folder(ten(0) + tail)
         with lh.read.segments(path, columns=["offset"]) as reader:
@@ -532,7 +510,7 @@ def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None
     with lh.read.segments(path, columns=["offset"], errors="column") as reader:
         [row] = reader.read_all().to_pylist()
         assert reader.torn == []
-    assert (row["offset"], [error["message"] for error in row["error"]]) == (None, [f"{path}: {message}"])
+    assert (row["offset"], [error["message"] for error in row["error"]]) == (None, [f"{message}: {path}"])
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
@@ -540,7 +518,7 @@ def test_a_truncated_first_batch_is_a_truncated_tail(folder: Callable[..., Path]
     first = ten(0)
     ends = [first[:cut] for cut in range(17, len(first))]
     # Behind the place of its magic, zeros may stand where the rest was not written.
-    ends += {end + bytes(len(first) - len(end)) for end in ends} - {first}
+    ends += [end + bytes(len(first) - len(end)) for end in ends if len(first) - len(end) >= 16]
     for data in ends:
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
@@ -660,13 +638,6 @@ def test_transactions_that_began_before_the_start_are_left_out_too(folder: Calla
 def test_transactions_span_segments(folder: Callable[..., Path]) -> None:
     path = folder(transactional(0, 7), transactional(10, 7, 10) + mark(20, 7, commit=False) + ten(21), bases=(0, 10))
     assert offsets(path, isolation_level="read_committed") == list(range(21, 31))
-
-
-def test_the_transaction_index_replaces_missing_control_records(folder: Callable[..., Path]) -> None:
-    path = folder(transactional(0, 7) + ten(10) + transactional(30, 7, 10) + mark(40, 7, commit=True))
-    assert offsets(path, isolation_level="read_committed") == [*range(20), *range(30, 40)]
-    write_transaction_index(path / NAME, [(7, 0, 25)])
-    assert offsets(path, isolation_level="read_committed") == [*range(10, 20)]
 
 
 def test_a_damaged_control_record_is_an_error(folder: Callable[..., Path]) -> None:

@@ -25,7 +25,18 @@ from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
 from reference.losses import Losses, TypesOption
 from reference.protocols import Entry, Fields, Refused
-from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_message, read_row, without_message
+from reference.reading import (
+    ERRORS,
+    Reading,
+    Row,
+    Triple,
+    in_message,
+    raise_first,
+    read_batch,
+    read_message,
+    read_row,
+    without_message,
+)
 from reference.writing import NO_MESSAGE, Report, Writer
 
 __all__ = [

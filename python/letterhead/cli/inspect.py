@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 import letterhead as lh
+from letterhead import _native
 from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
@@ -40,7 +41,19 @@ FIELD_STYLES = {
 # The first field of each message of a batch.
 BEGINS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
-CODECS = {1: "gzip", 2: "snappy", 3: "lz4"}
+CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+# Attributes of a record batch.
+BITS = {0x08: "log append time", 0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
+CONTROL = 0x20
+CONTROL_TYPES = {
+    0: "abort of a transaction",
+    1: "commit of a transaction",
+    2: "leader change",
+    3: "snapshot header",
+    4: "snapshot footer",
+    5: "KRaft version",
+    6: "KRaft voters",
+}
 
 
 @grouped(source=source, options=reading)
@@ -70,79 +83,165 @@ def inspect_command(
     format = format_of(format, [data])
     found = lh.inspect(data, format, **options)
     if json:
-        print_json(_document(data, format, found))
+        print_json(_document(data, format, found, options))
     else:
-        _View(console(), data, format, found, everything=everything).show()
+        _View(console(), data, format, found, options, everything=everything).show()
     return BAD_DATA if found["errors"] else OK
 
 
-def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
-    labels = [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in found["labels"]]
-    places = _places(data, format, found["labels"])
-    for label in labels:
-        if place := bisect.bisect_right(places, label["start"], key=lambda place: place.start):
-            label["message"] = places[place - 1].number
-    return {
+def _document(data: bytes, format: str, found: Inspection, options: Reading) -> dict[str, Any]:
+    places = _places(data, format, found["labels"], options)
+    document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
-        "labels": labels,
+        "labels": _label_documents(data, found["labels"], places),
         "errors": [error._asdict() for error in found["errors"]],
     }
+    if any(place.compressed for place in places):
+        document["compressed"] = [
+            {
+                "start": place.start,
+                "bytes": len(opened.data) - opened.skip,
+                "labels": _label_documents(opened.data, opened.labels, opened.places, opened.skip),
+            }
+            for place in places
+            if place.compressed and (opened := _opened(data, format, place, options)) is not None
+        ]
+    return document
+
+
+def _label_documents(
+    data: bytes, labels: Sequence[Label], places: Sequence[_Place], skip: int = 0
+) -> list[dict[str, Any]]:
+    documents = []
+    for label in labels:
+        document = label._asdict() | {"start": label.start - skip, "end": label.end - skip}
+        document["hex"] = data[label.start : label.end].hex()
+        if place := bisect.bisect_right(places, label.start, key=lambda place: place.start):
+            document["message"] = places[place - 1].number
+        documents.append(document)
+    return documents
 
 
 class _Place(NamedTuple):
-    """Where a message of a batch begins, its number, the number of messages in a compressed set, and the heading."""
+    """A message of a batch, or a compressed set of messages."""
 
     start: int
+    end: int
     number: int | None
-    inside: int | None
+    messages: int | None  # in a compressed set; 1 for a message
     heading: str
+    compressed: bool = False
+    headers: int = 0  # in a compressed set, where no label counts them
 
 
-def _places(data: bytes, format: str, labels: list[Label]) -> list[_Place]:
+class _Opened(NamedTuple):
+    """A compressed set without its compression; its labels begin at a byte."""
+
+    data: bytes
+    skip: int
+    labels: list[Label]
+    places: list[_Place]
+
+
+def _places(data: bytes, format: str, labels: list[Label], options: Reading, number: int | None = 0) -> list[_Place]:
     """Find the messages of a batch; those after an unreadable compressed set have no number."""
     if not is_batch(format):
         return []
     begins = BEGINS.get(format, "offset")
-    starts = [label.start for label in labels if label.header is None and label.field == begins]
-    number: int | None = 0
+    starts = [at for at, label in enumerate(labels) if label.header is None and label.field == begins]
     places = []
-    for start, end in itertools.pairwise([*starts, len(data)]):
-        fields = [each for each in labels if start <= each.start < end]
-        attributes = next((int(each.text) for each in fields if each.field == "attributes"), 0)
-        inside: int | None = 1
-        if attributes & CODEC:
+    for at, next_at in itertools.pairwise([*starts, len(labels)]):
+        fields = labels[at:next_at]
+        start, end = fields[0].start, labels[next_at].start if next_at < len(labels) else len(data)
+        attributes = next((label for label in fields if label.field == "attributes"), None)
+        bits = 0 if attributes is None else int(attributes.text)
+        control = attributes is not None and _is_of_batch(attributes) and bool(bits & CONTROL)
+        messages: int | None = 1
+        if bits & CODEC:
+            headers = 0
             try:
-                inside = len(list(lh.messages(data[start:end], format)))
+                messages = 0
+                for message in lh.messages(data[start:end], format, **options):
+                    messages, headers = messages + 1, headers + len(message.headers or ())
             except lh.HeaderError:
-                inside = None
-        elif any(each.field == "record count" for each in fields):
-            places.append(_Place(start, None, 0, "a batch"))
-            for record in (each.start for each in fields if each.field == "record length"):
-                places.append(_Place(record, number, 1, _heading(number, 1)))
+                messages, headers = None, 0
+            opens = messages is not None and format == "record-batch"
+            heading = _heading(number, messages, CODECS.get(bits & CODEC, "an unknown codec"), opens=opens)
+            if control:
+                heading += ", control records"
+            places.append(_Place(start, end, number, messages, heading, opens, headers))
+        elif any(label.field == "record count" for label in fields):
+            places.append(_Place(start, end, None, 0, "a control batch" if control else "a batch"))
+            records = [at for at, label in enumerate(fields) if label.field == "record length"]
+            for at, next_record in itertools.pairwise([*records, len(fields)]):
+                heading = _heading(number, 1)
+                if control:
+                    heading += f": {_control_type(data, fields[at:next_record])}"
+                places.append(_Place(fields[at].start, end, number, 1, heading))
                 number = None if number is None else number + 1
             continue
-        places.append(_Place(start, number, inside, _heading(number, inside)))
-        number = None if number is None or inside is None else number + inside
+        else:
+            places.append(_Place(start, end, number, messages, _heading(number, messages)))
+        number = None if number is None or messages is None else number + messages
     return places
 
 
-def _heading(number: int | None, inside: int | None) -> str:
-    if inside == 1:
+def _opened(data: bytes, format: str, place: _Place, options: Reading) -> _Opened | None:
+    """Return a compressed set without its compression; None if it cannot be read."""
+    read = (options["lenient"], options["strict_types"], options["limits"])
+    try:
+        opened = _native.uncompressed(data[place.start : place.end], read)
+    except lh.HeaderError:
+        return None
+    labels = lh.inspect(opened, format, **options)["labels"]
+    # The header of the batch was shown with its compressed records.
+    skip = next((label.end for label in labels if label.field == "record count"), 0)
+    places = _places(opened, format, labels, options, place.number)
+    return _Opened(
+        opened, skip, [label for label in labels if label.start >= skip],
+        [inside for inside in places if inside.start >= skip],
+    )  # fmt: skip
+
+
+def _heading(number: int | None, messages: int | None, codec: str = "", *, opens: bool = False) -> str:
+    if not codec:
         return "a message" if number is None else f"message {number}"
-    if inside is None or number is None:
-        return "a compressed set"
-    if inside == 0:
-        return "a compressed set of no messages"
-    return f"messages {number} to {number + inside - 1}: a compressed set, which decode opens"
+    how = f"compressed by {codec}" + ("" if opens or messages is None else ", which decode opens")
+    if messages is None or number is None:
+        return f"a set, {how}"
+    if messages == 0:
+        return f"no messages, {how}"
+    if messages == 1:
+        return f"message {number}, {how}"
+    return f"messages {number} to {number + messages - 1}, {how}"
+
+
+def _is_of_batch(attributes: Label) -> bool:
+    """Return whether attributes are those of a record batch: a message of an older format has one byte."""
+    return attributes.end - attributes.start == 2
+
+
+def _control_type(data: bytes, fields: Sequence[Label]) -> str:
+    """Return what a control record says, from its key: a version and a type."""
+    key = next(
+        (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None), b""
+    )
+    return (
+        CONTROL_TYPES.get(int.from_bytes(key[2:4], "big"), "a control record") if len(key) >= 4 else "a control record"
+    )
 
 
 class _View:
     """The hex view: offset, bytes, field, header, meaning."""
 
-    def __init__(self, screen: Console, data: bytes, format: str, found: Inspection, *, everything: bool) -> None:
+    def __init__(
+        self, screen: Console, data: bytes, format: str, found: Inspection, options: Reading, *, everything: bool
+    ) -> None:
         self.screen = screen
         self.data = data
+        self.skip = 0
+        self.options = options
         self.format = format
         self.everything = everything
         self.labels = found["labels"]
@@ -155,18 +254,26 @@ class _View:
         self.errors: dict[int | None, list[lh.errors.ErrorDetail]] = {}
         for error in found["errors"]:
             self.errors.setdefault(error.byte_offset, []).append(error)
-        self.places = {place.start: place for place in _places(data, format, self.labels)}
+        self.places = {place.start: place for place in _places(data, format, self.labels, options)}
 
     def show(self) -> None:
         """Print the view."""
         self._headline()
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
+        compressed: _Place | None = None
         for label in self.labels:
+            if compressed is not None and label.start >= compressed.end:
+                self._show_opened(compressed)
+                compressed = None
             place = self.places.get(label.start)
             heading = place.heading if place else HEADINGS.get(label.field, "") if self.places else ""
             if heading:
                 self._print(Text(f"  {heading}", style="bold"))
             self._label(label)
+            if place and place.compressed:
+                compressed = place
+        if compressed is not None:
+            self._show_opened(compressed)
         unplaced = self.errors.pop(None, [])
         if self.errors or not self.data:
             # Only errors at the very end are left: missing bytes.
@@ -176,16 +283,34 @@ class _View:
         for error in unplaced:
             self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
+    def _show_opened(self, place: _Place) -> None:
+        """Print the messages of a compressed set; their bytes are counted from the first one."""
+        opened = _opened(self.data, self.format, place, self.options)
+        if opened is None:
+            return
+        size = counted(len(opened.data) - opened.skip, "byte")
+        self._print(Text(f"  decompressed, {size}", style="bold"))
+        outer = self.data, self.skip, self.errors
+        # The errors were shown with the compressed bytes.
+        self.data, self.skip, self.errors = opened.data, opened.skip, {}
+        headings = {inside.start: inside.heading for inside in opened.places}
+        for label in opened.labels:
+            if label.start in headings:
+                self._print(Text(f"  {headings[label.start]}", style="bold"))
+            self._label(label)
+        self.data, self.skip, self.errors = outer
+
     def _headline(self) -> None:
-        headers = [index for index, _ in itertools.groupby(label.header for label in self.labels) if index is not None]
+        labelled = [index for index, _ in itertools.groupby(label.header for label in self.labels) if index is not None]
+        headers = len(labelled) + sum(place.headers for place in self.places.values())
         verdict = (
             Text(counted(self.error_count, "error"), style="bold red")
             if self.error_count
             else Text("no errors", style="bold green")
         )
-        messages = sum(place.inside or 0 for place in self.places.values())
+        messages = sum(place.messages or 0 for place in self.places.values())
         in_batch = f"{counted(messages, 'message')}, " if self.places else ""
-        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{counted(len(headers), 'header')}, "
+        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{counted(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 
@@ -201,7 +326,7 @@ class _View:
             marked = [byte - start for byte in wrong]
             self._row(
                 "!" if wrong else "",
-                f"{start:0{self.digits}x}",
+                f"{start - self.skip:0{self.digits}x}",
                 self.data[start:end].hex(" "),
                 *texts,
                 wrong=marked,
@@ -243,7 +368,7 @@ class _View:
         if label.field.endswith("timestamp"):
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
         if label.field == "attributes":
-            return _attributes(int(text), row["name"])
+            return _attributes(int(text), row["name"], of_batch=_is_of_batch(label))
         if of_message and label.field in ("payload", "value", "key"):
             payload = as_text(self.data[label.start : label.end])
             text = text if payload is None else quoted(payload)
@@ -278,9 +403,13 @@ class _View:
             print(line.plain, file=self.screen.file or sys.stdout)
 
 
-def _attributes(bits: int, format: str) -> str:
-    """Return the attributes of a message and their meaning."""
-    known = [CODECS.get(bits & CODEC, "an unknown codec") if bits & CODEC else ""]
-    known.append("log append time" if bits & 0x08 else "")
-    known.append(("tombstone" if format.endswith("wrapper") else "headers") if bits & 0x10 else "")
-    return ", ".join([str(bits), *filter(None, known)])
+def _attributes(bits: int, format: str, *, of_batch: bool) -> str:
+    """Return the attributes of a message or a record batch and their meaning."""
+    known = [CODECS.get(bits & CODEC, "an unknown codec")] if bits & CODEC else []
+    if format == "record-batch":
+        # The older formats have only the first of the bits.
+        known += [name for bit, name in BITS.items() if bits & bit and (of_batch or bit == 0x08)]
+    else:
+        known += ["log append time"] * bool(bits & 0x08)
+        known += ["tombstone" if format.endswith("wrapper") else "headers"] * bool(bits & 0x10)
+    return ", ".join([str(bits), *known])

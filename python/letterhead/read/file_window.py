@@ -59,8 +59,13 @@ class FileWindow(Closing):
         """Return the same bytes as a copy, and leave the view as it is."""
         if self._begin <= begin and end <= self._end:
             return bytes(memoryview(self._buffer)[begin - self._begin : end - self._begin])
-        data = bytearray(max(min(end, self.size) - begin, 0))
-        return bytes(memoryview(data)[: self._read(begin, memoryview(data))])
+        length = max(min(end, self.size) - begin, 0)
+        self._file.seek(begin)
+        data = self._file.read(length)
+        if len(data) < length:  # an interrupted read, or the end of the file
+            rest = bytearray(length - len(data))
+            data += memoryview(rest)[: self._read(begin + len(data), memoryview(rest))]
+        return data
 
     def close(self) -> None:
         """Close the file."""

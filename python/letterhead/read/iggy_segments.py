@@ -135,6 +135,7 @@ class IggySegmentsReader(SegmentsReader):
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
         position, next_offset, before = _position_before(segment, file, self._bounds), segment.base_offset, self.done
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
+        previous: Batch | None = None
         while position < file.size:
             batches = _batches(file, position, self._message_bytes)
             wanted = [batch for batch in batches if batch.last_offset >= self._bounds.start]
@@ -144,10 +145,14 @@ class IggySegmentsReader(SegmentsReader):
             if rows is not None:
                 yield rows
             if batches:
-                position, next_offset = batches[-1].end, batches[-1].last_offset + 1
+                previous = batches[-1]
+                position, next_offset = previous.end, previous.last_offset + 1
                 self.done = before + position
                 continue
             code, why = _flaw_at(file, position, self._message_bytes)
+            if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
+                # Where a batch ends is uncertain if it is damaged.
+                code = "wrong_size"
             if segment.last and code == "truncated":
                 torn = Torn(str(segment.path), position, file.size - position, why)
                 self.torn.append(torn)
@@ -188,22 +193,18 @@ class IggySegmentsReader(SegmentsReader):
         self, segment: IggySegment, damage: Damage, code: str, why: str, constants: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of a damaged batch, or yield its row."""
-        bounds = self._bounds
-        last = None if damage.last is None else min(damage.last, bounds.end - 1)
-        damage = damage._replace(first=max(damage.first, bounds.start), last=last)
-        if damage.first >= bounds.end or (last is not None and last < damage.first):
+        damage = damage._replace(bounds=(self._bounds.start, self._bounds.end))
+        if not damage.hides_records:
             return
         if self._errors == "raise":
             message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
             raise DecodeError(
-                message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.first,
+                message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
                 topic=None if segment.topic is None else f"{segment.stream}/{segment.topic}",
                 partition=segment.partition,
             )  # fmt: skip
         if not damage.torn:
-            self.damaged.append(Damaged(
-                str(segment.path), damage.position, damage.end, damage.first, damage.last, damage.missing, why
-            ))  # fmt: skip
+            self.damaged.append(Damaged.of(segment.path, damage, why))
         where = self._rows.where and self._rows.where.bind(constants)
         if where is not None and self._errors != "column" and not where.accepts_null:
             return
@@ -292,7 +293,7 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
         return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
     _, length, count = _BATCH.unpack_from(header)
     if length > left:
-        if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(header[:_LENGTH_AT], left, file, position):
+        if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
             return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
         return "truncated", f"no whole batch begins here: it takes {counted(length, 'byte')} and {left} are left"
     if length > message_bytes:
@@ -301,11 +302,11 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
     return "wrong_size", f"no whole batch begins here: {counted(length, 'byte')} for {counted(count, 'message')}"
 
 
-def _is_valid(begin: bytes, length: int, file: FileWindow, position: int) -> bool:
-    """Return whether bytes are a batch once their length is replaced."""
-    rest = file.peek(position + len(begin) + 8, position + length)
-    data = pa.array([begin + struct.pack("<Q", length) + rest], pa.binary())
-    return lha.validate(data, "iggy-batch").null_count == 1
+def _is_valid(file: FileWindow, position: int, length: int) -> bool:
+    """Return whether a batch of this length, whatever its header says, begins at a position."""
+    data = bytearray(file.peek(position, position + length))
+    struct.pack_into("<Q", data, _LENGTH_AT, length)
+    return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
 
 
 def torn_tail(segment: IggySegment, bounds: Bounds, message_bytes: int) -> Torn | None:
@@ -330,5 +331,4 @@ def _position_before(segment: IggySegment, file: FileWindow, bounds: Bounds) -> 
     batches = _batches(file, position, LAST_OFFSET)[:1] if position < file.size else []
     if not batches or not segment.base_offset <= batches[0].first_offset <= bounds.start:
         return 0
-    data = pa.array([file.peek(batches[0].position, batches[0].end)], pa.binary())
-    return 0 if lha.validate(data, "iggy-batch").to_pylist()[0] else position
+    return position if _is_valid(file, position, batches[0].end - position) else 0

@@ -67,16 +67,27 @@ class Damage(NamedTuple):
     torn: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
     first: int
     last: int | None  # None if it is unknown
+    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
+
+    @property
+    def hides_records(self) -> bool:
+        """Whether records within the bounds can be in it."""
+        first, last = self.offsets
+        return last is None or first <= last
+
+    @property
+    def offsets(self) -> tuple[int, int | None]:
+        """The first and the last of the offsets within the bounds."""
+        start, end = self.bounds
+        return max(self.first, start), None if self.last is None else min(self.last, end - 1)
 
     @property
     def missing(self) -> str:
         """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
-        if self.last is None:
-            return f"the records from offset {self.first} on are missing"
-        if self.last < self.first:
-            return "no offset is missing"
-        count = self.last - self.first + 1
-        return f"offsets {self.first} to {self.last} are missing, at most {counted(count, 'record')}"
+        first, last = self.offsets
+        if last is None:
+            return f"the records from offset {first} on are missing"
+        return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
 
 
 class SegmentFile(FileWindow):
@@ -123,6 +134,10 @@ class SegmentFile(FileWindow):
         if following is not None and following.base_offset < after:
             why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
             return found[:-1], Flaw("not_in_order", why, following.end)
+        if following is None and end < self.size:
+            # Where a batch ends is uncertain if it is damaged.
+            [flaw] = self.flaws(found[-1:])
+            return (found, None) if flaw is None else (found[:-1], flaw)
         return found, None
 
     def data(self, batches: Sequence[Batch]) -> memoryview:
@@ -159,7 +174,7 @@ class SegmentFile(FileWindow):
             byte_offset=damage.position,
             topic=self.segment.topic,
             partition=self.segment.partition,
-            offset=None if flaw.of_file else damage.first,
+            offset=None if flaw.of_file else damage.offsets[0],
         )
 
     def torn_tail(self) -> tuple[Flaw, Damage] | None:
@@ -252,7 +267,7 @@ class SegmentFile(FileWindow):
         end = self.size if batch is None else batch.end
         if self._zeros_from() > max(end - _LEAST_ZEROS, position):
             return False
-        return batch is None or not _has_whole_records(batch, self.peek(position, batch.end))
+        return batch is None or _records_end_in_zeros(batch, self.peek(position, batch.end))
 
     def _is_whole_to_the_end(self, position: int) -> bool:
         """Return whether a batch that seems to be truncated has a valid checksum: then its length is wrong."""
@@ -270,14 +285,13 @@ class SegmentFile(FileWindow):
         return self._zeros[0]
 
     def _find_zeros(self) -> int:
-        end = self.size
+        end, zeros = self.size, bytes(_SEARCH_LEN)
         while end > 0:
             piece = self.peek(max(end - _SEARCH_LEN, 0), end)
-            written = len(piece.rstrip(b"\0"))
-            end -= len(piece) - written
-            if written:
-                break
-        return end
+            if piece != zeros[: len(piece)]:
+                return end - len(piece) + len(piece.rstrip(b"\0"))
+            end -= max(len(piece), 1)
+        return 0
 
     def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
         """Return the position of the next batch that belongs there and has a valid checksum."""
@@ -326,17 +340,20 @@ def _flaws(batches: list[bytes]) -> list[Flaw | None]:
     ]  # fmt: skip
 
 
-def _has_whole_records(batch: Batch, data: bytes) -> bool:
-    """Return whether the lengths of uncompressed records fill a batch."""
+def _records_end_in_zeros(batch: Batch, data: bytes) -> bool:
+    """Return whether a record of a batch should begin among the zeros at its end, as far as that can be told."""
     if batch.magic < 2 or batch.attributes & _CODEC_BITS:
-        return False
-    at = _HEADER_LEN
+        return True
+    at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))
     for _ in range(batch.records):
+        if at >= zeros:
+            return True
         length, at = _varint(data, at)
         if length < _LEAST_RECORD or at + length > len(data):
             return False
         at += length
-    return at == len(data)
+    # Even the header was not written to its end.
+    return zeros <= _HEADER_LEN
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

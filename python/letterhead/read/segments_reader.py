@@ -28,6 +28,8 @@ from letterhead.read.transactions import OpenTransaction, Transactions, transact
 from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
@@ -63,6 +65,11 @@ class Damaged(NamedTuple):
     last: int | None  # the largest; None if it is unknown
     missing: str  # the offsets and the number of records
     why: str
+
+    @classmethod
+    def of(cls, path: Path, damage: Damage, why: str) -> Damaged:
+        """Return the damage of a file."""
+        return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
 
     def __str__(self) -> str:
         return f"{self.file}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
@@ -175,13 +182,11 @@ class SegmentsReader(Reader):
                     if self._torn_rows and self._wanted.errors == "column":
                         yield self._wanted.error_row(file, flaw, damage)
                     return
-                damage = damage._replace(first=max(least, bounds.start), last=_least(damage.last, bounds.end - 1))
-                if damage.last is None or damage.last >= damage.first or flaw.of_file:
+                damage = damage._replace(bounds=(bounds.start, bounds.end))
+                if damage.hides_records or flaw.of_file:
                     if self._wanted.errors == "raise":
                         raise file.error(flaw, damage)
-                    self.damaged.append(Damaged(
-                        str(file.segment.path), position, damage.end, damage.first, damage.last, damage.missing, flaw.why
-                    ))  # fmt: skip
+                    self.damaged.append(Damaged.of(file.segment.path, damage, flaw.why))
                     if self._wanted.keeps_error_rows(file):
                         yield self._wanted.error_row(file, flaw, damage)
                 position = damage.end
@@ -319,10 +324,3 @@ def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
     """Return the error of a batch with its place in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
     return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)
-
-
-def _least(last: int | None, most: int) -> int | None:
-    """Return the smaller one of an offset that may be unknown, and a bound that may be none."""
-    if last is None:
-        return None
-    return min(last, most)

@@ -13,13 +13,16 @@ use crate::codec::{Codec, CodecError, decompress};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::message::legacy::{
-    ATTRIBUTES, ATTRIBUTES_WITHIN, CODEC_BITS, Fields, Framed, LOG_APPEND_BIT, MAGIC, MAGIC_WITHIN, Message, OFFSET,
-    TIMESTAMP, VALUE, open_frame,
+    ATTRIBUTES, ATTRIBUTES_WITHIN, CODEC_BITS, FRAME_LEN, Fields, Framed, LOG_APPEND_BIT, MAGIC, MAGIC_WITHIN, Message,
+    OFFSET, TIMESTAMP, VALUE, open_frame,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, FieldsOf, Messages, Opened};
+
+/// The position of the attributes of the first message.
+const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_WITHIN;
 
 /// The messages of a set: how one is opened, and which fields are passed on.
 pub trait SetLayout {
@@ -52,6 +55,14 @@ pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
                 }
             }
         },
+    }
+}
+
+/// The messages of a compressed set; none of a message that is not compressed.
+pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut Exact) -> Result<Vec<u8>> {
+    match (number_or(outer.opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS, outer.value_at) {
+        (0, _) | (_, None) => Ok(Vec::new()),
+        (codec, Some(value_at)) => decompressed(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log),
     }
 }
 

@@ -24,10 +24,10 @@
 //! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
 //! as the headers, and a header count is never missing.
 
-use super::message_set::{SetLayout, bad_compression, in_place_of, read_framed, read_frames, unknown_codec};
+use super::message_set::{SetLayout, bad_compression, in_place_of, open_set, read_framed, read_frames, unknown_codec};
 use crate::codec::{Codec, decompress_into};
 use crate::cursor::Cursor;
-use crate::error::{Code, counted};
+use crate::error::{Code, Direction, Error, counted};
 use crate::formats::checksum::{crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
 use crate::formats::message::legacy::{
@@ -57,6 +57,11 @@ pub const NONE: i64 = -1;
 
 /// A batch before its records.
 pub const HEADER_LEN: usize = 61;
+
+// Positions in that header.
+const LENGTH_AT: usize = 8;
+const CRC_AT: usize = 17;
+const ATTRIBUTES_AT: usize = 21;
 
 // Places of fields, in the order of the table without its headers.
 pub const OFFSET: usize = 0;
@@ -271,6 +276,37 @@ fn decompressed<R: Log>(
     log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
     decompress_into(codec, bytes, false, limits.decompressed_bytes, buffer)
         .map_err(|error| bad_compression(error, records.at(), log))
+}
+
+/// The batch at the beginning of these bytes, without compression; of a compressed set of an older format, the messages
+/// in it.
+pub fn uncompressed(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
+    let mut log = Exact::default();
+    let opened = open_compressed(data, limits, &mut log);
+    log.ended(opened, Direction::Decode, RecordBatch::NAME)
+}
+
+fn open_compressed(data: &[u8], limits: Limits, log: &mut Exact) -> Result<Vec<u8>> {
+    let frame = legacy::open_frame(&mut Cursor::new(data), log)?;
+    if frame.message.peek(MAGIC_WITHIN) != Some(MAGIC as u8) {
+        return open_set(Old::open(frame, log)?, limits, log);
+    }
+    let (header, records, attributes_at) = open_batch(frame, log)?;
+    let mut buffer = Vec::new();
+    match header.attributes as u8 & CODEC_BITS {
+        0 => buffer.extend_from_slice(records.peek_rest()),
+        codec => {
+            let len = decompressed(codec, records, limits, attributes_at, log, &mut buffer)?;
+            buffer.truncate(len);
+        }
+    }
+    let mut batch = [&data[..HEADER_LEN], &buffer].concat();
+    let len = (batch.len() - legacy::FRAME_LEN) as i32;
+    batch[LENGTH_AT..][..4].copy_from_slice(&len.to_be_bytes());
+    batch[ATTRIBUTES_AT + 1] &= !CODEC_BITS;
+    let crc = crc32c(&batch[ATTRIBUTES_AT..]);
+    batch[CRC_AT..][..4].copy_from_slice(&crc.to_be_bytes());
+    Ok(batch)
 }
 
 /// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.

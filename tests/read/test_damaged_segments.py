@@ -1,0 +1,373 @@
+"""Damaged and torn logs: which is which, how many records are missing, and where an error says that it is."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from batch_bytes import batch as iggy_batch
+from batch_bytes import frame
+from letterhead.errors import DecodeError, TornTailWarning
+from letterhead.read.segments_reader import SegmentsReader
+from log_bytes import TRANSACTIONAL, batch, mark, record
+
+NAME = f"{0:020}.log"
+
+
+def ten(first: int, *, value: bytes = b"v", **options: Any) -> bytes:
+    records = (record(place, value=value) for place in range(10))
+    return batch(*records, base_offset=first, **options)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Write the directory of a partition, a file for each base offset."""
+
+    def made(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
+        path = tmp_path / "orders-3"
+        path.mkdir(exist_ok=True)
+        for base, data in zip(bases, files, strict=True):
+            (path / f"{base:020}.log").write_bytes(data)
+        return path
+
+    return made
+
+
+def opened(path: Any, **options: Any) -> SegmentsReader:
+    return lh.read.segments(path, **{"columns": ["offset"], **options})
+
+
+def rows(path: Any, **options: Any) -> list[dict[str, Any]]:
+    with opened(path, **options) as reader:
+        found: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return found
+
+
+# --- a torn tail is an incomplete batch, or zeros ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", [None, "zstd"])
+@pytest.mark.parametrize("before", [b"", ten(0)])
+def test_a_changed_bit_in_the_last_whole_batch_is_damage(
+    folder: Callable[..., Path], before: bytes, codec: str | None
+) -> None:
+    first = 10 if before else 0
+    messages: Any = [{"offset": first + at, "timestamp": 1, "key": b"k", "value": b"v" * 40} for at in range(10)]
+    last = lh.batch(messages, codec=codec or "none")
+    # Another base offset is not noticed if it is larger, and another epoch of the leader is in no row.
+    for place in [*range(8, 12), *range(16, len(last))]:
+        data = bytearray(last)
+        data[place] ^= 0x10
+        path = folder(before + bytes(data))
+        with warnings.catch_warnings(action="error"):
+            with pytest.raises(DecodeError) as raised:
+                rows(path)
+            with opened(path, errors="column") as reader:
+                found = reader.read_all().to_pylist()
+        assert reader.torn == [], place
+        assert len(found) == first + 1, place
+        [error] = found[-1]["error"]
+        assert (found[-1]["offset"], error["code"], error["byte_offset"]) == (None, raised.value.code, len(before))
+        [damaged] = reader.damaged
+        assert (damaged.first, damaged.position, damaged.end) == (first, len(before), len(before + last))
+        assert [row["offset"] for row in rows(path, errors="null")] == [*range(first), None]
+
+
+@pytest.mark.parametrize(
+    "tail", [ten(10)[:17], ten(10)[:-1], ten(10)[:70], bytes(1), bytes(4096), ten(10)[:80] + bytes(4096), ten(10)[:5]]
+)
+def test_an_incomplete_batch_or_zeros_are_a_torn_tail(folder: Callable[..., Path], tail: bytes) -> None:
+    path = folder(ten(0) + tail)
+    with pytest.warns(TornTailWarning), opened(path, errors="column") as reader:
+        assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(10))
+    assert reader.damaged == []
+    assert [(torn.position, torn.left) for torn in reader.torn] == [(len(ten(0)), len(tail))]
+
+
+@pytest.mark.parametrize(
+    ("tail", "code"),
+    [
+        (b"\xff" * 300, "bad_magic"),
+        (os.urandom(8) + bytes(4) + b"\xff" * 30, "bad_magic"),
+        (ten(5)[:60], "not_in_order"),
+        (ten(10)[:-1] + b"\1" + bytes(4096), "bad_crc"),
+        (ten(10, value=bytes(30))[:66] + b"\7" + ten(10, value=bytes(30))[67:], "bad_crc"),
+    ],
+    ids=["foreign bytes", "foreign bytes of a length", "an earlier offset", "a batch before zeros", "a value of zeros"],
+)
+def test_other_bytes_at_the_end_are_damage(folder: Callable[..., Path], tail: bytes, code: str) -> None:
+    path = folder(ten(0) + tail)
+    with warnings.catch_warnings(action="error"), pytest.raises(DecodeError) as raised:
+        rows(path)
+    assert raised.value.code == code
+    with opened(path, errors="column") as reader:
+        assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == [code]
+    assert (len(reader.damaged), reader.torn) == (1, [])
+
+
+# --- how many records are missing -------------------------------------------------------------------------------------
+
+
+def test_a_damaged_batch_says_how_many_records_it_hides(folder: Callable[..., Path]) -> None:
+    damaged = ten(10)[:-1] + b"\1"
+    path = folder(ten(0) + damaged + ten(20))
+    with pytest.raises(DecodeError, match="offsets 10 to 19 are missing, at most 10 records") as raised:
+        rows(path)
+    assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("orders", 3, 10)
+    assert "(topic orders, partition 3, offset 10, byte " in str(raised.value)
+    with opened(path, errors="column") as reader:
+        [error] = [row["error"][0] for row in reader.read_all().to_pylist() if row["error"]]
+    assert "offsets 10 to 19 are missing, at most 10 records" in error["message"]
+    assert [(one.first, one.last) for one in reader.damaged] == [(10, 19)]
+
+
+def test_the_missing_offsets_are_those_of_all_batches_up_to_the_next_valid_one(folder: Callable[..., Path]) -> None:
+    two = ten(10)[:-1] + b"\1" + bytes(100) + ten(20)[30:]
+    for files, bases in (((ten(0) + two + ten(30),), (0,)), ((ten(0) + two, ten(30)), (0, 30))):
+        path = folder(*files, bases=bases)
+        with opened(path, errors="null") as reader:
+            assert [row["offset"] for row in reader.read_all().to_pylist()] == [*range(10), None, *range(30, 40)]
+        assert [(one.first, one.last) for one in reader.damaged] == [(10, 29)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "missing"),
+    [(0, 10, None), (0, 11, (10, 10)), (15, 18, (15, 17)), (19, 30, (19, 19)), (20, 30, None), (12, None, (12, 19))],
+)
+def test_only_missing_offsets_within_the_bounds_are_reported(
+    folder: Callable[..., Path], start: int, end: int | None, missing: tuple[int, int] | None
+) -> None:
+    path = folder(ten(0) + ten(10)[:50] + ten(20))
+    with opened(path, errors="column", start=start, end=end) as reader:
+        found = reader.read_all().to_pylist()
+    assert [(one.first, one.last) for one in reader.damaged] == [missing] * (missing is not None)
+    assert len([row for row in found if row["error"]]) == len(reader.damaged)
+    expected = [at for at in range(30) if not 10 <= at < 20 and start <= at < (end or 30)]
+    assert [row["offset"] for row in found if not row["error"]] == expected
+
+
+# --- errors of records ------------------------------------------------------------------------------------------------
+
+
+def test_errors_of_records_can_be_grouped_and_name_their_place(folder: Callable[..., Path]) -> None:
+    broken = [record(at, block=b"\2\2" if at % 3 else b"\0") for at in range(9)]
+    path = folder(ten(0) + batch(*broken, base_offset=10) + batch(*broken, base_offset=20))
+    bad = [row for row in rows(path, errors="column") if row["error"]]
+    assert [row["offset"] for row in bad] == [11, 12, 14, 15, 17, 18, 21, 22, 24, 25, 27, 28]
+    assert len({row["error"][0]["message"] for row in bad}) == 1
+    with pytest.raises(DecodeError, match=r"\(topic orders, partition 3, offset 11, byte \d+\)") as raised:
+        rows(path)
+    copy = pickle.loads(pickle.dumps(raised.value))
+    for error in (raised.value, copy):
+        assert (error.topic, error.partition, error.offset, error.row) == ("orders", 3, 11, None)
+
+
+def test_the_offset_of_an_unreadable_record_follows_from_the_one_before(folder: Callable[..., Path]) -> None:
+    unreadable = b"\x04\0\0"  # a record of two bytes
+    path = folder(batch(record(), record(1), unreadable, base_offset=40), bases=(40,))
+    with pytest.raises(DecodeError) as raised:
+        rows(path, headers={"n": "int32"})
+    assert raised.value.offset == 42
+    required = lh.field("string", key="tenant", required=True)
+    with pytest.raises(DecodeError, match="offset 40") as raised:
+        rows(path, headers={"tenant": required})
+    assert (raised.value.code, raised.value.offset, raised.value.column) == ("missing_key", 40, "tenant")
+
+
+def test_the_texts_of_damaged_batches_begin_with_the_reason(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:50], ten(20) + ten(30)[:50], ten(40), bases=(0, 20, 40))
+    texts = [row["error"][0]["message"] for row in rows(path, errors="column") if row["error"]]
+    assert len(texts) == 2
+    assert texts[0].partition(" are missing")[0] == texts[1].partition(" are missing")[0].replace(
+        "30 to 39", "10 to 19"
+    )
+    assert all(text.startswith("the batch takes ") for text in texts)
+
+
+# --- null timestamps --------------------------------------------------------------------------------------------------
+
+
+def test_a_condition_that_rejects_nulls_hides_the_row_of_a_damaged_batch(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:50] + ten(20))
+    everything = lh.col("offset") >= 0
+    assert [row["offset"] for row in rows(path, errors="null", where=everything)] == [*range(10), *range(20, 30)]
+    nulls = everything | lh.col("tenant", "string").is_null()
+    assert [row["offset"] for row in rows(path, errors="null", where=nulls)] == [*range(10), None, *range(20, 30)]
+    assert len(rows(path, errors="column", where=everything)) == 21
+
+
+def test_a_damaged_first_batch_is_an_error(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0)[:-1] + b"\1" + ten(10))
+    with pytest.raises(DecodeError, match="the batch at offset 0: the checksum is ") as raised:
+        rows(path)
+    assert (raised.value.offset, raised.value.byte_offset) == (0, 0)
+    assert [row["offset"] for row in rows(path, errors="null")] == [None, *range(10, 20)]
+
+
+# --- open transactions ------------------------------------------------------------------------------------------------
+
+
+def test_an_open_transaction_that_begins_in_a_damaged_batch_is_an_error(folder: Callable[..., Path]) -> None:
+    damaged = ten(10, attributes=TRANSACTIONAL, producer=(7, 0, 0))[:-1] + b"\1"
+    path = folder(ten(0) + damaged + ten(20))
+    with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
+        rows(path, isolation_level="read_committed")
+    committed = folder(ten(0) + damaged + mark(20, 7, commit=True) + ten(21))
+    with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
+        rows(committed, isolation_level="read_committed")
+    assert [row["offset"] for row in rows(path, isolation_level="read_committed", end=10)] == list(range(10))
+
+
+# --- files that change ------------------------------------------------------------------------------------------------
+
+
+def read_slowly(path: Path, then: Callable[[], object], **options: Any) -> list[int | None]:
+    """Read the first batch of rows, change something, and read the others."""
+    with opened(path, **options) as reader:
+        found = next(reader).column("offset").to_pylist()
+        then()
+        for batch in reader:
+            found += batch.column("offset").to_pylist()
+        assert reader.done <= reader.total
+    return found
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    from letterhead.read import segment_file
+
+    monkeypatch.setattr(segment_file, "PIECE_LEN", 1000)
+
+
+def test_a_segment_that_is_deleted_while_it_is_read_is_read_to_its_end(
+    folder: Callable[..., Path], pieces: None
+) -> None:
+    path = folder(b"".join(map(ten, range(0, 1000, 10))))
+    assert read_slowly(path, (path / NAME).unlink) == list(range(1000))
+
+
+def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callable[..., Path], pieces: None) -> None:
+    data = b"".join(map(ten, range(0, 1000, 10)))
+    path, size = folder(data), len(data) // 100
+    with warnings.catch_warnings(action="error"):
+        assert read_slowly(path, lambda: os.truncate(path / NAME, 50 * size)) == list(range(500))
+    path = folder(data)
+    with pytest.warns(TornTailWarning, match=f"torn at byte {50 * size}"):
+        assert read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30)) == list(range(500))
+    path = folder(data, ten(1000), bases=(0, 1000))
+    found = read_slowly(path, lambda: os.truncate(path / NAME, 50 * size + 30), errors="null")
+    assert found == [*range(500), None, *range(1000, 1010)]
+
+
+def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    from letterhead.read.file_window import FileWindow
+
+    large = batch(record(value=bytes(9 << 20)), base_offset=10)
+    path = folder(ten(0) + large + ten(11))
+    limits = lh.Limits(message_bytes=1000)
+    most: list[int] = []
+    view = FileWindow.view
+
+    def recording(file: FileWindow, begin: int, end: int) -> memoryview:
+        most.append(end - begin)
+        return view(file, begin, end)
+
+    monkeypatch.setattr(FileWindow, "view", recording)
+    with pytest.raises(DecodeError, match="over the limit of 1000: raise message_bytes") as raised:
+        rows(path, limits=limits)
+    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 10)
+    assert [row["offset"] for row in rows(path, limits=limits, errors="null")] == [*range(10), None, *range(11, 21)]
+    assert max(most) <= 8 << 20
+
+
+# --- Iggy -------------------------------------------------------------------------------------------------------------
+
+
+def five(first: int) -> bytes:
+    return iggy_batch(*(frame(at) for at in range(5)), base=first)
+
+
+@pytest.fixture
+def iggy(tmp_path: Path) -> Callable[..., Path]:
+    def made(*files: bytes, bases: tuple[int, ...] = (0,)) -> Path:
+        path = tmp_path / "streams/1/topics/2/partitions/3"
+        path.mkdir(parents=True, exist_ok=True)
+        for base, data in zip(bases, files, strict=True):
+            (path / f"{base:020}.log").write_bytes(data)
+        return path
+
+    return made
+
+
+def test_a_changed_bit_in_the_last_batch_of_iggy_is_damage(iggy: Callable[..., Path]) -> None:
+    last = five(5)
+    for place in (32, 34, 40, 48, 256, 300, len(last) - 1):
+        data = bytearray(last)
+        data[place] ^= 0x10
+        path = iggy(five(0) + bytes(data))
+        with warnings.catch_warnings(action="error"):
+            with pytest.raises(DecodeError) as raised:
+                rows(path, format="iggy-batch")
+            found = rows(path, format="iggy-batch", errors="column")
+        assert (raised.value.topic, raised.value.partition) == ("1/2", 3)
+        assert raised.value.offset is not None
+        assert f"(topic 1/2, partition 3, offset {raised.value.offset}, byte " in str(raised.value)
+        assert [row["offset"] for row in found[:5]] == list(range(5)), place
+        assert any(row["error"] for row in found[5:]), place
+
+
+@pytest.mark.parametrize("tail", [five(5)[:-1], five(5)[:100], five(5)[:300], bytes(1000)])
+def test_an_incomplete_batch_of_iggy_is_a_torn_tail_in_the_last_file_only(
+    iggy: Callable[..., Path], tail: bytes
+) -> None:
+    path = iggy(five(0) + tail)
+    with pytest.warns(TornTailWarning), opened(path, format="iggy-batch", errors="column") as reader:
+        assert [row["offset"] for row in reader.read_all().to_pylist()] == list(range(5))
+    path = iggy(five(0) + tail, five(10), bases=(0, 10))
+    with pytest.raises(DecodeError, match="offsets 5 to 9 are missing, at most 5 records") as raised:
+        rows(path, format="iggy-batch")
+    assert raised.value.offset == 5
+    with opened(path, format="iggy-batch", errors="column") as reader:
+        found = reader.read_all().to_pylist()
+    assert [row["offset"] for row in found] == [*range(5), None, *range(10, 15)]
+    assert found[5]["error"][0]["message"].startswith(("no whole batch begins here", "1000 bytes of zeros"))
+    assert [(one.first, one.last) for one in reader.damaged] == [(5, 9)]
+
+
+def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(
+    iggy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from letterhead.read import iggy_segments
+
+    monkeypatch.setattr(iggy_segments, "PIECE_LEN", 2000)
+    data = b"".join(map(five, range(0, 100, 5)))
+    path = iggy(data)
+    assert read_slowly(path, (path / NAME).unlink, format="iggy-batch") == list(range(100))
+    path = iggy(data)
+    assert read_slowly(path, lambda: os.truncate(path / NAME, len(data) // 2), format="iggy-batch") == list(range(50))
+
+
+def test_errors_of_messages_of_iggy_can_be_grouped(iggy: Callable[..., Path]) -> None:
+    messages = iggy_batch(*(frame(at, b"x", b"\1\2" if at % 2 else b"") for at in range(8)), base=0)
+    path = iggy(messages)
+    bad = [row for row in rows(path, format="iggy-batch", errors="column") if row["error"]]
+    assert [row["offset"] for row in bad] == [1, 3, 5, 7]
+    assert len({row["error"][0]["message"] for row in bad}) == 1
+    with pytest.raises(DecodeError) as raised:
+        rows(path, format="iggy-batch")
+    assert raised.value.offset == 1
+
+
+def test_schemas_are_the_same_with_and_without_errors(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:50] + ten(20))
+    with opened(path, errors="column") as reader:
+        assert {batch.schema for batch in reader} == {reader.schema}
+    assert pa.types.is_list(reader.schema.field("error").type)
