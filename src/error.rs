@@ -135,16 +135,17 @@ impl fmt::Display for Located {
         if let Some(column) = &error.column {
             write!(out, "column {column}: ")?;
         }
-        if let Some(header) = error.header {
-            write!(out, "header {header}: ")?;
-        }
         out.write_str(&error.message)?;
-        match (error.byte, self.row) {
-            (Some(byte), Some(row)) => write!(out, " (byte {byte}, row {row})"),
-            (Some(byte), None) => write!(out, " (byte {byte})"),
-            (None, Some(row)) => write!(out, " (row {row})"),
-            (None, None) => Ok(()),
+        // What differs from row to row comes last, so that errors with the same reason can be grouped by their text.
+        let places = [("header", error.header), ("byte", error.byte), ("row", self.row)];
+        let mut before = " (";
+        for (name, place) in places {
+            if let Some(place) = place {
+                write!(out, "{before}{name} {place}")?;
+                before = ", ";
+            }
         }
+        out.write_str(if before == ", " { ")" } else { "" })
     }
 }
 

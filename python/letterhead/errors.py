@@ -3,14 +3,14 @@
 A :class:`ErrorDetail` is one error of one message, as functions return it. An exception is a raised one, with its format and
 row. Its text names the error, then the place::
 
-    kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)
+    kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)
 
-No error message contains a user's bytes.
+No error message contains a user's values. Reasons come before places, so that errors can be grouped by their text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 __all__ = [
@@ -133,7 +133,7 @@ class HeaderError(LetterheadError, ValueError):
     >>> from letterhead.errors import DecodeError
     >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", header=3, byte_offset=41)
     >>> str(error), error.code, error.header
-    ('kafka: header 3: key length -1 is negative (byte 41)', 'negative_length', 3)
+    ('kafka: key length -1 is negative (header 3, byte 41)', 'negative_length', 3)
     """
 
     message: str
@@ -163,14 +163,15 @@ class HeaderError(LetterheadError, ValueError):
         partition: int | None = None,
         offset: int | None = None,
     ) -> None:
-        place: dict[str, object] = {
+        places: dict[str, object] = {
             "topic": topic,
             "partition": partition,
             "offset": offset,
+            "header": header,
             "byte": byte_offset,
             "row": row,
         }
-        super().__init__(_text(message, format, header, column, place))
+        super().__init__(_text(message, format, column, places))
         self.message, self.format, self.code = message, format, code
         self.byte_offset, self.row, self.header = byte_offset, row, header
         self.key, self.column = key, column
@@ -488,12 +489,12 @@ class DamagedRowError(StateStoreError):
     >>> from letterhead.errors import DecodeError
     >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", byte_offset=2)
     >>> str(DamagedRowError("latest", b"acme", error))
-    'store latest: key 61636d65: key length -1 is negative (byte 2)'
+    'store latest: key length -1 is negative (key 61636d65, byte 2)'
     """
 
     def __init__(self, store: str, key: bytes, error: HeaderError) -> None:
-        where = "" if error.byte_offset is None else f" (byte {error.byte_offset})"
-        super().__init__(f"store {store}: key {_shown(key)}: {error.message}{where}")
+        places = {"key": _shown(key), "header": error.header, "byte": error.byte_offset}
+        super().__init__(_text(error.message, f"store {store}", error.column, places))
         self.store = store
         self.key = key
         self.code = error.code
@@ -551,11 +552,13 @@ def check_name(what: str, given: object, names: Iterable[str]) -> None:
         raise unknown_name(what, given, names)
 
 
-def _text(message: str, format: str | None, header: int | None, column: str | None, place: dict[str, object]) -> str:
-    what = [f"{name} {value}" for name, value in (("column", column), ("header", header)) if value is not None]
-    where = [f"{name} {value}" for name, value in place.items() if value is not None]
-    text = ": ".join([*([] if format is None else [format]), *what, message])
-    return text + (f" ({', '.join(where)})" if where else "")
+def _text(message: str, where: str | None, column: str | None, places: Mapping[str, object]) -> str:
+    # What differs from row to row comes last, so that errors with the same reason can be grouped by their text.
+    text = ": ".join(
+        part for part in (where, None if column is None else f"column {column}", message) if part is not None
+    )
+    known = [f"{name} {place}" for name, place in places.items() if place is not None]
+    return text + (f" ({', '.join(known)})" if known else "")
 
 
 _PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column", "topic", "partition", "offset")

@@ -85,7 +85,7 @@ def decode(
     >>> lh.decode(b"\\x02\\x01\\x00", "kafka")
     Traceback (most recent call last):
         ...
-    letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
+    letterhead.errors.DecodeError: kafka: key length -1 is negative (header 0, byte 1)
     """
     read = (_loaded or _native()).decode(
         data if type(data) is bytes else bytes_of(data), format, lenient, strict_types, limits

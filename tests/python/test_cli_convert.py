@@ -87,7 +87,7 @@ def test_a_key_of_another_type_than_text_is_named_as_losses_name_it(run):
 
 def test_a_loss_stops_the_conversion(run):
     result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--to-hex", stdin=TYPED)
-    message = "iggy: header 4: the value is null; choose a format that carries it, or leave it out with --on-loss drop"
+    message = "iggy: the value is null (header 4); choose a format that carries it, or leave it out with --on-loss drop"
     assert result.err == f"letterhead: {message} (null_not_carried)\n"
     assert (result.code, result.out) == (1, "")
 
@@ -230,7 +230,7 @@ def test_lenient_reads_what_java_reads(run):
 
 def test_bytes_with_errors_are_not_converted(run):
     result = run("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--to-hex", stdin=PLAIN[:-1])
-    assert result.err == "letterhead: kafka: header 1: value takes 4 bytes and 3 are left (byte 20)\n"
+    assert result.err == "letterhead: kafka: value takes 4 bytes and 3 are left (header 1, byte 20)\n"
     assert (result.code, result.out) == (1, "")
 
 

@@ -599,7 +599,7 @@ def test_get_of_a_damaged_row_reports_the_error(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     result = run("state", "get", task, "-s", "latest", "bad")
     assert (result.code, result.out) == (1, "")
-    assert result.err == f"letterhead: store latest: key 626164: {REASON} (byte 3)\n"
+    assert result.err == f"letterhead: store latest: {REASON} (key 626164, byte 3)\n"
 
 
 def test_ls_counts_damaged_rows(run, task):

@@ -140,7 +140,7 @@ def test_headers_that_are_changed_by_many_threads_lose_nothing() -> None:
 def test_invalid_arguments_are_rejected_at_once() -> None:
     with pytest.raises(lh.DecodeError) as raised:
         lh.decode(b"\x04\x02a\x02b\x02\xff\x00", "kafka")
-    assert str(raised.value) == "kafka: header 1: the key is not UTF-8 (byte 6)"
+    assert str(raised.value) == "kafka: the key is not UTF-8 (header 1, byte 6)"
 
 
 def test_bytes_that_change_later_change_nothing() -> None:

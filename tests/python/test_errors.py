@@ -32,11 +32,11 @@ def test_the_list_of_codes_is_the_one_of_the_core() -> None:
     ("place", "text"),
     [
         ({}, "kafka: 4 bytes where int64 takes 8"),
-        ({"header": 3}, "kafka: header 3: 4 bytes where int64 takes 8"),
+        ({"header": 3}, "kafka: 4 bytes where int64 takes 8 (header 3)"),
         ({"byte_offset": 41}, "kafka: 4 bytes where int64 takes 8 (byte 41)"),
         ({"row": 7}, "kafka: 4 bytes where int64 takes 8 (row 7)"),
-        ({"header": 0, "byte_offset": 0, "row": 0}, "kafka: header 0: 4 bytes where int64 takes 8 (byte 0, row 0)"),
-        (WHOLE, "kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)"),
+        ({"header": 0, "byte_offset": 0, "row": 0}, "kafka: 4 bytes where int64 takes 8 (header 0, byte 0, row 0)"),
+        (WHOLE, "kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)"),
     ],
 )
 def test_the_text_names_the_problem_and_then_the_place(place: dict[str, Any], text: str) -> None:

@@ -21,7 +21,7 @@ PRINTED = {
 ['tenant', 'route', 'route', 'note', 'retry'] [b'eu-1', b'eu-2'] None
 {'tenant': 'acme', 'retry': 3, 'route': ['eu-1', 'eu-2']}
 True
-truncated - kafka: header 4: value takes 4 bytes and 2 are left (byte 48)
+truncated - kafka: value takes 4 bytes and 2 are left (header 4, byte 48)
 """,
     "kafka_to_iggy": """\
 Counter({('note', 'null_not_carried'): 502, ('note', 'empty_value'): 438, ('blob', 'too_long'): 98})

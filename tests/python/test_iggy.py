@@ -333,7 +333,7 @@ def test_maps_with_text_keys_survive_the_older_format(headers: HeaderMap) -> Non
 def test_keys_of_other_kinds_have_no_place_in_the_older_format() -> None:
     headers = HeaderMap([("a", "b"), (HeaderKey.from_int32(3), "c")])
     for write in (headers.to_bytes, headers.to_json):
-        with pytest.raises(ConversionError, match="header 1: the key is int32") as raised:
+        with pytest.raises(ConversionError, match=r"the key is int32.*\(header 1") as raised:
             write()
         assert (raised.value.code, raised.value.format) == ("key_not_carried", "iggy-2023")
 
@@ -361,7 +361,7 @@ def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
         HeaderKey.from_raw(b"x"): HeaderValue.from_bool(True),
     }
     untyped = lh.Headers([("tenant", "acme"), ("retry", "3")])
-    with pytest.raises(ConversionError, match=r"header 0: iggy values need a type: pass types="):
+    with pytest.raises(ConversionError, match=r"iggy: iggy values need a type: pass types="):
         HeaderMap.from_headers(untyped)
     assert HeaderMap.from_headers(untyped, types="binary")["tenant"].as_raw() == b"acme"
     typed = HeaderMap.from_headers(untyped, types={"tenant": "string", "retry": "int32:text"})

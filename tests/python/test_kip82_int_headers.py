@@ -61,7 +61,7 @@ def test_value_without_a_serializer_must_be_bytes(value: Any) -> None:
         ("tenant", EncodeError, "kip82-int: the key is text, and this layout has integer keys"),
         (True, TypeError, "a key must be int, not bool"),
         (b"a", TypeError, "a key must be int, not bytes"),
-        (1 << 31, EncodeError, "kip82-int: header 0: an integer key has 32 bits"),
+        (1 << 31, EncodeError, "kip82-int: an integer key has 32 bits"),
     ],
 )
 def test_key_must_be_a_32_bit_integer(key: Any, error: type[Exception], text: str) -> None:
@@ -77,7 +77,7 @@ def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason() -> N
         headers.get(1)
     error = caught.value
     assert (error.format, error.code, error.header, error.key) == ("kip82-int", "truncated", 1, "5")
-    assert str(error) == "kip82-int: header 1: value takes 9 bytes and 3 are left (byte 17)"
+    assert str(error) == "kip82-int: value takes 9 bytes and 3 are left (header 1, byte 17)"
 
 
 def test_serializers_apply_to_their_keys_only() -> None:
@@ -199,7 +199,7 @@ def test_up_to_in_order_stops_at_the_first_higher_key() -> None:
 def test_up_to_reads_everything_without_in_order() -> None:
     block = wire((70_000, b"b"), (1, b"a"))
     assert IntHeaders(block).up_to(9_999).items() == [(1, b"a")]
-    with pytest.raises(DecodeError, match="kip82-int: header 2"):
+    with pytest.raises(DecodeError, match=r"kip82-int: .*\(header 2, "):
         IntHeaders(block + b"\x00").up_to(9_999)
 
 
@@ -291,7 +291,7 @@ def test_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
 def test_damaged_headers_leave_the_value_of_a_wrapper_readable() -> None:
     read = MessageWrapper.from_bytes(bytes.fromhex("00 00000008 00000005 fffffffe 00000002 3432"))
     assert read.value == b"42"
-    with pytest.raises(DecodeError, match="kip82-int: header 0: value length -2 is negative"):
+    with pytest.raises(DecodeError, match="kip82-int: value length -2 is negative"):
         read.headers.keys()
 
 

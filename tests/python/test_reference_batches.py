@@ -217,7 +217,7 @@ def test_a_block_that_breaks_leaves_the_next_message_readable() -> None:
     assert nulled[0] == {**dict.fromkeys(nulled[0]), "row": 1}
     assert nulled[1] == {**{name: value for name, value in read[1].items() if name != "error"}, "row": 1}
     error = raised(lambda: ops.messages_rows([b"", messages], "iggy-polled-2023"), DecodeError, "truncated")
-    assert str(error).startswith("iggy-polled-2023: header 0: message 0: key length takes 4 bytes")
+    assert str(error).startswith("iggy-polled-2023: message 0: key length takes 4 bytes")
     assert (error.row, error.header) == (1, 0)
 
 

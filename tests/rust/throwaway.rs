@@ -118,7 +118,7 @@ fn it_validates_and_says_where() {
     assert!(errors.is_null(0));
     assert_eq!(errors.as_list::<i32>().value_length(1), 1);
     let error = Decode::default().apply::<Row>(Input::new(&serialized_rows)).err().unwrap();
-    assert_eq!(error.to_string(), "tiny: header 1: value takes 5 bytes and 1 is left (byte 8, row 1)");
+    assert_eq!(error.to_string(), "tiny: value takes 5 bytes and 1 is left (header 1, byte 8, row 1)");
     let column = Decode { on_error: OnError::Column, ..Decode::default() };
     assert_eq!(column.apply::<Row>(Input::new(&serialized_rows)).unwrap().column.as_struct().num_columns(), 2);
 }

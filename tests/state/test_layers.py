@@ -356,7 +356,7 @@ def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
     error = raised.value
     assert (error.store, error.key, error.code) == ("s", b"b", "truncated")
     assert error.byte_offset is not None
-    assert str(error).startswith("store s: key 62: ")
+    assert str(error) == f"store s: {error.reason} (key 62, byte {error.byte_offset})"
 
 
 def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> None:
@@ -382,7 +382,7 @@ def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
     chain(opened.store)[-1].put(b"b", b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
     found = opened.store.get(b"b")
     assert (found.value, found.timestamp) == (b"v", 0)
-    with pytest.raises(DamagedRowError, match=r"store s: key 62: key length -1 is negative \(byte 2\)"):
+    with pytest.raises(DamagedRowError, match=r"store s: key length -1 is negative \(key 62, header 0, byte 2\)"):
         len(found.headers)
 
 
@@ -458,14 +458,16 @@ def test_a_damaged_window_or_session_is_named_with_its_times(
         bottom.put(b"k", stored, 10) if name == "window" else bottom.put(SessionKey(b"k", 10, 20), stored)
 
     put(b"\x10\x02")  # a block of 8 bytes is announced, and one is there
-    with pytest.raises(DamagedRowError, match=f"^store s: key {key.hex()}: ") as raised:
+    with pytest.raises(DamagedRowError, match=rf"^store s: .* \(key {key.hex()}, ") as raised:
         family.get(store)
     assert raised.value.key == key
     with store.fetch_range(None, None, 0, 100) if name == "window" else store.fetch(b"k") as rows:
         assert list(rows) == []
         assert [error.key for error in rows.damaged] == [key]
     put(b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
-    with pytest.raises(DamagedRowError, match=rf"^store s: key {key.hex()}: key length -1 is negative \(byte 2\)$"):
+    with pytest.raises(
+        DamagedRowError, match=rf"^store s: key length -1 is negative \(key {key.hex()}, header 0, byte 2\)$"
+    ):
         len(family.get(store).headers)
     store.close()
 

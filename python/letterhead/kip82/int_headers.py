@@ -54,7 +54,7 @@ class IntHeaders(DraftHeaders[int]):
     >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"}, writes=KeyRange(10, 99, "billing"))
     Traceback (most recent call last):
         ...
-    letterhead.errors.EncodeError: kip82-int: header 1: key 7 is outside the range of its writer, 10 to 99 (billing)
+    letterhead.errors.EncodeError: kip82-int: key 7 is outside the range of its writer, 10 to 99 (billing) (header 1)
     >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"})
     >>> headers.sorted().keys()
     [7, 10]

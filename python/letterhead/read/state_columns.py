@@ -319,9 +319,7 @@ class _Rows:
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
         """Return the error of a value that does not decode."""
         byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
-        # The column and the header, which only the decoder knows, precede the reason.
-        reason = str(replaced(error, format=None, byte_offset=None, row=None))
-        return DamagedRowError(self._name, self.keys[row], replaced(error, reason, byte_offset=byte_offset, row=None))
+        return DamagedRowError(self._name, self.keys[row], replaced(error, byte_offset=byte_offset, row=None))
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:

@@ -69,7 +69,7 @@ fn what_is_no_value_of_the_type_is_said_and_where() {
     assert_eq!(fails(Scalar::Int64, &[0xc1, 1, 0]).2, "the value is a map, which is no single value");
     assert_eq!(fails(Scalar::Int64, &[0x07]).2, "the value is of code 0x07, which AMQP does not have");
     assert_eq!(fails(Scalar::Int64, &[0x71, 1]).2, "the value is int and int64 was requested");
-    assert_eq!(fails(Scalar::Bool, &[0x56, 2]), (Code::BadBool, 1, "2 is not a boolean: 0 or 1".into()));
+    assert_eq!(fails(Scalar::Bool, &[0x56, 2]), (Code::BadBool, 1, "the byte is not a boolean: 0 or 1".into()));
     assert_eq!(fails(Scalar::String, b"\xa1\x02a\xff").1, 3);
     assert_eq!(fails(Scalar::Char, &[0x73, 0, 0, 0xd8, 0]).0, Code::OutOfRange);
     assert_eq!(fails(Scalar::String, b"\xb1\xff\xff\xff\xffa").2, "4294967295 bytes announced and 1 there");

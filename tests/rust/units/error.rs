@@ -13,7 +13,7 @@ fn a_located_fault_says_what_then_where() {
         column: None,
     };
     let located = Located { format: "kafka", row: Some(7), error };
-    assert_eq!(located.to_string(), "kafka: header 3: key length -1 is negative (byte 41, row 7)");
+    assert_eq!(located.to_string(), "kafka: key length -1 is negative (header 3, byte 41, row 7)");
 }
 
 #[test]
