@@ -82,7 +82,7 @@ pub fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Resu
         Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
             [0] => Ok(Value::Bool(false)),
             [1] => Ok(Value::Bool(true)),
-            [other] => Err(invalid(Code::BadBool, || format!("{other} is not a boolean: 0 or 1"))),
+            [_] => Err(invalid(Code::BadBool, || "the byte is not a boolean: 0 or 1".into())),
         },
         Scalar::Char => {
             let unit = u16::from_be_bytes(sized(scalar, order, bytes)?);

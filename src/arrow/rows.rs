@@ -357,7 +357,7 @@ impl<'a, F: Frame> ListRows<'a, F> {
                 Some(name) => match ValueType::parse(name) {
                     Some(value_type) => Some(value_type),
                     None => {
-                        unknown_type(name, log)?;
+                        unknown_type(log)?;
                         continue;
                     }
                 },
@@ -375,8 +375,8 @@ fn null_key<R: Log>(log: &mut R) -> Result {
 }
 
 #[cold]
-fn unknown_type<R: Log>(name: &str, log: &mut R) -> Result {
-    log.error(Code::UnknownType, None, || format!("unknown type '{name}'"))
+fn unknown_type<R: Log>(log: &mut R) -> Result {
+    log.error(Code::UnknownType, None, || "the name of the type is unknown".into())
 }
 
 #[inline(always)]
@@ -430,7 +430,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
                     };
                     match ValueType::parse(name) {
                         Some(value_type) => Ok(Some((value_type, bits))),
-                        None => unknown_type(name, log).map(|()| None),
+                        None => unknown_type(log).map(|()| None),
                     }
                 };
                 let key = |(value_type, bits)| Key::Typed(TypedKey::new(value_type, bits, ByteOrder::Big));

@@ -71,7 +71,7 @@ BAD = [
     ("int64", "8101", "truncated", 1, "the bytes end inside the long"),
     ("int64", "550102", "trailing_bytes", 2, "1 byte after the long"),
     ("int64", "4000", "trailing_bytes", 1, "1 byte after the null"),
-    ("bool", "5602", "bad_bool", 1, "2 is not a boolean: 0 or 1"),
+    ("bool", "5602", "bad_bool", 1, "the byte is not a boolean: 0 or 1"),
     ("string", "a1", "truncated", 1, "the bytes end inside the length"),
     ("string", "b1000000", "truncated", 1, "the bytes end inside the length"),
     ("string", "a10561", "truncated", 1, "5 bytes announced and 1 there"),

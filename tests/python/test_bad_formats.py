@@ -68,7 +68,7 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
         ("wrong_size", "a boolean without its byte holds no value", 10, 0, "a"),
     ),
     "a typed draft's boolean that is neither 0 nor 1": (
-        "kip82-typed", TYPED_A + "00000002" + "0002", ("bad_bool", "2 is not a boolean: 0 or 1", 10, 0, "a"),
+        "kip82-typed", TYPED_A + "00000002" + "0002", ("bad_bool", "the byte is not a boolean: 0 or 1", 10, 0, "a"),
     ),
     "a typed draft's string that is not UTF-8": (
         "kip82-typed", TYPED_A + "00000003" + "0861ff", ("value_not_utf8", "the value is not UTF-8", 11, 0, "a"),
@@ -166,8 +166,8 @@ def test_headers_after_one_that_is_refused_are_looked_at_too(way: Implementation
     bad = "00000001" + "61" + "00000002" + "0002"
     check(
         way, "kip82-typed", bad + "00000001" + "62" + "00000000" + bad,
-        ("bad_bool", "2 is not a boolean: 0 or 1", 10, 0, "a"),
-        ("bad_bool", "2 is not a boolean: 0 or 1", 30, 2, "a"),
+        ("bad_bool", "the byte is not a boolean: 0 or 1", 10, 0, "a"),
+        ("bad_bool", "the byte is not a boolean: 0 or 1", 30, 2, "a"),
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def test_put_infers_the_type_of_bool_str_and_bytes() -> None:
 
 @pytest.mark.parametrize("value", [3, 0.5])
 def test_put_rejects_numbers_without_a_type(value: float) -> None:
-    with pytest.raises(TypeError, match=r"numbers need a type, such as Typed\('long', "):
+    with pytest.raises(TypeError, match=r"numbers need a type, as in Typed\('long', "):
         Headers().put("n", value)
 
 
@@ -125,9 +125,9 @@ def test_bytes_that_are_not_accessed_are_passed_on_even_if_damaged() -> None:
 @pytest.mark.parametrize(
     ("block", "code", "byte", "text"),
     [
-        ("000000", "truncated", 0, "kip82-typed: header 0: key length takes 4 bytes and 3 are left"),
+        ("000000", "truncated", 0, "kip82-typed: key length takes 4 bytes and 3 are left (header 0"),
         ("00000001 61 00000002 0b 01", "unknown_type", 9, "value type code 11 is unknown"),
-        ("00000001 61 00000002 00 02", "bad_bool", 10, "2 is not a boolean: 0 or 1"),
+        ("00000001 61 00000002 00 02", "bad_bool", 10, "the byte is not a boolean: 0 or 1"),
         ("00000001 61 00000003 04 0001", "wrong_size", 10, "2 bytes where int32 takes 4"),
         ("00000001 ff 00000000", "key_not_utf8", 4, "key is not UTF-8"),
         ("ffffffff", "negative_length", 0, "key length -1 is negative"),

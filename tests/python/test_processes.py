@@ -515,7 +515,7 @@ def test_an_error_of_a_process_arrives_whole() -> None:
         0,
         None,
     )
-    assert str(error) == "kafka: header 0: key length -1 is negative (byte 1)"
+    assert str(error) == "kafka: key length -1 is negative (header 0, byte 1)"
 
 
 def test_copies_are_independent() -> None:
@@ -571,6 +571,7 @@ def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
         inputs=1,
         made=made.arrow,
         names=tuple(field.name for field in made.spark),
+        identify={},
     )
     batch = pa.RecordBatch.from_arrays([pa.array(range(len(stored))), stored], ["key", "value"])
     expected = list(runner(iter([batch])))

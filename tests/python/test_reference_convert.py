@@ -99,7 +99,7 @@ def test_the_type_on_the_wire_decides_how_a_value_is_read() -> None:
 def test_text_keys_are_returned_or_rejected() -> None:
     assert IGGY_KEYS is not None
     error = raised(lambda: ops.decode(IGGY_KEYS, "iggy", text_keys=True), DecodeError, "wrong_type")
-    assert str(error) == "iggy: header 1: the key is int32 and text keys were requested"
+    assert str(error) == "iggy: the key is int32 and text keys were requested (header 1)"
     [row] = ops.decode_rows([IGGY_KEYS], "iggy", errors="column", text_keys=True)
     assert row["headers"] is None
     assert [(detail.code, detail.header) for detail in row["error"]] == [("wrong_type", 1), ("wrong_type", 2)]
@@ -122,7 +122,9 @@ def test_headers_as_structs_have_the_fields_of_their_format() -> None:
         raised(lambda field=field: ops.encode([{**struct_row[0], field: None}], "iggy"), EncodeError, code)
     bad = {**struct_row[0], "key_type": "nonsense"}
     raised(lambda: ops.encode([bad], "iggy"), EncodeError, "unknown_type")
-    assert ops.validate_rows([[bad]], "iggy") == [[ErrorDetail("unknown_type", "unknown type 'nonsense'", None, 0)]]
+    assert ops.validate_rows([[bad]], "iggy") == [
+        [ErrorDetail("unknown_type", "the name of the type is unknown", None, 0)]
+    ]
 
 
 # --- losses: the gate ------------------------------------------------------------------------------------------------

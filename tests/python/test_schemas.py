@@ -253,6 +253,23 @@ def test_wrong_arguments_and_results_are_rejected() -> None:
         lha.decode_by_schema(values, lengths, pa.schema([("error", pa.string())]), errors="column")
 
 
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([{"length": "jane.doe"}], "the decoder returned values of column 'length' that are not int64"),
+        (pa.table({"length": ["jane.doe"]}), "the decoder returned values of column 'length' that are not int64"),
+        ([{"length": 1 << 77}], "the decoder returned values of column 'length' that are not int64"),
+        (["jane.doe"], "the decoder returned rows that are not struct<length: int64>"),
+    ],
+)
+def test_the_error_for_a_value_of_another_type_names_the_column_and_not_the_value(returned: Any, message: str) -> None:
+    schema = pa.schema([("length", pa.int64())])
+    with pytest.raises(TypeError, match=message) as raised:
+        lha.decode_by_schema(pa.array([prefixed(1)]), lambda group: returned, schema)
+    assert "jane" not in str(raised.value) + "".join(raised.value.__notes__)
+    assert raised.value.__suppress_context__
+
+
 def test_the_mock_registry_is_asked_by_id_and_guid() -> None:
     """The how-to takes every version of a subject by its id and its GUID."""
     registry, values, headers, _ = topic(4)

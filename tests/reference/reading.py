@@ -147,7 +147,7 @@ def read_list(headers: Sequence[Any] | None) -> Reading:
             details.append(ErrorDetail("null_key", "the key is null", None, index))
         elif unknown is not None:
             text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-            details.append(ErrorDetail("unknown_type", f"unknown type '{unknown}'", None, index, text))
+            details.append(ErrorDetail("unknown_type", "the name of the type is unknown", None, index, text))
         else:
             entries.append(Entry(index, key, type, value, None))
     return Reading({}, entries, headers is None, False, bool(details), details)

@@ -197,7 +197,7 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
         return int.from_bytes(data, "big", signed=INTEGERS[name][1])
     if name == "bool":
         if data not in (b"\0", b"\1"):
-            raise Misfit("bad_bool", f"{data[0]} is not a boolean: 0 or 1")
+            raise Misfit("bad_bool", "the byte is not a boolean: 0 or 1")
         return data == b"\1"
     if name == "char":
         unit = int.from_bytes(data, "big")

@@ -130,5 +130,5 @@ def _checked(index: int, header: Any) -> tuple[Key, str | None, bytes | None]:
     unknown = unknown_type(key, type)
     if unknown is not None:
         text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-        raise Refused("unknown_type", f"unknown type '{unknown}'", index, text)
+        raise Refused("unknown_type", "the name of the type is unknown", index, text)
     return key, type, value

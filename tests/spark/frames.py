@@ -73,7 +73,7 @@ def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
     schema = StructType([StructField(field.name, spark_type(field.type)) for field in batch.schema])
     run, declared = transform(Recorder(schema))
-    crossing = dict.fromkeys([*run.kept, *(column.name for column in transform.inputs)])
+    crossing = dict.fromkeys([*run.kept, *(column.name for column in transform.inputs), *run.identify])
     result = list(run(iter([batch.select(list(crossing))])))
     assert all(part.schema.names == [field.name for field in declared] for part in result)
     return result

@@ -68,8 +68,10 @@ def check(spark, samples: Path) -> None:
 
     check_messages(spark)
 
-    bad = latest.limit(1).selectExpr("1 id", "X'01' value")
-    assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count("in the row with id=1 (byte 0)")
+    bad = latest.limit(1).selectExpr("1L offset", "X'01' value")
+    assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count(
+        "in the row with offset=1 (byte 0)"
+    )
     assert "unknown column 'valeu': did you mean 'value'?" in raised(
         lambda: bad.transform(lhs.decode_headers("valeu", "kafka"))
     )

@@ -108,7 +108,7 @@ def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
 def test_every_byte_of_a_boolean_is_checked(spark):
     found, errors = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
     assert found == [False, True] + [None] * 254
-    assert errors == [None, None] + [f"bad_bool: {byte} is not a boolean: 0 or 1" for byte in range(2, 256)]
+    assert errors == [None, None] + ["bad_bool: the byte is not a boolean: 0 or 1"] * 254
 
 
 def test_utf8_is_checked_as_the_native_module_checks_it(spark):

@@ -105,7 +105,7 @@ def test_a_value_of_another_type_is_an_error(spark, format):
     columns = {"wrong": lh.field("binary", key=first), first: "string"}
     df = values_of(spark, [EXAMPLES[format].value])
     text = failure(df.transform(lhs.select_headers("data", format, columns, keep=["number"])))
-    assert "column wrong: header 0: the value is string and binary was requested in the row with number=0" in text
+    assert "column wrong: the value is string and binary was requested" in text
     found = collected(df.transform(lhs.select_headers("data", format, columns, keep=[], errors="column")))
     assert (found["wrong"], found[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
@@ -192,7 +192,7 @@ def test_a_list_with_a_bad_header_is_null_and_reports_all_errors(spark):
     nulls = two.transform(lhs.decode_headers("data", "iggy", keep=["number"], errors="null"))
     assert collected(nulls) == {"number": [0, 1], "headers": [EXAMPLES["iggy"].row["headers"], None]}
     text = failure(two.transform(lhs.decode_headers("data", "iggy", keep=["number"])))
-    assert f"iggy: header 1: value type code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
+    assert f"iggy: value type code 0 is unknown (header 1, byte {PLACES[0]})" in text
 
 
 def test_what_was_read_of_a_message_format_stays(spark):
@@ -242,7 +242,7 @@ def test_values_get_their_types_when_they_are_written(spark):
         "written": None,
     }]]  # fmt: skip
     text = failure(df.transform(lhs.encode_headers("headers", "kip82-typed")))
-    assert "ConversionError: kip82-typed: header 0: kip82-typed values need a type: pass types={" in text
+    assert "ConversionError: kip82-typed: kip82-typed values need a type: pass types={" in text
 
 
 def test_types_are_written_out_where_the_format_has_none(spark):

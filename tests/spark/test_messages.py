@@ -230,12 +230,15 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     ]  # fmt: skip
 
 
-def test_an_error_quotes_what_was_kept_of_its_row(hurt):
-    for keep, where in ((["number"], " in the row with number=0"), ([], "")):
-        text = failure(hurt.where("number = 0").transform(lhs.explode_batches("data", "kip82-messages", keep=keep)))
+def test_an_error_quotes_the_columns_that_identify_its_row(hurt):
+    for identify, where in ((["number"], " in the row with number=0"), ([], "")):
+        explode = lhs.explode_batches("data", "kip82-messages", keep=["number"], identify=identify)
+        text = failure(hurt.where("number = 0").transform(explode))
         assert re.search(rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(byte \d+\)", text)
         assert ", row " not in text
-    text = failure(hurt.where("number > 0").transform(lhs.explode_batches("data", "kip82-messages")))
+    text = failure(
+        hurt.where("number > 0").transform(lhs.explode_batches("data", "kip82-messages", identify=["number"]))
+    )
     assert "in the row with number=1 (byte" in text
 
 
@@ -285,7 +288,7 @@ def test_an_error_names_its_row_whichever_part_it_is_in(spark, batch, monkeypatc
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
     bad = pa.record_batch({"name": batch["name"], "data": pa.array([*batch["data"].to_pylist()[:3], b"\1"])})
     with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
-        batches_of(lhs.explode_batches("data", "kip82-messages", keep=["name"]), bad)
+        batches_of(lhs.explode_batches("data", "kip82-messages", keep=[], identify=["name"]), bad)
 
 
 def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):

@@ -43,7 +43,7 @@ def test_the_options_are_those_of_arrow(operation):
     """With the same defaults. `where_headers` filters the rows of columns of messages."""
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
-    own = {"keep", "into", "fields"}
+    own = {"keep", "identify", "into", "fields"}
     other = {"_dialect", "threads", "views"} | ({"where"} if operation != "messages" else set())
     assert set(of_spark) - own == set(of_arrow) - other
     for name in set(of_spark) - own - {"column"}:
@@ -83,7 +83,7 @@ def test_the_options_are_those_of_arrow(operation):
 def test_every_option_is_handed_on(operation, format, options):
     """To the function that the workers call, by its name there. A condition is resolved first."""
     function = OPERATIONS[operation]
-    own = {"column", "format", "keep", "into", "fields", "error_column", "where"}
+    own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "where"}
     assert set(options) == set(inspect.signature(function).parameters) - own
     handed = dict(function("value", format, **options).options)
     assert operation == "encode" or handed.pop("error_column") == "error"

@@ -72,7 +72,11 @@ def test_values_without_a_schema_stop_the_query_or_are_set_aside(spark) -> None:
     nothing = (None, None)
     assert found == [(7, 3, None), (*nothing, "bad_magic"), (*nothing, None), (*nothing, "unknown_type"), (8, 2, None)]
     without_id = frame.where("n < 3")
-    stopped = failure(without_id.transform(lhs.decode_by_schema("value", lengths, "schema int, length int", **options)))
+    stopped = failure(
+        without_id.transform(
+            lhs.decode_by_schema("value", lengths, "schema int, length int", identify=["n"], **options)
+        )
+    )
     assert "no header __value_schema_id, and the value begins with 123" in stopped
     assert "in the row with n=1" in stopped
 

@@ -119,7 +119,7 @@ def test_errors_follow_the_policy(spark):
     reported = df.transform(lhs.decode_headers("value", "kafka", errors="column")).collect()
     assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
     with pytest.raises(Exception, match=r"DecodeError: kafka: .* in the row with id=3 \(byte 0\)"):
-        df.transform(lhs.decode_headers("value", "kafka")).collect()
+        df.transform(lhs.decode_headers("value", "kafka", identify=["id"])).collect()
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])

@@ -189,9 +189,31 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
         ({"start": "first"}, "start must be a whole number, not 'first'"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
         ({"maxHeaders": "-1"}, "maxHeaders must be at least 0, not -1"),
+        ({"headerColumns": {"tenant": "string", "Tenant": "string"}}, "'tenant' and 'Tenant' would be made"),
+        ({"headerColumns": {"Offset": "string"}}, "'offset' and 'Offset' would be made"),
+        ({"errors": "column", "errorColumn": "KEY"}, "'key' and 'KEY' would be made"),
     ):
         with pytest.raises(Exception, match=message):
             load(sources, samples / "orders-0", **wrong).collect()
+
+
+@pytest.mark.parametrize("module", ["segments", "state", "kafka", "iggy"])
+def test_columns_of_every_source_that_differ_only_by_case_are_refused(samples: Path, module: str) -> None:
+    from letterhead.spark.sources import iggy, kafka, segments, state
+
+    source, options = {
+        "segments": (segments.SegmentsSource, {"path": str(samples / "orders-0")}),
+        "state": (state.StateSource, {"path": str(samples / "streams-state-0_0"), "store": "latest"}),
+        "kafka": (kafka.KafkaSource, {"subscribe": "orders", "kafka.bootstrap.servers": "127.0.0.1:1"}),
+        "iggy": (iggy.IggySource, {"address": "iggy://u:p@127.0.0.1:1", "stream": "s", "topic": "t"}),
+    }[module]
+    with pytest.raises(ValueError, match="Spark ignores the case of names"):
+        source(options | {"headerColumns": '{"tenant": "string", "TENANT": "string"}'}).schema()
+
+
+def test_written_options_refuse_names_that_differ_only_by_case() -> None:
+    with pytest.raises(ValueError, match="'offset' and 'Offset' would be made"):
+        lhs.options(columns=["offset"], headers={"Offset": "string"})
 
 
 def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:

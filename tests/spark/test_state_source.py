@@ -113,7 +113,7 @@ def test_a_damaged_row_fails_with_its_store_and_key_or_is_reported_in_a_column(s
     store.put(b"bad", bytes.fromhex("0402057f00"))
     store.put(b"good", bytes.fromhex("00") + bytes(8) + b"v")
     store.close()
-    message = "store 0_0/latest: key 626164: timestamp takes 8 bytes and 2 are left (byte 3)"
+    message = "store 0_0/latest: timestamp takes 8 bytes and 2 are left (key 626164, byte 3)"
     assert message in failure(states(tasks / "0_0", store="latest"))
     rows = states(tasks / "0_0", store="latest", errors="column").orderBy("key").collect()
     assert [(bytes(row.key), row.error and (row.error[0].code, row.error[0].byte_offset)) for row in rows] == [

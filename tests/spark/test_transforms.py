@@ -176,27 +176,89 @@ def test_what_is_kept_keeps_its_schema(spark):
 # Errors ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_raised_error_quotes_what_is_kept(messages):
-    text = failure(messages.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=["id", "name"])))
+def test_a_raised_error_quotes_the_columns_that_identify_a_row(messages):
+    bad = messages.where("id = 2")
+    text = failure(bad.transform(lhs.decode_headers("value", "kafka", keep=["name"], identify=["id", "name"])))
     name = "a" * 40 + "…"
-    assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text or (
-        re.search(rf"DecodeError: kafka: .*negative.* in the row with id=2, name='{name}' \(byte 0\)", text)
-    )
+    assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text
     assert ", row " not in text
 
 
-def test_a_raised_error_never_quotes_bytes(messages):
-    text = failure(
-        messages.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=["value", "id"]))
+CONFIDENTIAL = {"email": "jane.doe@example.org", "iban": "DE02120300000000202051", "age": 41, "key": b"jane"}
+
+
+@pytest.fixture
+def people(spark):
+    """A malformed message of a topic, beside confidential columns."""
+    table = pa.table(
+        {name: [value] for name, value in CONFIDENTIAL.items()}
+        | {"topic": ["orders"], "partition": pa.array([3], pa.int32()), "offset": [41], "data": [b"\x02\x02k\x02a"]}
     )
-    assert re.search(
-        r"column k: header 0: 1 byte where int32 takes 4 in the row with value=<5 bytes>, id=3 \(byte 4\)", text
+    headers = [{"key": "k", "value": b"a"}]
+    return spark.createDataFrame(table.append_column("headers", pa.array([headers], HEADERS)))
+
+
+TRANSFORMS = {
+    "decode_headers": lambda **names: lhs.decode_headers("key", "kafka", into="decoded", **names),
+    "select_headers of bytes": lambda **names: lhs.select_headers("data", "kafka", {"k": "int32"}, **names),
+    "select_headers of lists": lambda **names: lhs.select_headers("headers", "kafka", {"k": "int32"}, **names),
+    "where_headers": lambda **names: lhs.where_headers("headers", "kafka", lh.col("k", "int32") == 1, **names),
+    "encode_headers": lambda **names: lhs.encode_headers("headers", "kip82-typed", into="bytes", **names),
+    "convert_headers": lambda **names: lhs.convert_headers("data", "kafka", target="iggy", into="bytes", **names),
+    "explode_batches": lambda **names: lhs.explode_batches(
+        "data", "kip82-messages", columns=["headers"], **{"keep": ["email", "topic", "partition"], **names}
+    ),
+    "decode_by_schema": lambda **names: lhs.decode_by_schema("data", len, "decoded int", **names),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_an_error_quotes_the_place_of_a_record_and_no_other_column(people, transform):
+    text = failure(people.drop("offset").transform(transform()))
+    assert re.search(r"(Decode|Encode|Conversion)Error: .+ in the row with topic='orders', partition=3\b", text)
+    for value in ("jane", "DE0212", "=41", "6a616e65"):
+        assert value not in text
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_a_column_that_identifies_a_row_is_quoted_without_being_kept(people, transform):
+    df = people.transform(transform(keep=["email"], identify=["key", "offset"]))
+    assert not {"key", "offset", "topic"} & set(df.columns)
+    text = failure(df)
+    assert "in the row with key='jane', offset=41" in text
+    assert "doe" not in text
+
+
+def test_the_reason_of_an_error_comes_before_everything_that_differs_by_row(people):
+    select = lhs.select_headers("headers", "kafka", {"k": "int32"}, keep=["offset"])
+    text = failure(people.transform(select))
+    assert re.search(r"kafka: column k: 1 byte where int32 takes 4 in the row with offset=41 \(header 0[,)]", text)
+
+
+def test_a_column_of_another_type_is_no_place_of_a_record(spark):
+    table = pa.table({"topic": pa.array([1]), "offset": ["jane.doe"], "timestamp": ["yesterday"], "value": [b"\x01"]})
+    text = failure(spark.createDataFrame(table).transform(lhs.decode_headers("value", "kafka")))
+    assert "header count -1 is negative (byte 0)" in text
+
+
+def test_control_characters_of_a_quoted_column_are_escaped(spark):
+    table = pa.table({"id": ["\x1b[31m"], "key": [b"\xff\x00"], "value": [b"\x01"]})
+    decode = lhs.decode_headers("value", "kafka", identify=["id", "key"])
+    assert r"in the row with id='\x1b[31m', key=ff00 (byte 0)" in failure(
+        spark.createDataFrame(table).transform(decode)
     )
+
+
+def test_columns_that_identify_rows_must_exist(people):
+    with pytest.raises(ValueError, match="unknown column 'ofset': did you mean 'offset'"):
+        people.transform(lhs.decode_headers("data", "kafka", keep=[], identify=["ofset"]))
+    with pytest.raises(TypeError, match="identify must be a list of column names"):
+        lhs.decode_headers("data", "kafka", identify="offset")
 
 
 def test_a_raised_error_with_nothing_kept_still_names_the_cause(messages):
     text = failure(messages.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=[])))
-    assert "kafka: column k: header 0: 1 byte where int32 takes 4 (byte 4)" in text
+    assert "kafka: column k: 1 byte where int32 takes 4 (header 0, byte 4)" in text
 
 
 def test_bad_rows_become_null(messages):
@@ -260,7 +322,7 @@ def test_losses_are_raised_dropped_or_reported(spark):
         )
     )
     text = failure(df.transform(lhs.encode_headers("headers", "streams", keep=["payload"])))
-    assert re.search(r"ConversionError: streams: .* in the row with payload=null", text)
+    assert re.search(r"ConversionError: streams: the payload is null", text)
     dropped = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop")))
     assert dropped == {"value": [None, None, b"\0p"]}
     reported = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="report", into="message")))
@@ -278,8 +340,8 @@ def test_losses_are_raised_dropped_or_reported(spark):
 def test_a_null_key_cannot_be_written(spark):
     df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
     assert re.search(
-        r"EncodeError: kafka: header 0: .*null.* in the row with id=7",
-        failure(df.transform(lhs.encode_headers("headers", "kafka"))),
+        r"EncodeError: kafka: .*null.* in the row with id=7 \(header 0",
+        failure(df.transform(lhs.encode_headers("headers", "kafka", identify=["id"]))),
     )
 
 
@@ -511,10 +573,53 @@ def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
         orders.select("offset", "offset", "value").transform(lhs.decode_headers("value", "kafka"))
 
 
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lhs.select_headers("headers", "kafka", {"tenant": "string", "Tenant": "string"}, keep=[]),
+        lhs.select_headers("headers", "kafka", {"ERROR": "string"}, errors="column", keep=[]),
+        lhs.decode_headers("value", "streams-timestamped", errors="column", error_column="Payload", keep=[]),
+        lhs.encode_headers("headers", "kafka", into="Losses", on_loss="report", keep=[]),
+        lhs.convert_headers("value", "kafka", target="iggy", into="LOSSES", on_loss="report", types="binary", keep=[]),
+        lhs.explode_batches("value", "kip82-messages", headers={"Offset": "string"}, keep=[]),
+        lhs.decode_by_schema("value", len, "id int, ID int", keep=[]),
+        lhs.decode_by_schema("value", len, "Error int", errors="column", keep=[]),
+    ],
+)
+def test_new_columns_that_differ_only_by_case_are_refused(orders, transform):
+    with pytest.raises(ValueError, match="would be made, and Spark ignores the case of names: rename one of them"):
+        orders.transform(transform)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lhs.decode_headers("value", "kafka", into="HEADERS"),
+        lhs.decode_headers("value", "kafka", into="key_", keep=["key", "Key_"]),
+        lhs.explode_batches("value", "kip82-messages", keep=["Key_"], columns=["key"], headers={"KEY_": "string"}),
+        lhs.decode_by_schema("value", len, "Key int"),
+    ],
+)
+def test_a_new_column_that_differs_from_a_kept_one_only_by_case_is_refused(orders, transform):
+    with pytest.raises(ValueError, match="would be there twice, kept from the frame as"):
+        orders.withColumn("Key_", F.lit(1)).transform(transform)
+
+
+def test_edited_headers_whose_name_differs_from_a_column_only_by_case_are_refused(orders):
+    edit = {"drop": ["retry"]}
+    with pytest.raises(ValueError, match="'headers' and 'Headers' would be made"):
+        orders.transform(lhs.edit_headers(into="Headers", **edit))
+    assert orders.transform(lhs.edit_headers(into="edited", **edit)).columns == [*orders.columns, "edited"]
+
+
 def test_names_may_differ_by_case_where_spark_is_case_sensitive(spark, orders):
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         df = orders.transform(lhs.select_headers("headers", "kafka", {"Topic": "string"}, keep=["topic"]))
         assert df.columns == ["topic", "Topic"]
+        tenants = orders.transform(
+            lhs.select_headers("headers", "kafka", {"tenant": "string", "Tenant": "string"}, keep=[])
+        )
+        assert tenants.select("tenant", "Tenant").where("tenant is not null and Tenant is null").count() > 9_000
     finally:
         spark.conf.unset("spark.sql.caseSensitive")

@@ -194,7 +194,7 @@ def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
 
 def _find_content_error(made: Constructor, data: bytes) -> ErrorDetail | None:
     if made.type == "boolean" and made.layout and data[1] > 1:
-        return ErrorDetail("bad_bool", f"{data[1]} is not a boolean: 0 or 1", byte_offset=1)
+        return ErrorDetail("bad_bool", "the byte is not a boolean: 0 or 1", byte_offset=1)
     if made.type in ("string", "symbol"):
         try:
             data[1 + made.width :].decode()

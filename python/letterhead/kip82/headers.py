@@ -130,7 +130,7 @@ class Headers(DraftHeaders[str]):
             return Value("string", value)
         if isinstance(value, bytes | bytearray | memoryview):
             return Value("binary", value)
-        hint = f": numbers need a type, such as Typed('long', {value!r})" if isinstance(value, int | float) else ""
+        hint = ": numbers need a type, as in Typed('long', 3)" if isinstance(value, int | float) else ""
         raise TypeError(f"a value must be Typed, Value, bool, str, bytes or None, not {type(value).__name__}{hint}")
 
     def _plain(self, value: Any) -> Any:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from letterhead._invariants import present
-from letterhead.errors import check_name
+from letterhead.errors import DecodeError, check_name, replaced
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
@@ -174,7 +174,12 @@ def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = []
         for row in batch.to_pylist():
-            found = read_suppressed(row["value"], [(each["key"], each["value"]) for each in row["headers"] or ()])
+            headers = [(header["key"], header["value"]) for header in row["headers"] or ()]
+            try:
+                found = read_suppressed(row["value"], headers)
+            except DecodeError as error:
+                place = f"partition={row['partition']}, offset={row['offset']}"
+                raise replaced(error, f"{error.message} in the row with {place}") from None
             fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": found.time}
             for name in _VALUES:
                 fields |= _fields(name, getattr(found, name))

@@ -26,6 +26,7 @@ from letterhead.spark.frame import (
     computed,
     crossing_columns,
     fields_of,
+    identifying_names,
     kept_names,
 )
 from letterhead.spark.runner import Runner
@@ -44,6 +45,7 @@ def decode_by_schema(
     format: str = "kafka",
     header: str = "__value_schema_id",
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     limits: Limits | None = None,
@@ -69,6 +71,8 @@ def decode_by_schema(
         As in :func:`letterhead.arrow.by_schema_id`.
     keep : sequence of str, optional
         Columns of the frame to keep, in front of the new ones; by default all but those read.
+    identify : sequence of str, optional
+        Columns that a raised error quotes, as in :func:`decode_headers`.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: end the query; return null columns; or
         also describe the error in a last column.
@@ -108,7 +112,9 @@ def decode_by_schema(
     options: dict[str, Any] = {
         "decode": decode, "header": header, "errors": errors, "error_column": error_column, "limits": limits
     }  # fmt: skip
-    return _Decoding(format, options, tuple(inputs), check_names("keep", keep), schema)
+    return _Decoding(
+        format, options, tuple(inputs), check_names("keep", keep), check_names("identify", identify) or (), schema
+    )
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,7 @@ class _Decoding:
     options: dict[str, Any]
     inputs: tuple[Input, ...]
     keep: tuple[str, ...] | None
+    identify: tuple[str, ...]
     schema: str | StructType
 
     def __call__(self, df: DataFrame) -> DataFrame:
@@ -140,11 +147,12 @@ class _Decoding:
         if self.options["errors"] == "column":
             schema = schema.add(made[-1].name, spark_type(made[-1].type))
         check_no_collision(df, kept, schema.names)
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs)]))
+        identify = identifying_names(columns, kept, self.identify)
+        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
         places = {column.field: crossing.index(column.name) for column in inputs}
         runner = Runner(
             "decode_by_schema", self.format, {**self.options, "schema": arrow}, tuple(kept), places, made,
-            tuple(schema.names),
+            tuple(schema.names), {name: crossing.index(name) for name in identify},
         )  # fmt: skip
         result = StructType([*(columns[name] for name in kept), *schema.fields])
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, result)

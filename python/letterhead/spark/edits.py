@@ -14,6 +14,7 @@ from letterhead.spark.expressions import guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
     Input,
+    check_replaced,
     check_str,
     check_types,
     computed,
@@ -120,6 +121,7 @@ def edit_headers(
 
     def edited(df: DataFrame) -> DataFrame:
         fields, on_sail = fields_of(df), is_sail(df.sparkSession)
+        check_replaced(df, made_name)
         df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
         check_types(fields_of(df), [read])
         # Inserted values become columns first: a random expression, which is used several times, is drawn once.
@@ -194,7 +196,7 @@ def _news(given: Any) -> list[_New]:
     pairs = list(given.items()) if isinstance(given, Mapping) else list(given)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise TypeError(f"insert takes pairs of a key, which is str, and a value, not {pair!r:.60}")
+            raise TypeError(f"insert takes pairs of a key, which is str, and a value, not {pair.__class__.__name__}")
     return [_new(key, value) for key, value in pairs]
 
 

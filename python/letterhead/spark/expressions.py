@@ -113,8 +113,8 @@ def _binary(name: str, little: bool, bytes: Column) -> Checked:
 
 def _bool(name: str, little: bool, bytes: Column) -> Checked:
     byte = _unsigned(F.hex(bytes))
-    message = F.concat(byte.cast("string"), F.lit(" is not a boolean: 0 or 1"))
-    return Checked([_wrong_size(name, bytes), Check(byte > 1, "bad_bool", message)], byte == 1)
+    check = _check(byte > 1, "bad_bool", "the byte is not a boolean: 0 or 1")
+    return Checked([_wrong_size(name, bytes), check], byte == 1)
 
 
 def _char(name: str, little: bool, bytes: Column) -> Checked:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
 from letterhead.errors import unknown_name
-from letterhead.spark.schemas import spelled
+from letterhead.spark.schemas import same_but_for_case, spelled
 
 __all__ = [
     "HEADERS",
@@ -19,11 +19,13 @@ __all__ = [
     "check_column",
     "check_names",
     "check_no_collision",
+    "check_replaced",
     "check_str",
     "check_types",
     "computed",
     "crossing_columns",
     "fields_of",
+    "identifying_names",
     "is_column",
     "kept_names",
     "name_of_result",
@@ -87,6 +89,12 @@ def check_names(what: str, names: Sequence[str] | None) -> tuple[str, ...] | Non
     return tuple(names)
 
 
+def check_replaced(df: DataFrame, name: str) -> None:
+    """Raise ``ValueError`` if a new column, which replaces one of the same name, differs from one only by case."""
+    if name not in df.columns:
+        check_no_collision(df, [], [*df.columns, name])
+
+
 def name_of_result(column: str | Column, into: str | None) -> str:
     """Return the name of the new column: ``into``, or by default that of the column read."""
     check_column("column", column)
@@ -133,6 +141,16 @@ def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, input
     return list(keep)
 
 
+def identifying_names(fields: dict[str, StructField], kept: Sequence[str], identify: Sequence[str]) -> list[str]:
+    """Return the columns that errors may quote: the place of a record if it is kept, and those that the caller names."""
+    for name in identify:
+        if name not in fields:
+            raise unknown_name("column", name, fields)
+    # A column of another type has the name of a place by chance.
+    places = [name for name in kept if spelled(fields[name].dataType) in _PLACE_TYPES.get(name, ())]
+    return list(dict.fromkeys([*places, *identify]))
+
+
 def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
     """Raise ``ValueError`` if a column to read is missing, and ``TypeError`` if it has the wrong type."""
     for column in inputs:
@@ -147,16 +165,25 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
-    """Raise ``ValueError`` if a new column would have the name of a kept one."""
+    """Raise ``ValueError`` if Spark could not tell a new column from a kept one, or from another new one."""
+    # Spark ignores the case of names unless it is configured otherwise.
     kept = list(kept)
+    taken = {name.lower(): name for name in kept}
     for name in made:
-        same = [other for other in kept if other == name or other.lower() == name.lower()]
-        # Spark ignores the case of names unless it is configured otherwise.
-        if same and (name in same or df.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true"):
-            raise ValueError(
-                f"column {name!r} would be there twice, kept from the frame as {same[0]!r} and made here: "
-                "leave it out of keep=, or rename it before"
-            )
+        other = taken.setdefault(name.lower(), name)
+        if other not in kept and other == name:
+            continue
+        if other == name or not _is_case_sensitive(df):
+            if other in kept:
+                raise ValueError(
+                    f"column {name!r} would be there twice, kept from the frame as {other!r} and made here: "
+                    "leave it out of keep=, or rename it before"
+                )
+            raise same_but_for_case(other, name)
+
+
+def _is_case_sensitive(df: DataFrame) -> bool:
+    return bool(df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true")
 
 
 def crossing_columns(names: Iterable[str]) -> list[Column]:
@@ -181,6 +208,12 @@ def unused_name(name: str, fields: Iterable[str]) -> str:
         name += "_"
     return name
 
+
+_PLACE_TYPES = {
+    "topic": ("string",), "partition": ("int", "bigint"), "offset": ("int", "bigint"),
+    "timestamp": ("timestamp", "timestamp_ntz", "bigint"),
+}  # fmt: skip
+"""Columns that tell the place of a record, and their types."""
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",

@@ -15,6 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from letterhead._formatting import as_text, printable
 from letterhead.errors import HeaderError, replaced
 from letterhead.spark.schemas import operation_of
 
@@ -44,6 +45,8 @@ class Runner:
     names : tuple of str
         Names of the new columns. ``messages`` returns the row number first, ``where`` whether a row is selected; these have
         none.
+    identify : mapping of str to int
+        Columns whose values an error quotes, and their positions in a batch.
     """
 
     operation: str
@@ -53,6 +56,7 @@ class Runner:
     inputs: int | Mapping[str, int | pa.DataType]
     made: pa.DataType
     names: tuple[str, ...]
+    identify: Mapping[str, int]
 
     @property
     def multiplies(self) -> bool:
@@ -86,7 +90,7 @@ class Runner:
                     yield pa.RecordBatch.from_arrays(columns, [*self.kept, *self.names])
                 row += len(chunk)
         except HeaderError as error:
-            raise _in_row(error, batch, self.kept) from None
+            raise _in_row(error, batch, self.identify) from None
 
     def _input(self, batch: pa.RecordBatch) -> _Unread:
         if isinstance(self.inputs, int):
@@ -170,35 +174,38 @@ def _repeated(kept: list[pa.Array], rows: pa.Array, made: list[pa.Array]) -> Ite
     yield [*(column.take(rows) for column in kept), *made]
 
 
-# Errors: a row is identified by its kept columns, as its number in an Arrow batch does not identify it. ---------------
+# Errors ---------------------------------------------------------------------------------------------------------------
 
-_MOST_COLUMNS = 8
 _MOST_CHARACTERS = 40
 
 
-def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: tuple[str, ...]) -> HeaderError:
+def _in_row(error: HeaderError, batch: pa.RecordBatch, identify: Mapping[str, int]) -> HeaderError:
+    """Return an error with the columns that identify its row, as its number in an Arrow batch does not identify it."""
     message = error.message
-    if error.row is not None and kept:
-        values = [f"{name}={_formatted(batch.column(at)[error.row])}" for at, name in enumerate(kept[:_MOST_COLUMNS])]
-        more = ", …" if len(kept) > _MOST_COLUMNS else ""
-        message = f"{message} in the row with {', '.join(values)}{more}"
+    if error.row is not None and identify:
+        values = [f"{name}={_formatted(batch.column(at)[error.row])}" for name, at in identify.items()]
+        message = f"{message} in the row with {', '.join(values)}"
     return replaced(error, message, row=None)
 
 
 def _formatted(value: pa.Scalar) -> str:
-    """Format a value for a message: shortened, and bytes and nested values by their types only."""
+    """Format a value for a message: shortened, without control characters, and nested values by their types only."""
     if not value.is_valid:
         return "null"
     of = value.type
-    if pa.types.is_binary(of) or pa.types.is_large_binary(of):
-        return f"<{len(value.as_buffer())} bytes>"
     if pa.types.is_nested(of):
         return f"<{str(of).partition('<')[0]}>"
+    if pa.types.is_binary(of) or pa.types.is_large_binary(of):
+        data = value.as_py()
+        text = as_text(data)
+        return _short(data.hex(), "") if text is None else _short(text, "'")
     try:
         text = str(value.as_py())
     except (OverflowError, ValueError):
         # A time outside the range of Python's datetime.
         text = str(value.value)
-    if len(text) > _MOST_CHARACTERS:
-        text = text[:_MOST_CHARACTERS] + "…"
-    return repr(text) if pa.types.is_string(of) or pa.types.is_large_string(of) else text
+    return _short(text, "'" if pa.types.is_string(of) or pa.types.is_large_string(of) else "")
+
+
+def _short(text: str, mark: str) -> str:
+    return mark + printable(text[:_MOST_CHARACTERS]) + ("…" if len(text) > _MOST_CHARACTERS else "") + mark

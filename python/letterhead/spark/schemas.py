@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -18,10 +18,12 @@ Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "message
 __all__ = [
     "Declared",
     "Operation",
+    "check_case",
     "check_schema",
     "declared",
     "header_lists",
     "operation_of",
+    "same_but_for_case",
     "spark_schema",
     "spark_type",
     "spelled",
@@ -97,8 +99,26 @@ def spark_type(of: pa.DataType) -> DataType:
 
 
 def spark_schema(of: pa.Schema) -> StructType:
-    """Return Spark's schema for one of Arrow's."""
+    """Return Spark's schema for one of Arrow's; raise ``ValueError`` if two names differ only by case."""
+    check_case(of.names)
     return spark_type(pa.struct(list(of)))
+
+
+def check_case(names: Iterable[str]) -> None:
+    """Raise ``ValueError`` if two names differ only by case."""
+    taken: dict[str, str] = {}
+    for name in names:
+        other = taken.setdefault(name.lower(), name)
+        if other != name:
+            raise same_but_for_case(other, name)
+
+
+def same_but_for_case(one: str, other: str) -> ValueError:
+    """Return the error for two columns that Spark cannot tell apart."""
+    return ValueError(
+        f"two columns {one!r} and {other!r} would be made, and Spark ignores the case of names: rename one of them; "
+        f"lh.field(..., key={other!r}) reads a header into a column of another name"
+    )
 
 
 def check_schema(source: str, own: pa.Schema, given: StructType | pa.Schema) -> None:

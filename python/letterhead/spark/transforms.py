@@ -24,6 +24,7 @@ from letterhead.spark.frame import (
     computed,
     crossing_columns,
     fields_of,
+    identifying_names,
     kept_names,
     name_of_result,
 )
@@ -50,6 +51,7 @@ def decode_headers(
     *,
     into: str | None = None,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
@@ -72,9 +74,13 @@ def decode_headers(
     keep : sequence of str, optional
         Columns of the frame to keep, in front of the new ones; ``[]`` keeps none. By default all but ``column``. Only
         the columns kept and read are transferred to Python.
+    identify : sequence of str, optional
+        Columns of the frame that identify a row and contain nothing confidential, such as an order number. A raised error
+        quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if they are kept; it quotes
+        no other values.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with an error in a row: raise it, quoting the kept columns; make the row null; or make it null and
-        describe the error in a last column.
+        What to do with an error in a row: raise it; make the row null; or make it null and describe the error in a last
+        column.
     error_column : str, default "error"
         Name of that last column.
     lenient : bool, default False
@@ -112,7 +118,7 @@ def decode_headers(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(names)}: leave it out"
             )
     first = ("headers" if into is None else into,) if len(names) == 1 else None
-    return _transform("decode", format, options, (read,), keep, first)
+    return _transform("decode", format, options, (read,), keep, identify, first)
 
 
 def select_headers(
@@ -121,6 +127,7 @@ def select_headers(
     columns: Columns,
     *,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
@@ -140,7 +147,7 @@ def select_headers(
         Name of the format.
     columns : mapping of str to str or Field
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
-    keep, errors, error_column, lenient, strict_types, limits
+    keep, identify, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
 
     Examples
@@ -153,7 +160,7 @@ def select_headers(
     """
     read = _bytes_input(column, format)
     options = _reading(errors, error_column, lenient, strict_types, limits) | {"columns": columns, "_dialect": "spark"}
-    transform = _transform("select", format, options, (read,), keep, None)
+    transform = _transform("select", format, options, (read,), keep, identify, None)
     return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
 
 
@@ -164,6 +171,7 @@ def encode_headers(
     fields: Mapping[str, str | Column | None] | None = None,
     into: str | None = None,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
@@ -183,7 +191,7 @@ def encode_headers(
         name.
     into : str, optional
         Name of the binary column; by default ``headers`` for a headers format and ``value`` for a message format.
-    keep : sequence of str, optional
+    keep, identify
         As in :func:`decode_headers`.
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the format cannot represent: raise an error; write the nearest or leave it out; or do that
@@ -207,7 +215,7 @@ def encode_headers(
     inputs, nulls = _field_inputs(column, format, fields)
     into = ("headers" if nulls is None else "value") if into is None else into
     check_str("into", into)
-    return _transform("encode", format, options, inputs, keep, (into,), nulls)
+    return _transform("encode", format, options, inputs, keep, identify, (into,), nulls)
 
 
 def convert_headers(
@@ -217,6 +225,7 @@ def convert_headers(
     target: str,
     into: str | None = None,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
@@ -239,7 +248,7 @@ def convert_headers(
         Name of the new binary column; by default that of ``column``.
     on_loss, types, null_headers, canonical
         As in :func:`encode_headers`.
-    keep, errors, error_column, lenient, strict_types, limits
+    keep, identify, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
 
     Examples
@@ -253,7 +262,7 @@ def convert_headers(
     read = _bytes_input(column, format)
     options: dict[str, Any] = {"on_loss": on_loss, "types": types, "null_headers": null_headers, "canonical": canonical}
     options |= _reading(errors, error_column, lenient, strict_types, limits) | {"target": target}
-    return _transform("convert", format, options, (read,), keep, (name_of_result(column, into),))
+    return _transform("convert", format, options, (read,), keep, identify, (name_of_result(column, into),))
 
 
 def explode_batches(
@@ -263,6 +272,7 @@ def explode_batches(
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
@@ -290,7 +300,7 @@ def explode_batches(
         As in :func:`decode_headers`. Where the framing is damaged, one row describes the rest of the batch.
     lenient : bool, default False
         Ignore a message that is cut off at the end of a batch, as a fetch returns it.
-    keep, strict_types, text_keys, limits
+    keep, identify, strict_types, text_keys, limits
         As in :func:`decode_headers`.
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
         Return only the messages that this condition on headers and fields selects, as :func:`letterhead.arrow.messages`.
@@ -312,7 +322,7 @@ def explode_batches(
         options["headers"] = _mapping("headers", headers)
     if where is not None:
         options["where"] = resolve(where, fields_of_format(format), headers)
-    return _transform("messages", format, options, (read,), keep, ())
+    return _transform("messages", format, options, (read,), keep, identify, ())
 
 
 def where_headers(
@@ -321,6 +331,7 @@ def where_headers(
     where: Where,
     *,
     keep: Sequence[str] | None = None,
+    identify: Sequence[str] = (),
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
@@ -339,7 +350,7 @@ def where_headers(
         The condition on headers, and for a message format on its fields, as in :mod:`letterhead.arrow`.
     keep : sequence of str, optional
         Columns of the frame to keep; by default all.
-    errors, error_column, lenient, strict_types, limits
+    identify, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`. With ``errors="column"``, rows with an error are kept too.
 
     Examples
@@ -354,7 +365,7 @@ def where_headers(
     if program is None:
         raise TypeError("where must be a condition, not None")
     options = _reading(errors, error_column, lenient, strict_types, limits) | {"where": program}
-    transform = _transform("where", format, options, (read,), keep, None)
+    transform = _transform("where", format, options, (read,), keep, identify, None)
     return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
 
 
@@ -373,6 +384,8 @@ class Transform:
         The columns that are read.
     keep : tuple of str or None
         The columns that are kept.
+    identify : tuple of str
+        The columns that an error quotes.
     made : Declared
         The columns that the operation returns.
     nulls : mapping of str to pyarrow.DataType, optional
@@ -384,6 +397,7 @@ class Transform:
     options: Mapping[str, Any]
     inputs: tuple[Input, ...]
     keep: tuple[str, ...] | None
+    identify: tuple[str, ...]
     made: Declared
     names: tuple[str, ...]
     nulls: Mapping[str, pa.DataType] | None = None
@@ -407,11 +421,15 @@ class Transform:
         check_no_collision(df, kept, self.names)
         if not kept and not self.names:
             raise ValueError("no columns would be left: name columns in keep= or columns=")
+        identify = identifying_names(columns, kept, self.identify)
         # A column that is both kept and read is transferred once.
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs)]))
+        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
         places: Any = {column.field: crossing.index(column.name) for column in inputs}
         places = places["headers"] if self.nulls is None else {**places, **self.nulls}
-        runner = Runner(self.operation, self.format, self.options, tuple(kept), places, self.made.arrow, self.names)
+        runner = Runner(
+            self.operation, self.format, self.options, tuple(kept), places, self.made.arrow, self.names,
+            {name: crossing.index(name) for name in identify},
+        )  # fmt: skip
         new = [
             StructField(name, field.dataType)
             for name, field in zip(self.names, self.made.spark[runner.selects :], strict=True)
@@ -434,6 +452,7 @@ def _transform(
     options: Mapping[str, Any],
     inputs: tuple[Input, ...],
     keep: Sequence[str] | None,
+    identify: Sequence[str],
     first: tuple[str, ...] | None,
     nulls: dict[str, pa.DataType] | None = None,
 ) -> Transform:
@@ -445,7 +464,17 @@ def _transform(
     # The first column of a condition only selects rows.
     names = tuple(field.name for field in made.spark[operation == "where" :])
     names = names if first is None else (*first, *names[1:])
-    return Transform(operation, format, options, inputs, check_names("keep", keep), made, names, nulls)
+    return Transform(
+        operation,
+        format,
+        options,
+        inputs,
+        check_names("keep", keep),
+        check_names("identify", identify) or (),
+        made,
+        names,
+        nulls,
+    )
 
 
 def _bytes_input(column: str | Column, format: str) -> Input:

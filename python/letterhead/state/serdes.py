@@ -156,7 +156,9 @@ class _FixedSerde(_CheckedSerde[T]):
         try:
             return self._struct.pack(data)
         except (struct.error, OverflowError):
-            raise ValueError(f"{data!r} does not fit {8 * self._struct.size} bits") from None
+            raise ValueError(
+                f"the number does not fit {type(self).__name__}, which has {8 * self._struct.size} bits"
+            ) from None
 
     def _read(self, data: bytes) -> T:
         if len(data) != self._struct.size:

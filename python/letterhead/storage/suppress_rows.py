@@ -77,8 +77,9 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     last = dict(headers)
     version = last.get("v")
     if version != VERSION:
-        found = "none" if version is None else version.hex()
-        raise _invalid(f"the version of the changelog of suppress() is {found}, and 03 is read", 0)
+        raise _invalid(
+            "the header v does not name version 3 of the changelog of suppress(): is the topic another one?", 0
+        )
     cursor = _Cursor(value)
     timestamp, offset = cursor.integer(">q"), cursor.integer(">q")
     topic = cursor.text()

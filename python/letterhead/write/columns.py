@@ -1,10 +1,14 @@
-"""Columns of bytes that are written."""
+"""Columns that are written: bytes, and numbers of partitions."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import pyarrow as pa
 
-__all__ = ["binary_column"]
+from letterhead.errors import EncodeError
+
+__all__ = ["binary_column", "exact_column"]
 
 _TYPES = (
     pa.types.is_binary, pa.types.is_large_binary, pa.types.is_string, pa.types.is_large_string,
@@ -18,3 +22,24 @@ def binary_column(batch: pa.RecordBatch, name: str) -> pa.Array:
     if not any(test(column.type) for test in _TYPES):
         raise TypeError(f"column {name!r} must be binary or string, not {column.type}")
     return column.cast(pa.binary())
+
+
+def exact_column(batch: pa.RecordBatch, name: str, type: pa.DataType, before: int, format: str) -> pa.Array:
+    """Return a column of numbers or times as a type; an error names the row of the table, where pyarrow quotes the value."""
+    column = batch.column(name)
+    try:
+        return column.cast(type)
+    except pa.ArrowInvalid:
+        row = bisect_left(range(len(column)), True, key=lambda last: not _can_cast(column[: last + 1], type))
+    except pa.ArrowNotImplementedError:
+        raise TypeError(f"column {name!r} is {column.type}, and {type} is needed: cast it before") from None
+    message = f"column {name!r}: the value has no exact {type}: cast the column before"
+    raise EncodeError(message, format=format, code="out_of_range", row=before + row) from None
+
+
+def _can_cast(column: pa.Array, type: pa.DataType) -> bool:
+    try:
+        column.cast(type)
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -19,7 +19,7 @@ from letterhead.conventions.kafka_gateway import MAPPINGS
 from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
-from letterhead.write.columns import binary_column
+from letterhead.write.columns import binary_column, exact_column
 from letterhead.write.iggy_batches import BATCH_BYTES, BATCH_ROWS, Message
 from letterhead.write.iggy_partitions import partition_of
 from letterhead.write.iggy_writer import IggyWriter
@@ -236,9 +236,12 @@ class IggySink:
         now = time.time_ns() // 1000
         if "origin_timestamp" not in batch.schema.names:
             return pa.repeat(pa.scalar(now, pa.int64()), len(batch))
-        times = batch.column("origin_timestamp").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
+        times = self._exact(batch, "origin_timestamp", pa.timestamp("us", "UTC")).cast(pa.int64())
         self._refuse(pc.fill_null(pc.less(times, 0), False), "the origin timestamp is before 1970", "out_of_range")
         return pc.fill_null(times, now)
+
+    def _exact(self, batch: pa.RecordBatch, name: str, type: pa.DataType) -> pa.Array:
+        return exact_column(batch, name, type, self._before, "iggy-batch")
 
     def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
         """Raise for the first row for which a condition holds."""
@@ -257,7 +260,7 @@ class IggySink:
             numbers, found = None, [self._partition]
         else:
             if self._partition is not None:
-                numbers = batch.column(self._partition).cast(pa.int64())
+                numbers = self._exact(batch, self._partition, pa.int64())
             else:
                 numbers = self._by_key(binary_column(batch, str(self._key)))
             found = pc.unique(numbers).to_pylist()

@@ -14,7 +14,7 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
 
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, HeaderError, unknown_name
-from letterhead.write.columns import binary_column
+from letterhead.write.columns import binary_column, exact_column
 from letterhead.write.results import Appended, DeliveryError, Written
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _send(
     nothing = [None] * len(batch)
     keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
     if isinstance(partition, str):
-        partitions = batch.column(partition).cast(pa.int32()).to_pylist()
+        partitions = exact_column(batch, partition, pa.int32(), before, "kafka").to_pylist()
     else:
         partitions = [partition] * len(batch)
     parts = (keys, values, _headers(batch, types, before), _times(batch, before), partitions)

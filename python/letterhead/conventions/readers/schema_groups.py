@@ -185,7 +185,26 @@ def _as_array(made: Any, type: pa.DataType) -> pa.Array:
         made = made.to_struct_array()
     if isinstance(made, pa.ChunkedArray):
         made = made.combine_chunks()
-    return made.cast(type) if isinstance(made, pa.Array) else pa.array(made, type)
+    try:
+        return made.cast(type) if isinstance(made, pa.Array) else pa.array(made, type)
+    except (pa.ArrowException, OverflowError) as error:
+        # The messages of pyarrow quote values.
+        raise type_error(made, type, error) from None
+
+
+def type_error(made: Any, type: pa.DataType, error: Exception) -> TypeError:
+    """Return the error for rows that a decoder returned and that do not fit the declared columns; it names the first."""
+    for field in type:
+        try:
+            if isinstance(made, pa.StructArray):
+                made.field(field.name).cast(field.type)
+            else:
+                pa.array([row[field.name] for row in made if row is not None and field.name in row], field.type)
+        except (pa.ArrowException, OverflowError):
+            return TypeError(f"the decoder returned values of column {field.name!r} that are not {field.type}")
+        except (KeyError, TypeError):
+            break
+    return TypeError(f"the decoder returned rows that are not {type} ({error.__class__.__name__})")
 
 
 def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:

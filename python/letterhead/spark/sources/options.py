@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from letterhead.errors import check_name, unknown_name
 from letterhead.fields import Columns, field, normalise
 from letterhead.limits import Limits
+from letterhead.spark.schemas import check_case
 from letterhead.where.conditions import Condition
 from letterhead.where.parsing import parse as parse_condition
 
@@ -78,6 +79,7 @@ def options(
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
         made["columns"] = json.dumps(list(columns))
+    check_case([*(columns or ()), *(headers or ())])
     if headers is not None:
         made["headerColumns"] = json.dumps({spec[0]: _written(*spec) for spec in normalise(headers, sql=True)})
     for option, name in LIMITS.items():

@@ -180,8 +180,8 @@ class _PartitionPart(StorePart):
                 found = self._pages.getValue((self._store, segment, first))
                 if found is None:
                     raise ProcessorStateError(
-                        f"store {self._store}: the page of the key {first.hex()} is listed in Spark's state, but missing: "
-                        "the checkpoint is damaged"
+                        f"store {self._store}: a page of rows is listed in Spark's state, but missing: the checkpoint is "
+                        "damaged"
                     )
                 return [(bytes(key), bytes(value)) for key, value in found[0]]
 

@@ -210,10 +210,7 @@ class OneKey(Layer):
     def _check(self, key: bytes | SessionKey) -> None:
         key = key.key if isinstance(key, SessionKey) else key
         if key != self.key:
-            own = "null" if self.key is None else self.key.hex()
-            raise UnsupportedOperationError(
-                f"store {self.name}: key {key.hex()} is not that of the current record, {own}: {_WHY}"
-            )
+            raise UnsupportedOperationError(f"store {self.name}: the key is not that of the current record: {_WHY}")
 
     def _checked(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def checked(key: Any, *args: Any, **kwargs: Any) -> Any:
