@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
 from lying import LyingServer
 from server import Server
-from silent import SilentServer, interrupted, without_a_name_server
 
 pytestmark = pytest.mark.timeout(15)
 
@@ -35,15 +35,16 @@ def action(request: pytest.FixtureRequest) -> Callable[[str], object]:
 def test_a_server_that_sends_no_whole_reply_times_out(
     action: Callable[[str], object], begin: bytes, drips: bool
 ) -> None:
-    with SilentServer(begin, drips=drips) as server:
-        with pytest.raises(TimeoutError, match=rf"127\.0\.0\.1:{server.port} did not answer in 0\.4 s"):
-            action(f"iggy://u:p@127.0.0.1:{server.port}")
+    with (
+        SilentServer(begin, drips=drips) as server,
+        pytest.raises(TimeoutError, match=rf"127\.0\.0\.1:{server.port} did not answer in 0\.4 s"),
+    ):
+        action(f"iggy://u:p@127.0.0.1:{server.port}")
 
 
 def test_a_server_without_tls_times_out(action: Callable[[str], object]) -> None:
-    with SilentServer() as server:
-        with pytest.raises(TimeoutError, match=r"did not answer in 0\.4 s"):
-            action(f"iggy://u:p@127.0.0.1:{server.port}?tls=true")
+    with SilentServer() as server, pytest.raises(TimeoutError, match=r"did not answer in 0\.4 s"):
+        action(f"iggy://u:p@127.0.0.1:{server.port}?tls=true")
 
 
 def test_a_host_whose_name_is_not_looked_up_times_out() -> None:
@@ -68,9 +69,9 @@ def test_an_acknowledgement_that_does_not_come_times_out_and_says_that_the_batch
             sent.append(key)
         return b"" if sent else reply
 
-    with LyingServer(lie) as server:
-        with pytest.raises(TimeoutError, match=r"did not acknowledge a batch in 0\.4 s, and can still append it"):
-            ACTIONS["writer"](server.address)
+    not_acknowledged = r"did not acknowledge a batch in 0\.4 s, and can still append it"
+    with LyingServer(lie) as server, pytest.raises(TimeoutError, match=not_acknowledged):
+        ACTIONS["writer"](server.address)
     assert len(sent) == 1
 
 

@@ -15,7 +15,18 @@ import pytest
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
 from lying import (
-    API_VERSIONS, FETCH, INIT_PRODUCER_ID, LIST_OFFSETS, METADATA, PRODUCE, RESPONSES, TOPIC, Lie, LyingBroker, read, write,
+    API_VERSIONS,
+    FETCH,
+    INIT_PRODUCER_ID,
+    LIST_OFFSETS,
+    METADATA,
+    PRODUCE,
+    RESPONSES,
+    TOPIC,
+    Lie,
+    LyingBroker,
+    read,
+    write,
 )  # fmt: skip
 
 DOCUMENTED = {
@@ -134,11 +145,11 @@ def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_
         batch = frame.index(bytes.fromhex("000000660000000002")) - 8  # its size, the epoch of its leader, its format
         return at(batch, (5000).to_bytes(8, "big"))(frame) if frame[8:] == recorded(FETCH)[0][8:] else frame
 
-    with LyingBroker(lies_about(FETCH, moved)) as broker:
-        with pytest.raises(
-            ProtocolError, match="sent records of lies-0 from offset 5000 on, and says that they end at 4"
-        ):
-            read(broker.address, timeout_ms=5000)
+    with (
+        LyingBroker(lies_about(FETCH, moved)) as broker,
+        pytest.raises(ProtocolError, match="sent records of lies-0 from offset 5000 on, and says that they end at 4"),
+    ):
+        read(broker.address, timeout_ms=5000)
 
 
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:

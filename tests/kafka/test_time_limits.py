@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
 from lying import API_VERSIONS, METADATA, Lie, LyingBroker, read
-from silent import SilentServer, interrupted, without_a_name_server
 
 pytestmark = pytest.mark.timeout(15)
 
@@ -48,9 +48,11 @@ def test_a_broker_that_stops_answering_times_out(silent_about: int) -> None:
             seen.append(api_key)
         return frame if len(seen) <= silent_about else b""
 
-    with LyingBroker(lie) as broker:
-        with pytest.raises(TimeoutError, match=rf"no answer from {broker.address} in 0\.6 s: {broker.address}"):
-            read(broker.address, timeout_ms=600)
+    with (
+        LyingBroker(lie) as broker,
+        pytest.raises(TimeoutError, match=rf"no answer from {broker.address} in 0\.6 s: {broker.address}"),
+    ):
+        read(broker.address, timeout_ms=600)
 
 
 @pytest.mark.parametrize("error", [5, 6, 3])  # leader not available, not the leader, unknown topic or partition
@@ -60,9 +62,8 @@ def test_a_temporary_error_that_does_not_end_times_out(error: int) -> None:
         return frame[:place] + error.to_bytes(2, "big") + frame[place + 2 :] if api_key in (1, 2) else frame
 
     lie: Lie = without_leader
-    with LyingBroker(lie) as broker:
-        with pytest.raises(TimeoutError, match=rf"in 0\.6 s: \[Error {error}\]"):
-            read(broker.address, timeout_ms=600)
+    with LyingBroker(lie) as broker, pytest.raises(TimeoutError, match=rf"in 0\.6 s: \[Error {error}\]"):
+        read(broker.address, timeout_ms=600)
 
 
 def test_a_silent_broker_does_not_keep_the_next_one_from_answering() -> None:
@@ -99,15 +100,15 @@ lh.write.topic(pa.table({"value": ["x"]}), "t", bootstrap_servers=sys.argv[1])
 
 @pytest.mark.parametrize("drips", [False, True])
 def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
-    with SilentServer(HALF_A_RESPONSE if drips else b"", drips=drips) as server:
-        with pytest.raises(lh.write.DeliveryError, match="row 0 and 1 more not delivered: .*timed out"):
-            lh.write.topic(
-                pa.table({"value": ["x", "y"]}), "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400
-            )
+    rows = pa.table({"value": ["x", "y"]})
+    with (
+        SilentServer(HALF_A_RESPONSE if drips else b"", drips=drips) as server,
+        pytest.raises(lh.write.DeliveryError, match=r"row 0 and 1 more not delivered: .*timed out"),
+    ):
+        lh.write.topic(rows, "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400)
 
 
 def test_a_writer_without_metadata_times_out() -> None:
     lie: Lie = lambda api_key, frame: b"" if api_key == METADATA else frame  # noqa: E731
-    with LyingBroker(lie) as broker:
-        with pytest.raises(lh.write.DeliveryError, match="timed out"):
-            lh.write.topic(pa.table({"value": ["x"]}), "lies", bootstrap_servers=broker.address, timeout_ms=400)
+    with LyingBroker(lie) as broker, pytest.raises(lh.write.DeliveryError, match="timed out"):
+        lh.write.topic(pa.table({"value": ["x"]}), "lies", bootstrap_servers=broker.address, timeout_ms=400)

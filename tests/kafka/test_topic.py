@@ -486,7 +486,6 @@ def test_a_revoked_certificate_is_refused(safe):
 
 def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeypatch):
     """Interpreters that are built for the suites of their system have other defaults."""
-
     contexts = []
 
     def lenient(protocol):

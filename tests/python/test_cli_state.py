@@ -26,8 +26,8 @@ import pytest
 import archives
 import letterhead as lh
 from command import runner
-from letterhead.read.store_types import values_of
 from letterhead.errors import DamagedRowError
+from letterhead.read.store_types import values_of
 from letterhead.state import SessionKey
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,

@@ -136,8 +136,8 @@ class SegmentFile(FileWindow):
             return found[:-1], Flaw("not_in_order", why, following.end)
         if following is None and end < self.size:
             # Where a batch ends is uncertain if it is damaged.
-            [flaw] = self.flaws(found[-1:])
-            return (found, None) if flaw is None else (found[:-1], flaw)
+            [last_flaw] = self.flaws(found[-1:])
+            return (found, None) if last_flaw is None else (found[:-1], last_flaw)
         return found, None
 
     def data(self, batches: Sequence[Batch]) -> memoryview:
