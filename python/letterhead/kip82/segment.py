@@ -20,6 +20,8 @@ Notes for the next reader:
 * After bytes that are not a message, the next one is searched for byte by byte, because the size may be wrong. A
   candidate counts only if its offset fits and its checksum is valid.
 * Nothing is allocated by a size from the file: reads end where the file does.
+* Time is proportional to the size of the file, whatever is damaged: overlapping candidates share their checksums, and reads
+  after damage begin small.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.errors import Damage, DecodeError
+from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.files import sync_directory
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
 from letterhead.message import Message
@@ -57,6 +60,9 @@ MAX_RATIO = 1032
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
+
+SMALLEST_CHUNK = 1 << 12
+"""Bytes read at a time after damage, and twice as many each time without."""
 
 INDEX_EVERY = 1 << 14
 """Bytes between two index entries, at least."""
@@ -208,6 +214,9 @@ class _Run(NamedTuple):
 class _Reader:
     """A reader of the messages of a segment, by a file descriptor."""
 
+    checksums: Checksums | None = None
+    """Of the bytes after damage, in which every byte may begin a message."""
+
     def __init__(self, segment: Segment, descriptor: int, index: list[tuple[int, int]]) -> None:
         self.segment = segment
         self.descriptor = descriptor
@@ -216,7 +225,7 @@ class _Reader:
 
     def read(self, expected: int, position: int, frames_only: bool) -> Iterator[Stored | Damage]:
         """Read from the position of a message with an expected offset."""
-        want = CHUNK
+        usual = want = CHUNK
         while position < self.size:
             chunk = os.pread(self.descriptor, want, position)
             run = self.run(chunk, expected, position)
@@ -224,7 +233,7 @@ class _Reader:
                 # A message is larger than the chunk, but not larger than the file.
                 want = FRAME.size + FRAME.unpack_from(chunk)[1]
                 continue
-            want = CHUNK
+            want = usual = min(2 * usual, CHUNK)
             code, reason = run.code, run.reason
             decoded = iter(() if frames_only else self.decode(chunk, run, position))
             after = None
@@ -250,6 +259,7 @@ class _Reader:
             if not reason:
                 position = begin
                 continue
+            want = usual = SMALLEST_CHUNK
             position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
             # The offset of the next message shows how many are missing.
@@ -372,14 +382,16 @@ class _Reader:
                 (self.size - begin) * MAX_RATIO // MIN_BYTES
             )  # a compressed set has the offset of its last message
         pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
+        size = SMALLEST_CHUNK
         while position < self.size:
-            window = os.pread(self.descriptor, CHUNK, position)
+            window = os.pread(self.descriptor, size, position)
             for candidate in pattern.finditer(window):
                 if self.is_whole(position + candidate.start(), begin, expected):
                     return position + candidate.start()
-            if len(window) < CHUNK:
+            if len(window) < size:
                 break
-            position += CHUNK - MAGIC_AT  # so that the next window contains a frame that this one cuts
+            position += size - MAGIC_AT  # so that the next window contains a frame that this one cuts
+            size = min(2 * size, CHUNK)
         return self.size
 
     def is_whole(self, position: int, begin: int, expected: int) -> bool:
@@ -392,13 +404,19 @@ class _Reader:
 
     def whole_at(self, position: int) -> bytes | None:
         """Return the bytes of the message at a position; ``None`` without a valid checksum."""
-        frame = os.pread(self.descriptor, FRAME.size, position)
-        if len(frame) < FRAME.size:
+        head = os.pread(self.descriptor, MAGIC_AT + 1, position)
+        if len(head) <= MAGIC_AT or head[MAGIC_AT] not in MAGICS:
             return None
-        size = FRAME.unpack(frame)[1]
+        size = FRAME.unpack_from(head)[1]
         if not MIN_SIZE <= size <= self.size - position - FRAME.size:
             return None
-        data = os.pread(self.descriptor, FRAME.size + size, position)
+        end = position + FRAME.size + size
+        if size > SMALLEST_CHUNK:
+            if self.checksums is None or position < self.checksums.begin:
+                self.checksums = Checksums(self.descriptor, position)
+            if self.checksums.of(position + MAGIC_AT, end) != int.from_bytes(head[CRC_AT:MAGIC_AT], "big"):
+                return None
+        data = os.pread(self.descriptor, end - position, position)
         return data if _is_whole(data) else None
 
     def highest(self, expected: int, between: int) -> int:

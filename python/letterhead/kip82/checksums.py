@@ -1,0 +1,75 @@
+"""Checksums of any part of a file, each in constant time: :class:`Checksums`.
+
+After damage every byte may begin a message, and each has a size, so the parts to verify overlap. Reading each of them would
+take a time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from those of the
+bytes before its beginning and before its end. These are kept for every 4 KiB.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from array import array
+from functools import lru_cache
+
+__all__ = ["Checksums"]
+
+_STEP = 1 << 12
+_READ = 1 << 20
+_POLYNOMIAL = 0xEDB88320
+_ONE = 1 << 31
+"""The polynomial 1: the first bit is the highest power."""
+
+
+class Checksums:
+    """The CRC-32 of parts of a file from a position on."""
+
+    def __init__(self, descriptor: int, begin: int) -> None:
+        self.descriptor = descriptor
+        self.begin = begin
+        self._steps = array("I", [0])
+
+    def of(self, start: int, end: int) -> int:
+        """Return the checksum of the bytes between two positions after the first."""
+        return self._before(end) ^ _product(_power(end - start), self._before(start))
+
+    def _before(self, position: int) -> int:
+        step, rest = divmod(position - self.begin, _STEP)
+        while step >= len(self._steps):
+            read = os.pread(self.descriptor, _READ, self.begin + (len(self._steps) - 1) * _STEP)
+            if len(read) < _STEP:
+                raise OSError("the file became shorter while it was read")
+            for at in range(0, len(read) - _STEP + 1, _STEP):
+                self._steps.append(zlib.crc32(read[at : at + _STEP], self._steps[-1]))
+        return zlib.crc32(os.pread(self.descriptor, rest, position - rest), self._steps[step])
+
+
+def _product(left: int, right: int) -> int:
+    """Multiply two polynomials of 32 bits, modulo that of CRC-32."""
+    product = 0
+    while right:
+        if right & _ONE:
+            product ^= left
+        right = right << 1 & 0xFFFFFFFF
+        left = left >> 1 ^ (_POLYNOMIAL if left & 1 else 0)
+    return product
+
+
+def _power(count: int) -> int:
+    """Return the polynomial by which so many bytes after a checksum multiply it."""
+    large, small = divmod(count, _STEP)
+    return _product(_power_of_bytes(small), _power_of_steps(large))
+
+
+@lru_cache(_STEP)
+def _power_of_bytes(count: int) -> int:
+    return (
+        _ONE >> 8 * count if count < 4 else _product(_power_of_bytes(count // 2), _power_of_bytes(count - count // 2))
+    )
+
+
+@lru_cache(_STEP)
+def _power_of_steps(count: int) -> int:
+    if count < 2:
+        return _power_of_bytes(_STEP) if count else _ONE
+    return _product(_power_of_steps(count // 2), _power_of_steps(count - count // 2))
