@@ -1,6 +1,7 @@
 //! Errors of messages: a closed list of codes, and [`ErrorDetail`] with the reason, the byte and the header.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 macro_rules! codes {
     ($($variant:ident $name:literal $meaning:literal)*) => {
@@ -197,6 +198,22 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// The end of work that was asked to stop. The caller who asked knows why.
+pub fn interrupted() -> Error {
+    Error::Internal("the call was interrupted".into())
+}
+
+/// Runs work, and returns its panic as an error with the text of it.
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        // The content of the box: the box itself is `Any` as well, and not a text.
+        let panic = &*panic;
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Error::Internal(text.unwrap_or("no reason given").into())
+    })
+}
 
 /// `1 byte`, `2 bytes`.
 pub fn counted(count: usize, what: &str) -> String {

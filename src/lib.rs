@@ -9,6 +9,7 @@ pub mod error;
 pub mod format;
 pub mod formats;
 pub mod header;
+pub mod interrupt;
 pub mod kernel;
 pub mod limits;
 pub mod log;

@@ -15,7 +15,8 @@ use super::sink::RowSink as _;
 use super::{Input, Operation, Output, binary_column, check_keys, struct_of};
 use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
-use crate::error::{Direction, Error, ErrorDetail, unknown_name};
+use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
+use crate::interrupt;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{ROWS, RowBlock, recycled};
@@ -116,6 +117,9 @@ impl Operation for Messages {
             }
             if let Some(error) = receiver.done.failed.take() {
                 return Err(error.located(Direction::Decode, B::NAME, Some(receiver.done.row)));
+            }
+            if receiver.done.interrupted {
+                return Err(interrupted());
             }
             if receiver.done.full {
                 if row == input.from {
@@ -232,6 +236,7 @@ struct Done {
     progress: Progress,
     full: bool,
     failed: Option<ErrorDetail>,
+    interrupted: bool,
 }
 
 impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
@@ -261,7 +266,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn has_ended(&self) -> bool {
-        self.done.full || self.done.failed.is_some()
+        self.done.full || self.done.failed.is_some() || self.done.interrupted
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
@@ -323,6 +328,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             let mut rest = self.rest.take().unwrap_or_default();
             let flushed = self.append_selected(&mut pending, &mut rest);
             self.rest = Some(rest);
+        self.done.interrupted |= interrupt::is_requested();
             flushed
         } else {
             self.append_pending(&mut pending, false)

@@ -9,7 +9,8 @@ use super::input::Bytes;
 use super::rows::{Next, Rows};
 use super::sink::RowSink;
 use super::threads;
-use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
+use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
+use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
 use crate::log::{Exact, Fast, Log, OnError, OnLoss, Stop, no_reason};
@@ -118,6 +119,9 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             let rows = self.ran.until..end.min(self.ran.until + self.step);
             let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
             let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
+            if interrupt::is_requested() {
+                return Err(interrupted());
+            }
             self.ran.findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
             self.ran.until += taken;
             if offered > 0 && offered == taken {

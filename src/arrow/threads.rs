@@ -17,7 +17,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::error::Error;
+use crate::error::{Error, interrupted};
+use crate::interrupt;
 
 /// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
 const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 13;
@@ -48,11 +49,13 @@ pub fn share<P: Send>(
     let state = State { front: rows.start, claimed: rows.start, claims: VecDeque::new(), ended: false };
     let shared =
         Shared { state: Mutex::new(state), changed: Condvar::new(), len, end: rows.end, max_claims: threads * WAITING };
+    let followed = interrupt::followed();
+    let work = || interrupt::follow(&followed, || shared.make_parts(make));
     thread::scope(|scope| {
         let _end = End(&shared);
         // Where the system has no more threads, those that there are do the work.
         for _ in 1..threads {
-            if thread::Builder::new().spawn_scoped(scope, || shared.make_parts(make)).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, &work).is_err() {
                 break;
             }
         }
@@ -73,8 +76,10 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
 /// thread cannot be started or panics.
 pub fn each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
+    let followed = interrupt::followed();
+    let part = &|item: &mut I| interrupt::follow(&followed, || work(item));
     thread::scope(|scope| {
-        let start = |item| thread::Builder::new().spawn_scoped(scope, move || work(item));
+        let start = |item| thread::Builder::new().spawn_scoped(scope, move || part(item));
         let started: Vec<_> = others.iter_mut().map(start).collect();
         work(first);
         started.into_iter().flatten().for_each(|thread| drop(thread.join()));
@@ -133,7 +138,18 @@ impl<P> Shared<P> {
             let is_next =
                 |state: &mut State<P>| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
             let is_unmade = |state: &mut State<P>| is_next(state) && state.claims[0].made.is_none();
-            let mut state = self.wait_while(is_unmade);
+            let mut state = self.lock();
+            while is_unmade(&mut state) {
+                drop(state);
+                if interrupt::is_requested_now() {
+                    return Err(interrupted());
+                }
+                state = self.lock();
+                if is_unmade(&mut state) {
+                    let waited = self.changed.wait_timeout(state, interrupt::INTERVAL);
+                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
             let claim = if is_next(&mut state) { state.claims.pop_front() } else { None };
             let (rows, part) = match claim {
                 Some(claim) => (claim.rows, claim.made.flatten()),

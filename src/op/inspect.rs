@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
-use crate::log::{Exact, Fast, Label, Log, OnLoss, Result};
+use crate::interrupt;
+use crate::log::{Exact, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
     BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
     parse_message,
@@ -79,6 +80,9 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
         {
             // Broken headers do not hide the next message.
             let _ = self.parse(cursor, log);
+        if interrupt::is_requested() {
+            return Err(Stop);
+        }
         }
         log.enter_header(None);
         Ok(())

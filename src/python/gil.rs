@@ -1,14 +1,31 @@
 //! Calls from Python into the core: the GIL is released, errors become exceptions, panics become errors.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::RefCell;
 
 use pyo3::prelude::*;
 
-use super::errors::internal_error;
-use crate::error::Error;
+use crate::error::{self, Error};
+use crate::interrupt::watch;
 
+thread_local! {
+    /// The exception of a signal that came while the core worked, as `KeyboardInterrupt`.
+    static SIGNAL: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Runs work of the core. The handlers of signals run meanwhile; the exception of one ends the work.
 pub fn without_gil<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
-    Ok(catch_panic(|| py.detach(work))??)
+    let done = catch_panic(|| py.detach(|| watch(run_signal_handlers, work)));
+    match SIGNAL.take() {
+        Some(signal) => Err(signal),
+        None => Ok(done??),
+    }
+}
+
+/// Whether a handler raised an exception. Python runs them in its main thread alone.
+fn run_signal_handlers() -> bool {
+    // Without an interpreter, which is going away, there is nobody to interrupt the work.
+    let handled = Python::try_attach(|py| py.check_signals()).unwrap_or(Ok(()));
+    handled.map_err(|signal| SIGNAL.set(Some(signal))).is_err()
 }
 
 /// Runs work of the core on a message of this many bytes; for few of them, releasing the GIL would cost more.
@@ -23,10 +40,5 @@ pub fn without_gil_if_long<T: Send>(
 
 /// Runs work of the core that creates Python objects.
 pub fn catch_panic<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| internal_error(panic_text(&panic)))
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
+    Ok(error::catch_panic(work)?)
 }

@@ -8,6 +8,7 @@ mod format;
 mod header;
 mod headers;
 mod inspect;
+mod interrupt;
 mod layers;
 mod limits;
 mod log;

@@ -1,0 +1,56 @@
+//! Work that is asked to stop.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use letterhead::interrupt::{follow, followed, is_requested, is_requested_now, watch};
+
+#[test]
+fn work_that_nobody_watches_is_never_stopped() {
+    assert!(!is_requested_now());
+    watch(|| true, || ());
+    assert!(!is_requested_now());
+}
+
+#[test]
+fn work_is_asked_after_a_while_and_a_request_stays() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    watch(
+        || STOP.swap(false, Relaxed),
+        || {
+            assert!(!is_requested());
+            STOP.store(true, Relaxed);
+            while !is_requested_now() {
+                sleep(Duration::from_millis(5));
+            }
+            assert!(is_requested());
+        },
+    );
+    assert!(!is_requested());
+}
+
+#[test]
+fn work_is_not_asked_by_the_way() {
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    watch(
+        || {
+            ASKED.fetch_add(1, Relaxed);
+            false
+        },
+        || (0..1000).for_each(|_| assert!(!is_requested())),
+    );
+    assert!(ASKED.load(Relaxed) < 100);
+}
+
+#[test]
+fn threads_stop_with_the_one_that_they_follow() {
+    let stops = |first_asks: bool| {
+        let followed = followed();
+        sleep(Duration::from_millis(150));
+        assert_eq!(first_asks && is_requested_now(), first_asks);
+        scope(|scope| scope.spawn(|| (follow(&followed, is_requested), is_requested())).join().unwrap())
+    };
+    assert_eq!(watch(|| true, || stops(true)), (true, false));
+    assert_eq!(watch(|| true, || stops(false)), (false, false), "only the first thread asks");
+}
