@@ -2,6 +2,7 @@
 
 pub mod amqp;
 pub mod binary;
+pub mod checks;
 pub mod column;
 pub mod decode;
 pub mod encode;

@@ -7,14 +7,17 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{NonNull, null_mut};
 
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, make_array};
-use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType, Field};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+
+use super::c_structures::{check_array, check_schema};
+use super::gil::catch_panic;
+use crate::arrow::checks::check_values;
 
 const ARRAY: &CStr = c"arrow_array";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -30,9 +33,16 @@ pub enum Column {
     Stream(ImportedStream),
 }
 
-/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+/// Imports anything with `__arrow_c_array__` or `__arrow_c_stream__`. Structures that break the rules of the interface are
+/// refused where that can be seen.
 pub fn import(column: &Bound<'_, PyAny>) -> PyResult<Column> {
+    // `arrow-data` panics where a structure is not as it should be.
+    catch_panic(|| import_column(column))?
+}
+
+fn import_column(column: &Bound<'_, PyAny>) -> PyResult<Column> {
     let py = column.py();
+    check_by_owner(column)?;
     if column.hasattr(pyo3::intern!(py, "__arrow_c_array__"))? {
         let capsules = column.call_method0(pyo3::intern!(py, "__arrow_c_array__"))?;
         let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = capsules.extract()?;
@@ -57,15 +67,53 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     if array.is_released() {
         return Err(PyValueError::new_err("the array was imported already: export it again"));
     }
-    // SAFETY: as above. The exporter promises that array and schema agree and that the buffers are as the format says.
-    let data = unsafe { from_ffi(array, schema.as_ref()) };
-    data.map(aligned).map_err(|error| PyTypeError::new_err(error.to_string()))
+    // SAFETY: as above.
+    let of = unsafe { data_type(schema.as_ref()) }.map_err(refused)?;
+    imported(array, &of).map_err(refused)
 }
 
-/// Makes an array. The interface only recommends aligned buffers, which Rust needs: others are copied.
-fn aligned(mut data: ArrayData) -> ArrayRef {
+fn refused(error: ArrowError) -> PyErr {
+    PyTypeError::new_err(match error {
+        ArrowError::CDataInterface(text) => text,
+        other => other.to_string(),
+    })
+}
+
+/// The type that a schema has.
+///
+/// # Safety
+///
+/// The pointers of the schema are null or point to what the interface says.
+unsafe fn data_type(schema: &FFI_ArrowSchema) -> Result<DataType, ArrowError> {
+    // SAFETY: the caller's promise.
+    unsafe { check_schema(schema) }.map_err(ArrowError::CDataInterface)?;
+    DataType::try_from(schema)
+}
+
+/// Makes an array of a structure of another library, whose numbers, offsets and views are checked. Its pointers are null or
+/// point to what the interface says, and buffers have the length that follows from that: nothing in it could show otherwise.
+fn imported(array: FFI_ArrowArray, of: &DataType) -> Result<ArrayRef, ArrowError> {
+    // SAFETY: the exporter promises what is said above.
+    unsafe { check_array(&array, of) }.map_err(ArrowError::CDataInterface)?;
+    // SAFETY: as above, and the numbers of children and buffers are those of the type.
+    let mut data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
+    // The interface only recommends aligned buffers, which Rust needs: others are copied.
     data.align_buffers();
-    make_array(data)
+    check_values(&data).map_err(ArrowError::CDataInterface)?;
+    Ok(make_array(data))
+}
+
+/// Has pyarrow compare its buffers with their offsets: only the owner of buffers knows how long they are.
+fn check_by_owner(column: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = column.py();
+    let class = column.get_type();
+    if class.module()?.to_str()? != "pyarrow.lib" {
+        return Ok(());
+    }
+    match column.getattr_opt(pyo3::intern!(py, "validate"))? {
+        Some(validate) => validate.call0().map(drop),
+        None => Ok(()),
+    }
 }
 
 /// The arrays of a stream of another library.
@@ -92,7 +140,8 @@ impl ImportedStream {
         if code != 0 {
             return Err(PyValueError::new_err(last_error(&mut stream, code)));
         }
-        let data_type = DataType::try_from(&schema).map_err(|error| PyTypeError::new_err(error.to_string()))?;
+        // SAFETY: the exporter promises that what it has written is a schema.
+        let data_type = unsafe { data_type(&schema) }.map_err(refused)?;
         Ok(Self { stream, data_type })
     }
 
@@ -117,8 +166,7 @@ impl Iterator for ImportedStream {
         if array.is_released() {
             return None;
         }
-        // SAFETY: the exporter promises that each array is of the type of its stream, with buffers as the format says.
-        Some(unsafe { from_ffi_and_data_type(array, self.data_type.clone()) }.map(aligned))
+        Some(imported(array, &self.data_type))
     }
 }
 

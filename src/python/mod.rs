@@ -3,6 +3,7 @@
 mod allocator;
 mod arguments;
 mod c_interface;
+mod c_structures;
 mod capsule;
 mod columns;
 mod errors;
@@ -28,7 +29,7 @@ mod _native {
     #[pymodule_export]
     use super::log::{batch, record_batches, uncompressed};
     #[pymodule_export]
-    use super::message::{convert, decode, encode, inspect, messages, select, validate};
+    use super::message::{MessageReader, convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]
     use super::packed::Packed;
     #[pymodule_export]

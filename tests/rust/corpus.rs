@@ -83,6 +83,11 @@ fn log() {
 }
 
 #[test]
+fn imported() {
+    every_input_holds(&targets::imported::TARGET);
+}
+
+#[test]
 fn what_is_kept_is_of_targets_and_formats_that_there_are() {
     for target in fs::read_dir(kept()).expect("inputs are kept") {
         let directory = target.expect("a directory").path();

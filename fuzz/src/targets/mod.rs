@@ -9,6 +9,7 @@ pub mod columns;
 pub mod convert;
 pub mod decode;
 pub mod filter;
+pub mod imported;
 pub mod log;
 pub mod modes;
 pub mod roundtrip;
@@ -30,7 +31,7 @@ pub struct Target {
     pub check: fn(&str, &[u8]),
 }
 
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 11] = [
     decode::TARGET,
     columns::TARGET,
     roundtrip::TARGET,
@@ -41,6 +42,7 @@ pub const ALL: [Target; 10] = [
     filter::TARGET,
     stored::TARGET,
     log::TARGET,
+    imported::TARGET,
 ];
 
 /// The names of the formats of which this holds.

@@ -1,0 +1,110 @@
+//! [`check_values`] checks what the arrays of other libraries refer to: offsets, views and text. Arrays take it for granted,
+//! and read beyond their buffers where it is wrong.
+
+use std::ops::Range;
+use std::str::from_utf8;
+
+use arrow_buffer::ArrowNativeType;
+use arrow_data::{ArrayData, ByteView};
+use arrow_schema::DataType;
+
+type Checked = Result<(), String>;
+
+fn malformed(of: &DataType, what: &str) -> Checked {
+    Err(format!("the Arrow data is malformed: {what} in a column of type {of}"))
+}
+
+/// Checks the offsets, views and text of a column of bytes, text, lists or structs, and of the columns in it. Other types have
+/// values of one width, or are refused by their type.
+pub fn check_values(data: &ArrayData) -> Checked {
+    check(data, 0..data.len())
+}
+
+/// Checks some rows: a part of a large array costs as much as its rows.
+fn check(data: &ArrayData, rows: Range<usize>) -> Checked {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    match data.data_type() {
+        DataType::Binary => spanned::<i32>(data, rows, 1).map(drop),
+        DataType::LargeBinary => spanned::<i64>(data, rows, 1).map(drop),
+        DataType::Utf8 => check_text::<i32>(data, rows),
+        DataType::LargeUtf8 => check_text::<i64>(data, rows),
+        DataType::BinaryView | DataType::Utf8View => check_views(data, rows),
+        DataType::List(_) => check(child(data)?, spanned::<i32>(data, rows, 0)?),
+        DataType::LargeList(_) => check(child(data)?, spanned::<i64>(data, rows, 0)?),
+        DataType::Struct(_) => {
+            let rows = data.offset() + rows.start..data.offset() + rows.end;
+            data.child_data().iter().try_for_each(|child| match rows.end <= child.len() {
+                true => check(child, rows.clone()),
+                false => malformed(data.data_type(), "a child has fewer rows than its parent"),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn child(data: &ArrayData) -> Result<&ArrayData, String> {
+    data.child_data().first().ok_or_else(|| format!("a column of type {} has no child", data.data_type()))
+}
+
+/// The bytes, or the elements, that rows span. Their offsets do not decrease, and end inside of the buffer or the child.
+fn spanned<O: ArrowNativeType + PartialOrd>(
+    data: &ArrayData,
+    rows: Range<usize>,
+    values: usize,
+) -> Result<Range<usize>, String> {
+    let offsets = offsets::<O>(data, &rows)?;
+    // One pass without an exit: it is as fast as the memory.
+    let is_sorted = offsets.windows(2).fold(true, |is_sorted, pair| is_sorted & (pair[0] <= pair[1]));
+    let len = if values == 0 { child(data)?.len() } else { data.buffers()[values].len() };
+    // Not negative: `usize` of a negative offset would pass every length.
+    let (first, last) = (offsets[0].to_usize(), offsets[offsets.len() - 1].to_usize());
+    match (first, last) {
+        (Some(first), Some(last)) if is_sorted && last <= len => Ok(first..last),
+        _ => Err(malformed(data.data_type(), "offsets decrease or end outside of the values").unwrap_err()),
+    }
+}
+
+fn offsets<'a, O: ArrowNativeType>(data: &'a ArrayData, rows: &Range<usize>) -> Result<&'a [O], String> {
+    let range = data.offset() + rows.start..data.offset() + rows.end + 1;
+    let offsets = data.buffers().first().and_then(|buffer| buffer.typed_data::<O>().get(range));
+    offsets.ok_or_else(|| malformed(data.data_type(), "offsets are missing").unwrap_err())
+}
+
+fn check_text<O: ArrowNativeType + PartialOrd>(data: &ArrayData, rows: Range<usize>) -> Checked {
+    let span = spanned::<O>(data, rows.clone(), 1)?;
+    let (values, start) = (&data.buffers()[1][span.clone()], span.start);
+    let not_text = || malformed(data.data_type(), "text is not UTF-8");
+    if values.is_ascii() {
+        return Ok(());
+    }
+    // Each text begins and ends between two characters of the whole.
+    let Ok(text) = from_utf8(values) else { return not_text() };
+    let is_between = |offset: &O| text.is_char_boundary(offset.as_usize() - start);
+    if offsets::<O>(data, &rows)?.iter().all(is_between) { Ok(()) } else { not_text() }
+}
+
+fn check_views(data: &ArrayData, rows: Range<usize>) -> Checked {
+    const INLINE: usize = 12;
+    let range = data.offset() + rows.start..data.offset() + rows.end;
+    let (Some(views), buffers) = (data.buffers()[0].typed_data::<u128>().get(range), &data.buffers()[1..]) else {
+        return malformed(data.data_type(), "views are missing");
+    };
+    let is_text = *data.data_type() == DataType::Utf8View;
+    for (view, row) in views.iter().zip(rows) {
+        let ByteView { length, buffer_index, offset, .. } = ByteView::from(*view);
+        let (len, start) = (length as usize, offset as usize);
+        let bytes = view.to_le_bytes();
+        let value = match len {
+            0..=INLINE => Some(&bytes[4..4 + len]),
+            _ => buffers.get(buffer_index as usize).and_then(|buffer| buffer.get(start..start + len)),
+        };
+        let is_right = value.is_some_and(|value| !is_text || from_utf8(value).is_ok());
+        // The view of a null has no meaning, and is not read.
+        if !is_right && data.nulls().is_none_or(|nulls| nulls.is_valid(row)) {
+            return malformed(data.data_type(), "a view is outside of its buffer, or not UTF-8");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+"""Arrow data of other libraries that breaks the rules: it is refused, and no byte outside of a buffer is read."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from c_structures import Stream, Structure, binary, lists, numbers, view, views
+from letterhead import _native
+from letterhead import arrow as lha
+
+FAR = 1 << 30
+
+
+def changed(structure: Structure, part: str = "array", **fields: Any) -> Structure:
+    """Set fields of the schema or the array."""
+    for name, value in fields.items():
+        setattr(getattr(structure, part), name, value)
+    return structure
+
+
+def deep(levels: int) -> Structure:
+    """Return lists of lists of bytes."""
+    column = binary([0, 0])
+    for _ in range(levels):
+        column = Structure(b"+l", 1, [None, numbers(0, 1)], [column.named(b"element")])
+    return column
+
+
+def without_child() -> Structure:
+    """Return a list whose child is a null pointer."""
+    column = lists([0, 2])
+    column.child_arrays[0] = None
+    return column
+
+
+def without_child_schema() -> Structure:
+    """Return a list whose child's schema is a null pointer."""
+    column = lists([0, 2])
+    column.child_schemas[0] = None
+    return column
+
+
+def short_child() -> Structure:
+    """Return a list of structs, one column of which has a row less."""
+    return lists([0, 2], keys=binary([0, 1], b"ab", format=b"u"))
+
+
+MALFORMED: dict[str, Callable[[], Structure]] = {
+    "negative length": lambda: changed(binary([0, 1]), length=-1),
+    "huge length": lambda: changed(binary([0, 1]), length=(1 << 63) - 1),
+    "negative offset": lambda: changed(binary([0, 1]), offset=-1),
+    "huge offset": lambda: changed(binary([0, 1]), offset=(1 << 63) - 1),
+    "more nulls than rows": lambda: changed(binary([0, 1]), null_count=2),
+    "nulls without their buffer": lambda: changed(binary([0, 1]), null_count=1),
+    "no buffers": lambda: changed(binary([0, 1]), n_buffers=0),
+    "a buffer less": lambda: changed(binary([0, 1]), n_buffers=2),
+    "a negative number of buffers": lambda: changed(binary([0, 1]), n_buffers=-1),
+    "no pointer to buffers": lambda: changed(binary([0, 1]), buffers=None),
+    "no offsets": lambda: Structure(b"z", 1, [None, None, b"abc"]),
+    "no values": lambda: Structure(b"z", 1, [None, numbers(0, 3), None]),
+    "views without lengths": lambda: changed(views(view(13)), n_buffers=2),
+    "views with a null for lengths": lambda: Structure(b"vz", 1, [None, view(13), b"\0" * 32, None]),
+    "views with a negative length": lambda: Structure(b"vz", 1, [None, view(13), b"\0" * 32, numbers(-1, width=8)]),
+    "no children": lambda: changed(lists([0, 2]), n_children=0),
+    "a negative number of children": lambda: changed(lists([0, 2]), n_children=-1),
+    "no pointer to children": lambda: changed(lists([0, 2]), children=None),
+    "a null child": without_child,
+    "a null child's schema": without_child_schema,
+    "a negative number of children in the schema": lambda: changed(lists([0, 2]), "schema", n_children=-1),
+    "no pointer to children in the schema": lambda: changed(lists([0, 2]), "schema", children=None),
+    "no children in the schema": lambda: changed(lists([0, 2]), "schema", n_children=0),
+    "no format": lambda: changed(binary([0, 1]), "schema", format=None),
+    "a released schema": lambda: changed(binary([0, 1]), "schema", release=None),
+    "a format that is not UTF-8": lambda: Structure(b"\xff", 1, [None]),
+    "an unknown format": lambda: Structure(b"?", 1, [None]),
+    "a format without its number": lambda: Structure(b"w:", 1, [None, b""]),
+    "a format with a negative number": lambda: Structure(b"w:-5", 1, [None, b""]),
+    "a list with a negative number": lambda: Structure(b"+w:-5", 1, [None], [binary([0, 1])]),
+    "a name that is not UTF-8": lambda: binary([0, 1]).named(b"\xff\xfe"),
+    "a nested name that is not UTF-8": lambda: Structure(b"+s", 1, [None], [binary([0, 1]).named(b"\xff")]),
+    "types inside each other": lambda: deep(1000),
+    "a child with fewer rows": short_child,
+    "a dictionary without values": lambda: changed(Structure(b"i", 1, [None, numbers(0)]), "schema", dictionary=None),
+}
+
+OFFSETS: dict[str, Callable[[], Structure]] = {
+    "negative": lambda: binary([-5, 1]),
+    "negative last": lambda: binary([0, -1]),
+    "decreasing": lambda: binary([0, 10, 5]),
+    "outside and back": lambda: binary([0, FAR, 5]),
+    "decreasing, of 64 bits": lambda: binary([0, FAR << 20, 5], format=b"Z"),
+    "negative, of 64 bits": lambda: binary([-(1 << 40), 5], format=b"Z"),
+    "of text": lambda: binary([0, FAR, 5], format=b"u"),
+    "of long text": lambda: binary([0, FAR, 5], format=b"U"),
+    "a view outside": lambda: views(view(40)),
+    "a view far outside": lambda: views(view(13, offset=FAR)),
+    "a view into no buffer": lambda: views(view(13, buffer=1)),
+    "a view into a negative buffer": lambda: views(view(13, buffer=-1)),
+    "a view of negative length": lambda: views(view(-1)),
+    "a view outside after one inside": lambda: views(view(13), view(33)),
+    "a view of text outside": lambda: views(view(40), format=b"vu"),
+    "a view of text that is not UTF-8": lambda: views(view(13), data=b"\xff" * 32, format=b"vu"),
+}
+
+LISTS: dict[str, Callable[[], Structure]] = {
+    "offsets outside of the elements": lambda: lists([0, 3]),
+    "offsets far outside": lambda: lists([0, FAR]),
+    "offsets outside and back": lambda: lists([0, FAR, 2]),
+    "negative offsets": lambda: lists([-4, 2]),
+    "keys with decreasing offsets": lambda: lists([0, 2], binary([0, FAR, 2], b"ab", format=b"u")),
+    "keys with negative offsets": lambda: lists([0, 2], binary([-9, 1, 2], b"ab", format=b"u")),
+    "long keys with offsets outside": lambda: lists([0, 2], binary([0, FAR << 9, 2], b"ab", format=b"U")),
+    "keys that are not UTF-8": lambda: lists([0, 2], binary([0, 1, 2], b"\xff\xfe", format=b"u")),
+    "a character across two keys": lambda: lists([0, 2], binary([0, 1, 2], "é".encode(), format=b"u")),
+    "keys that are views outside": lambda: lists([0, 2], views(view(40), view(13), format=b"vu")),
+    "values with decreasing offsets": lambda: lists([0, 2], None, binary([0, FAR, 2], b"12")),
+    "values that are views outside": lambda: lists([0, 2], None, views(view(13), view(40))),
+}
+
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "decode": lambda column: lha.decode(column, "kafka", errors="column"),
+    "decode as views": lambda column: lha.decode(column, "kafka", errors="column", views=True),
+    "select": lambda column: lha.select(column, "kafka", {"a": "string"}, errors="column"),
+    "convert": lambda column: lha.convert(column, "kafka", target="kip82-int", errors="column", on_loss="drop"),
+    "messages": lambda column: lha.messages(column, "record-batch", errors="column"),
+    "validate": lambda column: lha.validate(column, "kafka"),
+    "amqp": lambda column: lha.amqp(column, "string", errors="null"),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_structure_is_a_type_error(case: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        _native.apply("decode", MALFORMED[case](), "kafka")
+    assert "failed inside" not in str(caught.value)
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_a_malformed_structure_in_a_stream_is_an_error(case: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        list(_native.apply("decode", Stream(MALFORMED[case]()), "kafka"))
+    assert "failed inside" not in str(caught.value)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", OFFSETS)
+def test_offsets_and_views_outside_of_their_buffers_are_refused(case: str, way: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        WAYS[way](OFFSETS[case]())
+
+
+@pytest.mark.parametrize("case", OFFSETS)
+def test_offsets_and_views_in_a_stream_are_refused(case: str) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        list(_native.amqp_column(Stream(OFFSETS[case]()), "binary", errors="null"))
+
+
+@pytest.mark.parametrize("case", LISTS)
+@pytest.mark.parametrize("format", ["kafka", "iggy", "kip82-typed"])
+def test_lists_with_wrong_offsets_are_not_encoded(case: str, format: str) -> None:
+    with pytest.raises((TypeError, ValueError), match="malformed"):
+        _native.apply("encode", LISTS[case](), format, on_loss="drop")
+    with pytest.raises((TypeError, ValueError), match="malformed"):
+        _native.apply("select", LISTS[case](), format, columns=[("a", "a", "string", "last", False)])
+
+
+def test_structures_that_keep_the_rules_are_read() -> None:
+    column = binary([0, 6, 6, 12], b"\x02\x02a\x02b" + b"\0" + b"\x02\x02a\x02b" + b"\0")
+    rows = pa.array(_native.apply("decode", column, "kafka", errors="column")).to_pylist()
+    assert [row["headers"] is not None for row in rows] == [False, True, False]
+    written = pa.array(_native.apply("encode", lists([0, 0, 2]), "kafka")).to_pylist()
+    assert written == [b"", bytes.fromhex("040261023102620232")]
+    text = lists([0, 2], binary([0, 2, 4], "éü".encode(), format=b"u"))
+    assert pa.array(_native.apply("encode", text, "kafka")).to_pylist() == [b"\x04\x04\xc3\xa9\x021\x04\xc3\xbc\x022"]
+    parts = views(view(15), numbers(1) + b"x" + bytes(11), data=b"\xa1\x0d" + b"a" * 13 + bytes(17))
+    assert pa.array(_native.amqp_column(parts, "string", errors="null")).to_pylist() == ["a" * 13, None]
+
+
+def test_the_view_of_a_null_means_nothing() -> None:
+    column = views(view(40), view(15), data=b"\xa1\x0d" + b"a" * 13 + bytes(17))
+    column.buffer_pointers[0] = None
+    nulls = numbers(2)
+    marked = Structure(
+        b"vz", 2, [nulls, view(40) + view(15), b"\xa1\x0d" + b"a" * 13 + bytes(17), numbers(32, width=8)]
+    )
+    changed(marked, null_count=1)
+    assert pa.array(_native.amqp_column(marked, "string")).to_pylist() == [None, "a" * 13]
+
+
+def test_a_part_of_an_array_is_checked_and_not_the_rest() -> None:
+    column = changed(binary([0, FAR, 0, 2, 3], b"\0" * 4), length=2, offset=2)
+    assert len(pa.array(_native.apply("validate", column, "kafka"))) == 2
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def rewritten(column: pa.Array, before: bytes, number: int, by: int) -> pa.Array:
+    """Write an IPC file of a column, replace a number after some bytes, and read it as pyarrow does."""
+    sink = io.BytesIO()
+    batch = pa.record_batch([column], ["data"])
+    with pa.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data = sink.getvalue()
+    old, new = before + struct.pack("<i", number), before + struct.pack("<i", by)
+    assert data.count(old) == 1
+    return pa.ipc.open_file(io.BytesIO(data.replace(old, new))).read_all().column("data").chunk(0)
+
+
+ROWS = [b"x" * 65_000, b"y" * 56_789, b"z" * 10]
+
+
+@pytest.mark.parametrize("way", ["decode", "validate", "amqp"])
+@pytest.mark.parametrize("by", [FAR, -FAR, 1])
+def test_a_file_with_wrong_offsets_is_refused(way: str, by: int) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        WAYS[way](rewritten(pa.array(ROWS, pa.binary()), numbers(65_000), 121_789, by))
+
+
+@pytest.mark.parametrize("way", ["decode", "validate", "amqp"])
+@pytest.mark.parametrize("by", [FAR, -FAR, 200_000])
+def test_a_file_with_wrong_views_is_refused(way: str, by: int) -> None:
+    column = pa.array([b"x" * 100, b"y" * 99], pa.binary_view())
+    with pytest.raises((TypeError, ValueError)):
+        WAYS[way](rewritten(column, numbers(99) + b"yyyy" + numbers(0), 100, by))
+
+
+def test_offsets_that_pass_the_end_of_a_buffer_are_refused_if_pyarrow_has_it() -> None:
+    # Arrow's C interface has no lengths of these buffers, and pyarrow knows them.
+    column = rewritten(pa.array(ROWS, pa.binary()), numbers(121_789), 121_799, 1 << 28)
+    for given in (column, pa.chunked_array([column])):
+        with pytest.raises(pa.ArrowInvalid):
+            lha.decode(given, "kafka")
+
+
+def test_a_file_with_wrong_offsets_of_keys_is_not_encoded() -> None:
+    keys = ["k" * 65_000, "l" * 56_789, "m"]
+    headers = [[{"key": key, "value": b"v"} for key in keys]]
+    of = pa.list_(pa.struct([("key", pa.utf8()), ("value", pa.binary())]))
+    for by in (FAR, -FAR):
+        with pytest.raises((TypeError, ValueError)):
+            lha.encode(rewritten(pa.array(headers, of), numbers(65_000), 121_789, by), "kafka")
+
+
+def test_a_field_name_of_a_file_that_is_not_utf_8_is_an_error() -> None:
+    column = pa.StructArray.from_arrays([pa.array([b"x"])], fields=[pa.field(b"\xff", pa.binary())])
+    with pytest.raises(TypeError, match="the name of a field is not UTF-8"):
+        lha.decode(column, "kafka")
