@@ -61,6 +61,11 @@ impl<'a> Cursor<'a> {
         Span::new(self.buffer, self.at, self.end)
     }
 
+    /// Goes on after so many bytes, or at the end.
+    pub fn skip(&mut self, len: usize) {
+        self.at += len.min(self.remaining());
+    }
+
     /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
     #[inline(always)]
     pub fn take<R: Log>(&mut self, len: usize, field: &'static str, log: &mut R) -> Result<&'a [u8]> {

@@ -1,9 +1,10 @@
 //! Limits on what is read: the bytes of a value, its headers, what compressed messages may become, and the records and
-//! bytes that one value may turn into. They bound the memory that untrusted bytes can take; the defaults only affect
+//! bytes that one value may turn into, and how much is reported about it. They bound the memory that untrusted bytes can take; the defaults only affect
 //! hostile input.
 
 use std::ffi::OsString;
 
+use crate::codec::{Codec, CodecError, decompress_into};
 use crate::error::{Code, Direction, Error, ErrorDetail, counted};
 use crate::log::{Exact, Log, Result, Stop};
 
@@ -33,7 +34,7 @@ limits! {
     /// Headers of a message.
     // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
-    /// Bytes that the records of one batch, or one compressed set, may become.
+    /// Bytes that the compressed records of one value may become: those of all batches, or compressed sets, in it.
     decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value that holds many: a batch, or several batches one after another.
     // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at
@@ -41,6 +42,9 @@ limits! {
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
+    /// Errors, losses or labels that one call lists. Rows of a column keep their first one beyond it.
+    // About 3 MB of objects, and more than anybody reads.
+    reports REPORTS "LETTERHEAD_MAX_REPORTS" "reports" 10_000;
 }
 
 impl Default for Limits {
@@ -69,7 +73,7 @@ impl Limit {
     }
 
     /// The message about a limit that is exceeded, and what to do about it.
-    fn exceeded(&self, what: &str, max: usize) -> String {
+    pub fn exceeded(&self, what: &str, max: usize) -> String {
         format!("{what} the limit of {max}: raise {} in limits= or {}", self.name, self.variable)
     }
 }
@@ -121,6 +125,32 @@ impl Limits {
             true => Ok(()),
             false => self.value_too_large(exact),
         }
+    }
+
+    /// Decompresses records of a value to the beginning of a buffer, and returns their length. All that is compressed in
+    /// the value counts together; after the first that passes the limit, nothing more is decompressed.
+    pub fn decompress(
+        &self,
+        codec: Codec,
+        bytes: &[u8],
+        lz4_legacy: bool,
+        at: usize,
+        exact: &mut Exact,
+        buffer: &mut Vec<u8>,
+    ) -> Result<usize> {
+        let left = self.decompressed_bytes - exact.decompressed_bytes;
+        let (code, error) = match decompress_into(codec, bytes, lz4_legacy, left, buffer) {
+            Ok(len) => {
+                exact.decompressed_bytes += len;
+                return Ok(len);
+            }
+            Err(error @ CodecError::Corrupt(_)) => (Code::BadCompression, error),
+            Err(CodecError::TooLarge { .. }) => {
+                exact.decompressed_bytes = self.decompressed_bytes;
+                (Code::DecompressedTooLarge, CodecError::TooLarge { limit: self.decompressed_bytes })
+            }
+        };
+        Err(exact.fatal(code, Some(at), || error.to_string()))
     }
 
     #[cold]

@@ -6,6 +6,7 @@
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
+use crate::limits::{Limits, REPORTS};
 
 /// Parsing has to end here. The log holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,12 +105,18 @@ impl Log for Fast {
     }
 }
 
-/// Collects every error with its place.
-#[derive(Debug, Default)]
+/// Collects errors, losses and labels with their places: as many as a limit allows, and whether there were more.
+#[derive(Debug)]
 pub struct Exact {
     pub on_loss: OnLoss,
     pub errors: Vec<ErrorDetail>,
     pub losses: Vec<Loss>,
+    /// The most that is kept of each: [`Limits::reports`].
+    pub reports: usize,
+    /// Some were not kept.
+    left_out: LeftOut,
+    /// A header could not be read, whether its error was kept or not.
+    has_header_errors: bool,
     /// The structure broke: what comes after the break was not read.
     pub broken: bool,
     /// Of a batch: messages begun, including the current one.
@@ -118,6 +125,8 @@ pub struct Exact {
     pub unnumbered: bool,
     /// Of a batch: bytes of the messages so far, as [`crate::limits::Limits::check_message`] counts them.
     pub output_bytes: usize,
+    /// Of a batch: bytes that its compressed records have become so far.
+    pub decompressed_bytes: usize,
     /// Of a batch: one of the two limits ended the parse.
     pub over_limit: bool,
     /// The position of all errors, if the parsed bytes are in the message in another form.
@@ -128,14 +137,128 @@ pub struct Exact {
     key: Option<String>,
 }
 
+/// What a log did not keep.
+#[derive(Debug, Clone, Copy, Default)]
+struct LeftOut {
+    errors: bool,
+    losses: bool,
+}
+
+/// The fewest entries of a list that is cut: the first, and the one that says that there were more.
+pub const LEAST_REPORTS: usize = 2;
+
+/// An entry of a list that is cut where it passes the limit of reports.
+pub trait Report: Sized {
+    /// The last entry of a list that was cut.
+    fn left_out(limit: usize) -> Self;
+}
+
+impl Report for ErrorDetail {
+    fn left_out(limit: usize) -> Self {
+        ErrorDetail::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more errors than", limit))
+    }
+}
+
+impl Report for Loss {
+    fn left_out(limit: usize) -> Self {
+        Loss::of_message(Code::LimitExceeded, REPORTS.exceeded("there are more losses than", limit))
+    }
+}
+
+impl Label {
+    /// The last entry of a list that was cut, for the rest of the message.
+    pub fn left_out(start: usize, end: usize, limit: usize) -> Self {
+        let text = REPORTS.exceeded("there are more labels than", limit);
+        Label { start, end, field: "not shown", header: None, text }
+    }
+}
+
+/// Cuts a list to `most` entries, of which the last says that there were more.
+pub fn cut<D: Report>(reports: &mut Vec<D>, most: usize, limit: usize) {
+    reports.truncate(most.max(LEAST_REPORTS) - 1);
+    reports.push(D::left_out(limit));
+}
+
+impl Default for Exact {
+    fn default() -> Self {
+        Exact::new(OnLoss::Raise, Limits::DEFAULT.reports)
+    }
+}
+
 impl Exact {
-    pub fn new(on_loss: OnLoss) -> Self {
-        Exact { on_loss, ..Exact::default() }
+    pub fn new(on_loss: OnLoss, reports: usize) -> Self {
+        Exact {
+            on_loss,
+            errors: Vec::new(),
+            losses: Vec::new(),
+            reports,
+            left_out: LeftOut::default(),
+            has_header_errors: false,
+            broken: false,
+            messages: 0,
+            unnumbered: false,
+            output_bytes: 0,
+            decompressed_bytes: 0,
+            over_limit: false,
+            place: None,
+            labels: None,
+            header: None,
+            key: None,
+        }
     }
 
     /// A log that also names every byte.
-    pub fn labelled() -> Self {
-        Exact { labels: Some(Vec::new()), ..Exact::default() }
+    pub fn labelled(reports: usize) -> Self {
+        Exact { labels: Some(Vec::new()), ..Exact::new(OnLoss::Raise, reports) }
+    }
+
+    /// A log for the same bytes in another form, whose errors are all at one place. It takes over the errors so far;
+    /// [`Exact::take_over`] returns them.
+    pub fn inside(&mut self, at: usize) -> Self {
+        Exact {
+            place: Some(at),
+            unnumbered: self.unnumbered,
+            errors: std::mem::take(&mut self.errors),
+            left_out: self.left_out,
+            messages: self.messages,
+            output_bytes: self.output_bytes,
+            decompressed_bytes: self.decompressed_bytes,
+            ..Exact::new(self.on_loss, self.reports)
+        }
+    }
+
+    /// Continues with the errors and the counts of a log of [`Exact::inside`].
+    pub fn take_over(&mut self, inner: Exact) {
+        let Exact { errors, left_out, messages, output_bytes, decompressed_bytes, over_limit, .. } = inner;
+        self.has_header_errors |= inner.has_header_errors;
+        self.errors = errors;
+        self.left_out = left_out;
+        self.messages = messages;
+        self.output_bytes = output_bytes;
+        self.decompressed_bytes = decompressed_bytes;
+        self.over_limit = over_limit;
+    }
+
+    /// The errors so far, for whom they are reported to.
+    pub fn take_errors(&mut self) -> Vec<ErrorDetail> {
+        let mut errors = std::mem::take(&mut self.errors);
+        if std::mem::take(&mut self.left_out.errors) {
+            cut(&mut errors, self.reports, self.reports);
+        }
+        errors
+    }
+
+    /// The losses so far, for whom they are reported to.
+    pub fn take_losses(&mut self) -> Vec<Loss> {
+        let mut losses = std::mem::take(&mut self.losses);
+        if std::mem::take(&mut self.left_out.losses) {
+            cut(&mut losses, self.reports, self.reports);
+        }
+        losses
+    }
+
+    fn is_full<T>(&self, reports: &[T]) -> bool {
+        reports.len() >= self.reports.max(LEAST_REPORTS)
     }
 
     /// Assigns errors to the next message of a batch from here on.
@@ -154,7 +277,7 @@ impl Exact {
 
     /// Whether a header could not be read.
     pub fn has_header_errors(&self) -> bool {
-        self.errors.iter().any(|error| error.header.is_some())
+        self.has_header_errors
     }
 
     /// An error if something was lost and nothing may be.
@@ -167,9 +290,14 @@ impl Exact {
         }
     }
 
-    fn note(&mut self, code: Code, byte: Option<usize>, message: String) {
+    fn note(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) {
+        self.has_header_errors |= self.header.is_some();
+        if self.is_full(&self.errors) {
+            self.left_out.errors = true;
+            return;
+        }
         let (header, key) = (self.header, self.key.clone());
-        self.push(ErrorDetail { code, message, byte: self.place.or(byte), header, key, column: None });
+        self.push(ErrorDetail { code, message: message(), byte: self.place.or(byte), header, key, column: None });
     }
 
     fn push(&mut self, mut error: ErrorDetail) {
@@ -189,20 +317,25 @@ pub fn no_reason(format: &str) -> Error {
 impl Log for Exact {
     #[cold]
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
-        self.note(code, byte, message());
+        self.note(code, byte, message);
         self.broken = true;
         Stop
     }
 
     #[cold]
     fn error(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
-        self.note(code, byte, message());
+        self.note(code, byte, message);
         Ok(())
     }
 
     #[cold]
     fn column_error(&mut self, error: impl FnOnce() -> ErrorDetail) -> Result {
+        if self.is_full(&self.errors) {
+            self.left_out.errors = true;
+            return Ok(());
+        }
         let mut error = error();
+        self.has_header_errors |= error.header.is_some();
         // A column may miss a header, which has no place.
         error.byte = error.byte.map(|byte| self.place.unwrap_or(byte));
         self.push(error);
@@ -214,6 +347,7 @@ impl Log for Exact {
         match self.on_loss {
             OnLoss::Drop => {}
             OnLoss::Raise if agreed => {}
+            OnLoss::Raise | OnLoss::Report if self.is_full(&self.losses) => self.left_out.losses = true,
             OnLoss::Raise | OnLoss::Report => self.losses.push(loss()),
         }
         Ok(())
@@ -234,7 +368,9 @@ impl Log for Exact {
 
     #[inline]
     fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
-        if let Some(labels) = &mut self.labels {
+        let most = self.reports.max(LEAST_REPORTS);
+        // One more than may be kept says that there were more.
+        if let Some(labels) = self.labels.as_mut().filter(|labels| end > start && labels.len() <= most) {
             labels.push(Label { start, end, field, header: self.header, text: text() });
         }
     }

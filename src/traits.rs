@@ -8,6 +8,7 @@
 //! A parser is written once and runs with the logs of [`crate::log`].
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -323,6 +324,17 @@ pub fn message_len<'a, F: Fields<'a>>(fields: &F, headers: Option<Cursor<'a>>) -
     fields.byte_len() + headers.map_or(0, |headers| headers.remaining())
 }
 
+/// A place in the messages of a frame: where a receiver stopped, and another reading goes on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// Bytes of the messages before it.
+    pub at: usize,
+    /// The number of these messages; of a format whose frames are messages, what was found out about the data.
+    pub count: usize,
+    /// Bytes of the messages after decompression, which are still in the buffer of the receiver.
+    pub content: usize,
+}
+
 /// A receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
 pub trait Messages<'a> {
     type Batch: BatchFormat;
@@ -344,6 +356,18 @@ pub trait Messages<'a> {
     }
 
     fn return_buffer(&mut self, _buffer: Vec<u8>) {}
+
+    /// The next messages are in a frame at these bytes of the data.
+    fn enter(&mut self, _frame: Range<usize>) {}
+
+    /// The receiver stopped the reading with a message, after which this place of the frame comes. Not called after a
+    /// frame's only message.
+    fn stopped(&mut self, _before: Inside) {}
+
+    /// Where to go on in the first frame, whose checksum was verified; `None` at its beginning.
+    fn resume(&mut self) -> Option<Inside> {
+        None
+    }
 }
 
 /// The bytes of many messages.

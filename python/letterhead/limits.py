@@ -1,4 +1,4 @@
-"""Limits on what is read, which bound the memory that untrusted bytes can take.
+"""Limits on what is read and reported, which bound the memory that untrusted bytes can take.
 
 Limits that a call does not set use the process-wide defaults. Environment variables change these; the first call that
 reads a message reads them, once.
@@ -11,6 +11,7 @@ variable                              limit                  default
 ``LETTERHEAD_MAX_DECOMPRESSED_BYTES`` ``decompressed_bytes`` 67 108 864
 ``LETTERHEAD_MAX_RECORDS``            ``records``            10 000 000
 ``LETTERHEAD_MAX_OUTPUT_BYTES``       ``output_bytes``       1 073 741 824
+``LETTERHEAD_MAX_REPORTS``            ``reports``            10 000
 ====================================  =====================  ==============
 """
 
@@ -18,13 +19,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["MESSAGE_BYTES", "DECOMPRESSED_BYTES", "HEADERS", "OUTPUT_BYTES", "RECORDS", "Limits", "how_to_raise"]
+__all__ = [
+    "MESSAGE_BYTES",
+    "DECOMPRESSED_BYTES",
+    "HEADERS",
+    "OUTPUT_BYTES",
+    "RECORDS",
+    "REPORTS",
+    "Limits",
+    "how_to_raise",
+]
 
 MESSAGE_BYTES = (1 << 31) - 1
 HEADERS = 1_000_000
 DECOMPRESSED_BYTES = 64 << 20
 RECORDS = 10_000_000
 OUTPUT_BYTES = 1 << 30
+REPORTS = 10_000
 """The default limits."""
 
 
@@ -36,6 +47,7 @@ class _Fields(NamedTuple):
     decompressed_bytes: int | None = None
     records: int | None = None
     output_bytes: int | None = None
+    reports: int | None = None
 
 
 class Limits(_Fields):
@@ -51,11 +63,14 @@ class Limits(_Fields):
     headers : int, optional
         Headers of a message.
     decompressed_bytes : int, optional
-        Decompressed bytes of the records of one batch, or of one compressed message set.
+        Decompressed bytes of one value: those of all batches, or compressed message sets, in it together.
     records : int, optional
         Records of one value that contains a batch, or several batches one after another.
     output_bytes : int, optional
         Bytes of keys, values and headers of all records of one value, after decompression.
+    reports : int, optional
+        Errors, losses or labels that one call lists; the last one then says that more were left out. In a column, each row
+        keeps its first error or loss. Less than 2 is the same as 2.
 
     Examples
     --------
@@ -76,9 +91,10 @@ class Limits(_Fields):
         decompressed_bytes: int | None = None,
         records: int | None = None,
         output_bytes: int | None = None,
+        reports: int | None = None,
     ) -> Limits:
         """Validate the limits."""
-        made = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes)
+        made = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes, reports)
         for name, given in made._asdict().items():
             if given is None:
                 continue

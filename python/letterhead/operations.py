@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from letterhead._read_once import ReadOnce
 from letterhead.errors import DecodeError, ErrorDetail, check_name
@@ -15,6 +15,9 @@ from letterhead.message import Data, Message, bytes_of, fields_of
 from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, plain_types
 from letterhead.types import HeadersFormat, MessageFormat
 from letterhead.values import of_message
+
+if TYPE_CHECKING:
+    from letterhead._native import MessageReader
 
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
@@ -96,7 +99,7 @@ def decode(
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
-    """Read the messages of a batch one by one.
+    """Read the messages of a batch one by one, a few ahead of the one that is returned.
 
     Parameters
     ----------
@@ -131,8 +134,8 @@ def messages(
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    read, error = _native().messages(bytes_of(data), format, (lenient, strict_types, limits))
-    return ReadOnce(_each(read, error), "the iterator of messages")
+    messages = _each(_native().messages(bytes_of(data), format, (lenient, strict_types, limits)))
+    return ReadOnce(messages, "the iterator of messages")
 
 
 def batch(
@@ -534,11 +537,12 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return _formats[name]
 
 
-def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Message]:
-    for message in read:
-        yield Message(**message)
-    if error is not None:
-        raise error
+def _each(reader: MessageReader) -> Iterator[Message]:
+    for messages, error in reader:
+        for message in messages:
+            yield Message(**message)
+        if error is not None:
+            raise error
 
 
 def _types(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:

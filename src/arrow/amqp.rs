@@ -17,6 +17,7 @@ use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::kernel::buffer::{Progress, Validity, Values as _};
+use crate::limits::Limits;
 use crate::log::{Log, OnError, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::Type;
@@ -58,7 +59,7 @@ impl Work for ReadAmqp {
             Error::Type(format!("the column is {actual}, and {NAME} is read from binary or string"))
         })?;
         // The sink continues to the last row by itself.
-        let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
+        let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error, Limits::DEFAULT) };
         let rows = column.len() - input.from;
         // Payloads are shorter than primitives; a UUID becomes longer text.
         let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { primitives.total_len() };

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Fields};
 
 use super::schema;
 use crate::error::{ErrorDetail, Loss};
+use crate::log::{LEAST_REPORTS, Report, cut};
 
 /// The errors and losses that a run has found.
 #[derive(Default)]
@@ -31,6 +32,17 @@ impl Findings {
 
     pub fn would_pass(&self, errors: &[ErrorDetail], losses: &[Loss], max_offset: usize) -> bool {
         self.errors.would_pass(errors, max_offset) || self.losses.would_pass(losses, max_offset)
+    }
+
+    /// Cuts the errors and losses of the next row where all rows together have too many.
+    pub fn cut(&self, errors: &mut Vec<ErrorDetail>, losses: &mut Vec<Loss>, reports: usize) {
+        self.errors.cut(errors, reports);
+        self.losses.cut(losses, reports);
+    }
+
+    /// Whether no row of another run is cut when it comes after these.
+    pub fn keeps_all(&self, other: &Findings, reports: usize) -> bool {
+        self.errors.keeps_all(&other.errors, reports) && self.losses.keeps_all(&other.losses, reports)
     }
 
     /// Appends the findings of another run over the rows after these.
@@ -86,6 +98,8 @@ pub struct Details<D> {
     offsets: Vec<i32>,
     valid: BooleanBufferBuilder,
     text_len: usize,
+    /// Details beside the first of each row.
+    further: usize,
     texts: [StringBuilder; TEXTS],
     bytes: Int64Builder,
     headers: Int32Builder,
@@ -98,6 +112,7 @@ impl<D> Default for Details<D> {
             offsets: vec![0],
             valid: BooleanBufferBuilder::new(0),
             text_len: 0,
+            further: 0,
             texts: Default::default(),
             bytes: Int64Builder::default(),
             headers: Int32Builder::default(),
@@ -112,8 +127,24 @@ impl<D: Detail> Details<D> {
         self.text_len + details.iter().map(text_len).sum::<usize>() > max_offset
     }
 
+    /// Cuts the details of the next row. Every row keeps its first one, so that none seems valid.
+    pub fn cut(&self, details: &mut Vec<D>, reports: usize)
+    where
+        D: Report,
+    {
+        let most = reports.saturating_sub(self.further).max(LEAST_REPORTS);
+        if details.len() > most {
+            cut(details, most, reports);
+        }
+    }
+
+    fn keeps_all(&self, other: &Self, reports: usize) -> bool {
+        other.further == 0 || self.further.saturating_add(other.further) < reports
+    }
+
     #[inline]
     pub fn push(&mut self, details: &[D]) {
+        self.further += details.len().saturating_sub(1);
         for detail in details {
             self.text_len += text_len(detail);
             let (texts, header, byte) = detail.values();
@@ -136,6 +167,7 @@ impl<D: Detail> Details<D> {
         self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements));
         self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
         self.text_len += other.text_len;
+        self.further += other.further;
         for (texts, others) in self.texts.iter_mut().zip(&mut other.texts) {
             let appended = texts.append_array(&others.finish());
             appended.expect("the caller has compared the bytes of both with the largest offset");

@@ -111,15 +111,16 @@ impl Selected {
         options: ReadOptions,
         on_error: OnError,
     ) -> Result<Selected, Error> {
+        let plan = input.plan(E::NAME, Direction::Decode, on_error, options.limits);
         match Lists::of(input.column) {
             Some(_) if !filter.fields.is_empty() => {
                 let field = &filter.fields[0];
                 Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
             }
-            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, input, ByteOrder::Big, on_error),
+            Some(_) => Self::select::<E, _>(filter, &list_rows::<E>(input.column)?, plan, input, ByteOrder::Big),
             None => {
                 let messages = MessageRows::<E>::new(binary_column::<E>(input.column)?, options);
-                Self::select::<E, _>(filter, &messages, input, E::Headers::ORDER, on_error)
+                Self::select::<E, _>(filter, &messages, plan, input, E::Headers::ORDER)
             }
         }
     }
@@ -127,13 +128,14 @@ impl Selected {
     fn select<'a, E: MessageFormat, R: Rows<'a>>(
         filter: &Arc<Filter>,
         rows: &R,
+        plan: Plan,
         input: Input<'a>,
         order: ByteOrder,
-        policy: OnError,
     ) -> Result<Selected, Error> {
         // An error only counts in a row that its fields do not exclude.
+        let policy = plan.on_error;
         let on_error = if policy == OnError::Raise { OnError::Column } else { policy };
-        let plan = input.plan(E::NAME, Direction::Decode, on_error);
+        let plan = Plan { on_error, ..plan };
         let make = || FilterSink::new::<E>(filter, order);
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let errors = (on_error == OnError::Column).then(|| findings.errors.finish());

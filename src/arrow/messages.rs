@@ -84,11 +84,11 @@ impl Messages {
 
 impl Operation for Messages {
     fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
-        Err(not_a_batch::<E>())
+        Err(not_a_batch(E::NAME))
     }
 
     fn apply<E: MessageFormat>(&self, _input: Input<'_>) -> Result<Output, Error> {
-        Err(not_a_batch::<E>())
+        Err(not_a_batch(E::NAME))
     }
 
     fn batch_type<B: BatchFormat>(&self) -> Result<DataType, Error> {
@@ -251,7 +251,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         // The reason for ending a batch is in the log, in `full` or in `failed`.
         let _ = parse_batch::<B, _>(batch, self.operation.options, &mut log, self);
         let flushed = self.flush();
-        let errors = std::mem::take(&mut log.errors);
+        let errors = log.take_errors();
         if flushed.is_ok() && !errors.is_empty() && !self.has_ended() {
             // It is the end of the value either way.
             let _ = self.broken(errors);
@@ -260,7 +260,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// The log of a value. Only exceptions number the messages: in a column of errors, each has its own row.
     fn log(&self) -> Exact {
-        let mut log = Exact::default();
+        let mut log = Exact::new(OnLoss::Raise, self.operation.options.limits.reports);
         log.unnumbered = self.operation.on_error != OnError::Raise;
         log
     }
@@ -270,7 +270,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
-    fn broken(&mut self, errors: Vec<ErrorDetail>) -> Result {
+    fn broken(&mut self, mut errors: Vec<ErrorDetail>) -> Result {
         if self.operation.on_error == OnError::Raise {
             self.done.failed = errors.into_iter().next();
             return Err(Stop);
@@ -280,6 +280,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         if is_null && self.operation.filter.as_ref().is_some_and(|filter| !filter.accepts_null()) {
             return Ok(());
         }
+        self.done.errors.cut(&mut errors, self.operation.options.limits.reports);
         self.both().begin_row();
         self.both().null_row();
         self.both().clear_filter();
@@ -323,12 +324,12 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
     #[inline(never)]
     fn flush(&mut self) -> Result {
+        self.done.interrupted |= interrupt::is_requested();
         let Some(mut pending) = self.pending.take() else { return Ok(()) };
         let flushed = if self.operation.filter.is_some() && !pending.headers.is_empty() {
             let mut rest = self.rest.take().unwrap_or_default();
             let flushed = self.append_selected(&mut pending, &mut rest);
             self.rest = Some(rest);
-        self.done.interrupted |= interrupt::is_requested();
             flushed
         } else {
             self.append_pending(&mut pending, false)
@@ -428,7 +429,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             let ended = parse_headers::<B, _>(fields, block, options, exact, both);
             // Headers that break leave the frame, and so the messages after this one, readable.
             let broken = std::mem::replace(&mut exact.broken, framed);
-            errors = std::mem::take(&mut exact.errors);
+            errors = exact.take_errors();
             match on_error {
                 OnError::Raise => {
                     self.done.failed = errors.into_iter().next();
@@ -451,6 +452,8 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             return Ok(());
         }
         both.clear_filter();
+        self.done.errors.cut(&mut errors, options.limits.reports);
+        let both = self.both();
         let reached = both.list.max_offset().max(both.select.max_offset());
         if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
             self.both().abort_row();
@@ -494,10 +497,13 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
 
     fn unreadable(&mut self, log: &mut Exact) -> Result {
         self.flush()?;
+        if self.has_ended() {
+            return Err(Stop);
+        }
         log.enter_header(None);
         self.operation.options.limits.check_message(0, log)?;
         log.broken = false;
-        self.broken(std::mem::take(&mut log.errors))
+        self.broken(log.take_errors())
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

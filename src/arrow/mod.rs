@@ -32,6 +32,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
+use crate::limits::Limits;
 use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
@@ -68,9 +69,10 @@ impl<'a> Input<'a> {
         Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1 }
     }
 
-    fn plan(&self, format: &'static str, direction: Direction, on_error: OnError) -> Plan {
+    fn plan(&self, format: &'static str, direction: Direction, on_error: OnError, limits: Limits) -> Plan {
         let Input { rows_before, max_offset, threads, .. } = *self;
-        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset, threads }
+        let (on_loss, reports) = (OnLoss::Raise, limits.reports);
+        Plan { format, direction, target: None, on_error, on_loss, rows_before, max_offset, threads, reports }
     }
 }
 
@@ -192,7 +194,7 @@ impl Operation for Decode {
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         let messages = binary_column::<E>(input.column)?;
         let rows = MessageRows::<E>::new(messages, self.options);
-        let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
+        let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
         let views = self.views.then(|| ViewInput::new(messages));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
         let RunResult { sink, findings, until } = run(&rows, input.from, &plan, make)?;
@@ -206,6 +208,8 @@ impl Operation for Decode {
 #[derive(Debug, Clone, Default)]
 pub struct Encode {
     pub options: WriteOptions,
+    /// Of losses that are reported.
+    pub limits: Limits,
 }
 
 impl Operation for Encode {
@@ -216,7 +220,8 @@ impl Operation for Encode {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        let plan = Plan { on_loss: self.options.on_loss, ..input.plan(E::NAME, Direction::Encode, OnError::Raise) };
+        let plan = input.plan(E::NAME, Direction::Encode, OnError::Raise, self.limits);
+        let plan = Plan { on_loss: self.options.on_loss, ..plan };
         match E::CLASS {
             Class::Headers => {
                 let rows = list_rows::<E>(input.column)?;
@@ -276,7 +281,7 @@ impl Visitor for ConvertInto<'_> {
         let plan = Plan {
             target: Some(E::NAME),
             on_loss: operation.write.on_loss,
-            ..input.plan(source.name, Direction::Decode, operation.on_error)
+            ..input.plan(source.name, Direction::Decode, operation.on_error, operation.read.limits)
         };
         let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
         let rows = ConvertedRows::<FrameOf<E>>::new(messages, operation.read, source, E::FIELDS);
@@ -343,7 +348,7 @@ impl Select {
         order: ByteOrder,
         has_types: bool,
     ) -> Result<Output, Error> {
-        let plan = input.plan(format, Direction::Decode, self.on_error);
+        let plan = input.plan(format, Direction::Decode, self.on_error, self.options.limits);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let make = || Ok(SelectSink::new(&self.selections, self.dialect, order, has_types, views.as_ref()));
         let RunResult { sink, findings, until } = run(rows, input.from, &plan, make)?;
@@ -382,7 +387,7 @@ pub struct Validate {
 
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
-        let plan = input.plan(format, Direction::Decode, OnError::Column);
+        let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
         let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
         Ok(Output { column: findings.errors.finish(), until })
     }

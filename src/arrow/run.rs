@@ -34,6 +34,8 @@ pub struct Plan {
     pub max_offset: usize,
     /// Threads that share the rows.
     pub threads: usize,
+    /// The most errors, and losses, of all rows together, beside the first of each row.
+    pub reports: usize,
 }
 
 /// The result of a run, and the row at which the output was full, or the number of rows.
@@ -101,7 +103,8 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     /// Whether no output passes its limit when a part is appended.
     fn fits(&self, part: &RunResult<S>) -> bool {
         let reach = |ran: &RunResult<S>| ran.sink.max_offset().max(ran.findings.text_len());
-        reach(&self.ran).saturating_add(reach(part)) <= self.plan.max_offset
+        let is_short = reach(&self.ran).saturating_add(reach(part)) <= self.plan.max_offset;
+        is_short && self.ran.findings.keeps_all(&part.findings, self.plan.reports)
     }
 
     /// Appends what was made of the next rows.
@@ -116,12 +119,12 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn advance(&mut self, end: usize) -> Result<bool, Error> {
         let plan = self.plan;
         while self.ran.until < end {
-            let rows = self.ran.until..end.min(self.ran.until + self.step);
-            let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
-            let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
             if interrupt::is_requested() {
                 return Err(interrupted());
             }
+            let rows = self.ran.until..end.min(self.ran.until + self.step);
+            let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
+            let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
             self.ran.findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
             self.ran.until += taken;
             if offered > 0 && offered == taken {
@@ -132,7 +135,10 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
                 self.step = 1;
             }
             self.ran.sink.begin_row();
-            let found = self.append_row()?;
+            let mut found = self.append_row()?;
+            if let Some((errors, losses)) = found.as_deref_mut() {
+                self.ran.findings.cut(errors, losses, plan.reports);
+            }
             let (errors, losses) = found.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
             let RunResult { sink, findings, until: row } = &mut self.ran;
             if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
@@ -175,7 +181,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn append_row_exactly(&mut self) -> Result<Found, Error> {
         let (plan, RunResult { sink, until: row, .. }) = (self.plan, &mut self.ran);
         sink.abort_row();
-        let mut exact = Exact::new(plan.on_loss);
+        let mut exact = Exact::new(plan.on_loss, plan.reports);
         let parse = self.rows.parse(*row, &mut self.block, &mut exact, sink);
         let headers = match parse {
             Err(Stop) => Presence::Broken,
@@ -196,7 +202,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
                 return Err(no_reason(format));
             }
             exact.reject_losses(format).map_err(|error| error.in_row(row))?;
-            return Ok(Some(Box::new((Vec::new(), exact.losses))));
+            return Ok(Some(Box::new((Vec::new(), exact.take_losses()))));
         };
         match plan.on_error {
             OnError::Raise => match plan.target {
@@ -215,7 +221,7 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
                     sink.abort_row();
                     sink.null_row();
                 }
-                Ok(Some(Box::new((exact.errors, Vec::new()))))
+                Ok(Some(Box::new((exact.take_errors(), Vec::new()))))
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::log::{Either, Exact, Fast, Log, Result};
+use crate::log::{Either, Exact, Fast, Log, Result, cut};
 use crate::traits::{
     BatchFormat, Class, Encoded, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence,
     ReadOptions, Role, Sink, WriteOptions, parse_message,
@@ -218,7 +218,8 @@ impl Visitor for WriteInto<'_> {
         let on_loss = write.on_loss;
         let origin = Origin { order: reader.order, keys: reader.keys, direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
-        let mut log = Exact::new(on_loss);
+        writer.most_hints = read.limits.reports;
+        let mut log = Exact::new(on_loss, read.limits.reports);
         let mut message = MessageSink::default();
         let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut log), &mut message);
         let presence = log.ended(gathered, Direction::Decode, reader.name)?;
@@ -228,7 +229,13 @@ impl Visitor for WriteInto<'_> {
         let encoded = log.ended(encoded, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;
         let data = (encoded == Encoded::Message).then_some(data);
-        Ok(Converted { data, losses: log.losses, type_hints: writer.type_hints })
+        let mut losses = log.take_losses();
+        let is_cut = losses.last().is_some_and(|last| last.code == Code::LimitExceeded);
+        if writer.hints_left_out && !losses.is_empty() && !is_cut {
+            // The type hints do not restore all values, which only this entry shows.
+            cut(&mut losses, usize::MAX, read.limits.reports);
+        }
+        Ok(Converted { data, losses, type_hints: writer.type_hints })
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {

@@ -31,21 +31,26 @@ impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
     fn visit<E: MessageFormat>(self) -> Inspection {
-        let mut log = Exact::labelled();
+        let mut log = Exact::labelled(self.options.limits.reports);
         // The errors are the result.
         let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut log, &mut Discard);
-        Inspection { labels: without_gaps(log.labels.unwrap_or_default(), self.data.len()), errors: log.errors }
+        inspection(log, self.data.len())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let log = read_batch::<B>(self.data, self.options, Exact::labelled());
-        Inspection { labels: without_gaps(log.labels.unwrap_or_default(), self.data.len()), errors: log.errors }
+        let log = Exact::labelled(self.options.limits.reports);
+        inspection(read_batch::<B>(self.data, self.options, log), self.data.len())
     }
+}
+
+fn inspection(mut log: Exact, len: usize) -> Inspection {
+    let labels = without_gaps(log.labels.take().unwrap_or_default(), len);
+    Inspection { labels: cut_labels(labels, len, log.reports), errors: log.take_errors() }
 }
 
 /// All errors of a batch.
 pub fn batch_errors<B: BatchFormat>(data: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
-    read_batch::<B>(data, options, Exact::default()).errors
+    read_batch::<B>(data, options, Exact::new(OnLoss::Raise, options.limits.reports)).take_errors()
 }
 
 fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: Exact) -> Exact {
@@ -75,14 +80,14 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
 
     fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
         self.0.limits.check_message(message_len(fields, headers), log)?;
+        if interrupt::is_requested() {
+            return Err(Stop);
+        }
         if let Some(cursor) = headers
             && (log.labels.is_some() || self.parse(cursor, &mut Fast::new(OnLoss::Raise)).is_err())
         {
             // Broken headers do not hide the next message.
             let _ = self.parse(cursor, log);
-        if interrupt::is_requested() {
-            return Err(Stop);
-        }
         }
         log.enter_header(None);
         Ok(())
@@ -98,9 +103,19 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     }
 }
 
-/// Sorts labels by place, drops those without bytes and names the bytes between them.
+/// Replaces what passes the limit by one label of the rest.
+fn cut_labels(mut labels: Vec<Label>, len: usize, limit: usize) -> Vec<Label> {
+    let most = limit.max(LEAST_REPORTS);
+    if labels.len() > most {
+        let start = labels[most - 1].start;
+        labels.truncate(most - 1);
+        labels.push(Label::left_out(start, len, limit));
+    }
+    labels
+}
+
+/// Sorts labels by place and names the bytes between them.
 fn without_gaps(mut labels: Vec<Label>, len: usize) -> Vec<Label> {
-    labels.retain(|label| label.end > label.start);
     labels.sort_by_key(|label| label.start);
     let gap = |start, end| Label { start, end, field: NOT_READ, header: None, text: String::new() };
     let mut whole = Vec::new();

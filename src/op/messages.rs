@@ -1,6 +1,8 @@
-//! [`ReadMessages`] reads the messages of a batch one by one.
+//! [`ReadMessages`] reads the messages of a batch one by one, and [`Bookmark`] keeps where it stopped.
 
 use std::marker::PhantomData;
+use std::mem;
+use std::ops::Range;
 
 use super::not_a_batch;
 use super::values::MessageSink;
@@ -8,10 +10,10 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::log::{Exact, Log as _, Result, Stop};
+use crate::log::{Exact, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len,
-    parse_batch,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, Messages, ReadOptions,
+    message_len, parse_batch,
 };
 
 /// The headers of a message: parsed, or their bytes, whatever is in them.
@@ -20,55 +22,100 @@ pub enum MessageHeaders<'m> {
     Bytes(&'m [u8]),
 }
 
-/// Reads a batch up to the first message with an error, and passes the headers and fields of each message before it to
-/// `receive`.
+/// Where the reading of a batch goes on. Nothing that was read is kept but the records of one compressed batch.
+#[derive(Default)]
+pub struct Bookmark {
+    /// The next frame: a byte of the data.
+    at: usize,
+    inside: Option<Inside>,
+    /// The counts of the log.
+    messages: usize,
+    output_bytes: usize,
+    decompressed_bytes: usize,
+    buffer: Vec<u8>,
+}
+
+/// Reads a batch from a bookmark up to the first message with an error, and passes the headers and fields of each message
+/// before it to `receive`, until that returns false.
 pub struct ReadMessages<'a, F> {
     pub data: &'a [u8],
     pub options: ReadOptions,
     pub parse_headers: bool,
+    pub bookmark: &'a mut Bookmark,
     pub receive: F,
 }
 
-impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>])> Visitor for ReadMessages<'_, F> {
-    type Out = Result<(), Error>;
+/// Whether there are more messages after those that were passed on.
+pub type HasMore = bool;
+
+impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor for ReadMessages<'_, F> {
+    type Out = Result<HasMore, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        Err(not_a_batch::<E>())
+        Err(not_a_batch(E::NAME))
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let (data, options, mut log) = (Cursor::new(self.data), self.options, Exact::default());
-        let parsed = parse_batch::<B, _>(data, options, &mut log, &mut Receiver(self, PhantomData::<B>));
-        log.ended(parsed, Direction::Decode, B::NAME)
+        let ReadMessages { data, options, parse_headers, bookmark, receive } = self;
+        let mut log = Exact::new(OnLoss::Raise, options.limits.reports);
+        log.messages = bookmark.messages;
+        log.output_bytes = bookmark.output_bytes;
+        log.decompressed_bytes = bookmark.decompressed_bytes;
+        let mut cursor = Cursor::new(data);
+        cursor.skip(bookmark.at);
+        let mut receiver =
+            Receiver { options, parse_headers, bookmark, receive, frame: 0..0, stopped: false, of: PhantomData::<B> };
+        let parsed = parse_batch::<B, _>(cursor, options, &mut log, &mut receiver);
+        if receiver.stopped {
+            return Ok(true);
+        }
+        log.ended(parsed, Direction::Decode, B::NAME).map(|()| false)
     }
 }
 
-struct Receiver<'a, B, F>(ReadMessages<'a, F>, PhantomData<B>);
+struct Receiver<'m, B, F> {
+    options: ReadOptions,
+    parse_headers: bool,
+    bookmark: &'m mut Bookmark,
+    receive: F,
+    frame: Range<usize>,
+    stopped: bool,
+    of: PhantomData<B>,
+}
 
 impl<'a, B: BatchFormat, F> Messages<'a> for Receiver<'_, B, F>
 where
-    F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]),
+    F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool,
 {
     type Batch = B;
     type Within<'b> = Self;
 
     fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
-        let ReadMessages { options, parse_headers, receive, .. } = &mut self.0;
+        let Receiver { options, parse_headers, bookmark, receive, .. } = self;
         options.limits.check_message(message_len(fields, headers), log)?;
-        if !*parse_headers && log.errors.is_empty() {
-            receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref());
+        let goes_on = if !*parse_headers && log.errors.is_empty() {
+            receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref())
+        } else {
+            let mut sink = MessageSink::default();
+            if let Some(cursor) = headers {
+                <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
+            }
+            log.enter_header(None);
+            if !log.errors.is_empty() {
+                return Err(Stop);
+            }
+            receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields.values().as_ref())
+        };
+        if goes_on {
             return Ok(());
         }
-        let mut sink = MessageSink::default();
-        if let Some(cursor) = headers {
-            <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
-        }
-        log.enter_header(None);
-        if !log.errors.is_empty() {
-            return Err(Stop);
-        }
-        receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields.values().as_ref());
-        Ok(())
+        bookmark.at = self.frame.end;
+        bookmark.inside = None;
+        bookmark.messages = log.messages;
+        bookmark.output_bytes = log.output_bytes;
+        bookmark.decompressed_bytes = log.decompressed_bytes;
+        self.stopped = true;
+        Err(Stop)
     }
 
     fn unreadable(&mut self, _log: &mut Exact) -> Result {
@@ -77,5 +124,28 @@ where
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         read(self)
+    }
+
+    fn take_buffer(&mut self) -> Vec<u8> {
+        mem::take(&mut self.bookmark.buffer)
+    }
+
+    fn return_buffer(&mut self, buffer: Vec<u8>) {
+        self.bookmark.buffer = buffer;
+    }
+
+    fn enter(&mut self, frame: Range<usize>) {
+        self.frame = frame;
+    }
+
+    fn stopped(&mut self, before: Inside) {
+        if self.stopped {
+            self.bookmark.at = self.frame.start;
+            self.bookmark.inside = Some(before);
+        }
+    }
+
+    fn resume(&mut self) -> Option<Inside> {
+        self.bookmark.inside.take()
     }
 }

@@ -9,7 +9,7 @@ pub mod values;
 pub mod write;
 
 use crate::error::Error;
-use crate::traits::{BatchFormat, MessageFormat};
+use crate::traits::BatchFormat;
 
 /// The error of an operation on one message for a batch format.
 pub fn batch_needs_messages<B: BatchFormat>() -> Error {
@@ -17,6 +17,6 @@ pub fn batch_needs_messages<B: BatchFormat>() -> Error {
 }
 
 /// The error of an operation on batches for a format of one message.
-pub fn not_a_batch<E: MessageFormat>() -> Error {
-    Error::Value(format!("{} is not a batch: read it with decode", E::NAME))
+pub fn not_a_batch(format: &str) -> Error {
+    Error::Value(format!("{format} is not a batch: read it with decode"))
 }

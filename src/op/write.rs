@@ -11,6 +11,7 @@ use crate::encoding::{Encoding, is_other_nan, typed, untyped};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycled;
+use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result};
 use crate::traits::{
     BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
@@ -58,6 +59,9 @@ pub struct Writer<'a, E> {
     occurrences: Vec<usize>,
     /// For a report: the type options that restore the types of the written values.
     pub type_hints: Vec<TypeHint>,
+    /// The most type options of a report, and whether there were more.
+    pub most_hints: usize,
+    pub hints_left_out: bool,
     fields: Vec<FieldValue<'a>>,
     format: PhantomData<fn() -> E>,
 }
@@ -86,6 +90,8 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             scratch: Vec::new(),
             occurrences: Vec::new(),
             type_hints: Vec::new(),
+            most_hints: Limits::DEFAULT.reports,
+            hints_left_out: false,
             fields: Vec::new(),
             format: PhantomData,
         })
@@ -129,7 +135,9 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     }
 
     fn remember(&mut self, key: &Key<'_>, value_type: impl FnOnce() -> String, lost: bool) {
-        if self.options.on_loss == OnLoss::Report {
+        if self.options.on_loss == OnLoss::Report && self.type_hints.len() >= self.most_hints {
+            self.hints_left_out = true;
+        } else if self.options.on_loss == OnLoss::Report {
             self.type_hints.push(TypeHint { key: key.into(), value_type: value_type(), lost });
         }
     }
@@ -408,7 +416,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
         if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
             return Ok(written);
         }
-        let mut log = Exact::new(self.options.on_loss);
+        let mut log = Exact::new(self.options.on_loss, Limits::DEFAULT.reports);
         let written = self.write::<E, _>(&mut log)?;
         let written = log.ended(written, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;

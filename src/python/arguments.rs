@@ -289,6 +289,7 @@ pub fn limits_or_default(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> P
         decompressed_bytes: limit(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
         records: limit(intern!(py, "records"), of_process.records)?,
         output_bytes: limit(intern!(py, "output_bytes"), of_process.output_bytes)?,
+        reports: limit(intern!(py, "reports"), of_process.reports)?,
     })
 }
 

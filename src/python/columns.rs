@@ -110,7 +110,7 @@ impl Options {
         let filter = self.filter.clone();
         let work: Box<dyn Work> = match operation {
             "decode" => filtered(Decode { options: read, on_error, views }, format, filter, read, on_error),
-            "encode" => Box::new(FormatOperation(Encode { options: write }, format)),
+            "encode" => Box::new(FormatOperation(Encode { options: write, limits: read.limits }, format)),
             "convert" => {
                 let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
                 Box::new(FormatOperation(Convert { target, read, write, on_error }, format))

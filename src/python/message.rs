@@ -1,7 +1,10 @@
 //! The operations on one message, as Python calls them.
 
+use std::sync::Mutex;
+
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
@@ -16,11 +19,12 @@ use super::packed::{Packed, Positions};
 use super::scalar::to_object;
 use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
-use crate::error::Error;
 use crate::format::Format;
+use crate::header::Header;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
-use crate::op::messages::{MessageHeaders, ReadMessages};
+use crate::op::messages::{Bookmark, MessageHeaders, ReadMessages};
+use crate::op::not_a_batch;
 use crate::op::values::{MessageSink, ReadMessage};
 use crate::op::write::TypeHint;
 use crate::traits::{Class, FieldValue, Presence, ReadOptions, WriteOptions};
@@ -58,38 +62,96 @@ pub fn decode<'py>(
     }
 }
 
-/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False`
-/// the headers are their bytes, which are not validated.
+/// The messages of a batch, read a few at a time. With `parse_headers=False` the headers are their bytes, which are not
+/// validated.
 #[pyfunction]
 #[pyo3(signature = (data, format, read=None, *, parse_headers=true))]
-pub fn messages<'py>(
-    py: Python<'py>,
-    data: &[u8],
+pub fn messages(
+    py: Python<'_>,
+    data: Py<PyBytes>,
     #[pyo3(from_py_with = argument::format)] format: Format,
-    read: Option<Bound<'py, PyTuple>>,
+    read: Option<Bound<'_, PyTuple>>,
     parse_headers: bool,
-) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
-    let options = read_options(py, read)?;
-    let (info, list, mut failed) = (format.info(), PyList::empty(py), None);
-    let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
-        let headers = match headers {
-            Some(MessageHeaders::Bytes(bytes)) => Ok(PyBytes::new(py, bytes).into_any()),
-            Some(MessageHeaders::Parsed(headers)) => headers_object(py, Some(headers), info.order),
-            None => headers_object(py, None, info.order),
-        };
-        let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
-        if let Err(error) = dict.and_then(|dict| list.append(dict)) {
-            failed.get_or_insert(error);
-        }
-    };
-    // Objects are made as messages are read, so the GIL stays.
-    let done = catch_panic(|| format.visit(ReadMessages { data, options, parse_headers, receive: append }));
-    if let Some(error) = failed {
-        return Err(error);
+) -> PyResult<MessageReader> {
+    if format.info().class != Class::Batch {
+        return Err(not_a_batch(format.info().name).into());
     }
-    match done? {
-        Err(Error::Value(text)) => Err(Error::Value(text).into()),
-        ended => Ok((list, ended.err().map(PyErr::from))),
+    let options = read_options(py, read)?;
+    let state = Mutex::new(Some(Bookmark::default()));
+    Ok(MessageReader { data, format, options, parse_headers, state })
+}
+
+/// An iterator over lists of messages, each a dict of its fields, with the error that comes after them, if any.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct MessageReader {
+    data: Py<PyBytes>,
+    format: Format,
+    options: ReadOptions,
+    parse_headers: bool,
+    /// `None` after the end.
+    state: Mutex<Option<Bookmark>>,
+}
+
+/// About what the objects of a header take beside its bytes.
+fn object_size(header: &Header<'_>) -> usize {
+    const OBJECTS: usize = 128;
+    OBJECTS + header.key.byte_len() + header.value.map_or(0, <[u8]>::len)
+}
+
+/// A list of at most so many messages, or bytes of messages unless the first has more, is made at a time.
+const MOST_MESSAGES: usize = 1 << 11;
+const MOST_BYTES: usize = 1 << 18;
+
+#[pymethods]
+impl MessageReader {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyList>, Option<PyErr>)>> {
+        let Ok(mut state) = self.state.try_lock() else {
+            return Err(PyValueError::new_err("the messages are being read by another thread: read them in one"));
+        };
+        // Taken out, so that an exception ends the reading.
+        let Some(mut bookmark) = state.take() else { return Ok(None) };
+        let (info, list, mut failed) = (self.format.info(), PyList::empty(py), None);
+        let mut size = 0;
+        let append = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+            size += fields.iter().map(FieldValue::byte_len).sum::<usize>();
+            let headers = match headers {
+                Some(MessageHeaders::Bytes(bytes)) => {
+                    size += bytes.len();
+                    Ok(PyBytes::new(py, bytes).into_any())
+                }
+                Some(MessageHeaders::Parsed(headers)) => {
+                    size += headers.iter().map(object_size).sum::<usize>();
+                    headers_object(py, Some(headers), info.order)
+                }
+                None => headers_object(py, None, info.order),
+            };
+            let dict = headers.and_then(|headers| fields_dict(py, info, &headers, fields));
+            match dict.and_then(|dict| list.append(dict)) {
+                Ok(()) => list.len() < MOST_MESSAGES && size < MOST_BYTES,
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            }
+        };
+        let (data, options, parse_headers) = (self.data.as_bytes(py), self.options, self.parse_headers);
+        let read = ReadMessages { data, options, parse_headers, bookmark: &mut bookmark, receive: append };
+        // Objects are made as messages are read, so the GIL stays.
+        let done = catch_panic(|| self.format.visit(read))?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        match done {
+            Ok(true) => *state = Some(bookmark),
+            Ok(false) if list.is_empty() => return Ok(None),
+            Ok(false) => {}
+            Err(error) => return Ok(Some((list, Some(error.into())))),
+        }
+        Ok(Some((list, None)))
     }
 }
 

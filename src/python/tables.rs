@@ -71,9 +71,10 @@ pub fn select_types() -> Vec<&'static str> {
 /// Limits, with those of the process for the unset ones, in the order of the fields of `letterhead.Limits`.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
-pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 5]> {
-    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes } = limits_or_default(py, limits)?;
-    Ok([message_bytes, headers, decompressed_bytes, records, output_bytes])
+pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 6]> {
+    let limits = limits_or_default(py, limits)?;
+    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes, reports } = limits;
+    Ok([message_bytes, headers, decompressed_bytes, records, output_bytes, reports])
 }
 
 /// Each error code and what it means.

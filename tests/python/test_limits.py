@@ -349,11 +349,22 @@ def test_a_set_may_become_as_many_bytes_as_the_limit(codec: int, magic: int) -> 
         assert detail.code == "decompressed_too_large"
 
 
-def test_the_limit_applies_to_each_batch_of_a_value() -> None:
-    given_messages = [{"value": bytes(CONTENT_LEN)}]
-    value = lh.batch(given_messages, codec="zstd") * 5
-    limits = Limits(decompressed_bytes=len(lh.batch(given_messages)) - 61)
-    assert len(list(lh.messages(value, "record-batch", limits=limits))) == 5
+@pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
+def test_all_compressed_batches_of_a_value_count_together(format: Any) -> None:
+    given_messages = [{"value": bytes(CONTENT_LEN), "headers": []}]
+    [plain, squeezed] = [lh.batch(given_messages, format, codec=codec) for codec in ("none", "gzip")]
+    become = len(plain) - (61 if format == "record-batch" else 0)
+    value = squeezed * 5
+    assert details(value, format, Limits(decompressed_bytes=5 * become)) == []
+    for call in read(value, format, Limits(decompressed_bytes=5 * become)):
+        assert len(call()) == 5
+    found = details(value, format, Limits(decompressed_bytes=3 * become))
+    assert [detail.code for detail in found] == ["decompressed_too_large"] * 2
+    assert [detail.message.split(":")[0] for detail in found] == ["message 3", "message 4"]
+    messages = lh.messages(value, format, limits=Limits(decompressed_bytes=3 * become))
+    assert [next(messages).value for _ in range(3)] == [bytes(CONTENT_LEN)] * 3
+    with pytest.raises(DecodeError, match=f"would pass {3 * become} bytes"):
+        next(messages)
 
 
 # --- what one value becomes ------------------------------------------------------------------------------------------
@@ -543,6 +554,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
         decompressed_bytes=67_108_864,
         records=10_000_000,
         output_bytes=1_073_741_824,
+        reports=10_000,
     )
     assert values == str(expected)
     assert expected == Limits(
@@ -551,6 +563,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
         decompressed_bytes=own.DECOMPRESSED_BYTES,
         records=own.RECORDS,
         output_bytes=own.OUTPUT_BYTES,
+        reports=own.REPORTS,
     )
 
 

@@ -278,7 +278,9 @@ def test_the_messages_of_one_batch(format: str, data: st.DataObject, read: dict[
         if details:
             break
         whole.append({name: value for name, value in message.items() if name != "row"})
-    native, error = _native.messages(value, format, read_tuple(**read))
+    parts = list(_native.messages(value, format, read_tuple(**read)))
+    native = [message for messages, _ in parts for message in messages]
+    error = parts[-1][1] if parts else None
     assert same([read_alike(message) for message in native]) == same(whole)
     assert same(error and detail_of(error)) == same(details[0] if details else None)
 

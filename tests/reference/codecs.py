@@ -116,6 +116,11 @@ def _xerial_block(content: bytes) -> bytes:
     return struct.pack(">i", len(block)) + block
 
 
+def too_large(limit: int) -> Undecodable:
+    """Return the error of data that would become more bytes than a limit."""
+    return Undecodable("decompressed_too_large", f"decompressed data would pass {limit} bytes")
+
+
 class _Content:
     """What came out so far, and how much there may be."""
 
@@ -134,7 +139,7 @@ class _Content:
         self.made += part
 
     def too_large(self) -> Undecodable:
-        return Undecodable("decompressed_too_large", f"decompressed data would pass {self.limit} bytes")
+        return too_large(self.limit)
 
     def corrupt(self, why: str) -> Undecodable:
         return Undecodable("bad_compression", f"the {self.codec} data is corrupt: {why}")

@@ -27,9 +27,9 @@ from letterhead.limits import Limits
 from letterhead.results import Loss
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, target
-from reference.losses import Ledger, Losses, TypesOption
+from reference.losses import Ledger, Losses, TypesOption, loss_reports
 from reference.protocols import Fields
-from reference.reading import ERRORS, raise_first, read_message
+from reference.reading import ERRORS, error_reports, raise_first, read_message
 from reference.writing import NO_MESSAGE, Report, Writer
 
 DERIVED = ("crc", "checksum")
@@ -73,7 +73,9 @@ def convert(
 ) -> bytes | Converted | None:
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
     source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
-    report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_types).within(limits))
+    options = ReadOptions(lenient, strict_types).within(limits)
+    writer.most_reports = options.max_reports
+    report, faulty, error = _convert(data, source, writer, options)
     raise_first(report.details, faulty, error=error)
     return Converted(report.data, report.losses) if on_loss == "report" else report.data
 
@@ -101,6 +103,7 @@ def convert_rows(
     source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
     options = ReadOptions(lenient, strict_types).within(limits)
     out: list[Any] = []
+    error_lists, loss_lists = error_reports(options), loss_reports(options.max_reports)
     for number, data in enumerate(rows):
         nothing = NO_MESSAGE, source, DecodeError
         report, faulty, error = nothing if data is None else _convert(data, source, writer, options, number)
@@ -108,9 +111,9 @@ def convert_rows(
             raise_first(report.details, faulty, number, error)
         result: dict[str, Any] = {"data": report.data}
         if on_loss == "report":
-            result["losses"] = report.losses or None
+            result["losses"] = loss_lists.keep(report.losses) or None
         if errors == "column":
-            result["error"] = report.details or None
+            result["error"] = error_lists.keep(report.details) or None
         out.append(result if len(result) > 1 else report.data)
     return out
 

@@ -11,8 +11,17 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead.errors import ErrorDetail, counted
-from letterhead.limits import DECOMPRESSED_BYTES, HEADERS, MESSAGE_BYTES, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
-from reference import varint
+from letterhead.limits import (
+    DECOMPRESSED_BYTES,
+    HEADERS,
+    MESSAGE_BYTES,
+    OUTPUT_BYTES,
+    RECORDS,
+    REPORTS,
+    Limits,
+    how_to_raise,
+)
+from reference import codecs, varint
 from reference.keys import Key, spell
 
 
@@ -27,8 +36,10 @@ class ReadOptions(NamedTuple):
         Refuse type codes that have no name where the format lets them pass.
     text_keys : bool
         Refuse keys that are no text where the format has typed ones.
-    max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
-        The most to read, as :class:`letterhead.Limits` has it.
+    max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes, max_reports : int
+        The most to read and to report, as :class:`letterhead.Limits` has it.
+    decompressed : list of int
+        Bytes that each compressed part of the value became so far.
     """
 
     lenient: bool = False
@@ -39,6 +50,8 @@ class ReadOptions(NamedTuple):
     max_decompressed_bytes: int = DECOMPRESSED_BYTES
     max_records: int = RECORDS
     max_output_bytes: int = OUTPUT_BYTES
+    max_reports: int = REPORTS
+    decompressed: list[int] | None = None
 
     def within(self, limits: Limits | None) -> ReadOptions:
         """Return the same options with these limits; environment variables are not read here."""
@@ -48,6 +61,19 @@ class ReadOptions(NamedTuple):
             else {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}
         )
         return self._replace(**output)
+
+    def decompress(self, codec: int, data: bytes, *, legacy: bool = False) -> bytes:
+        """Decompress a part of a value. All parts count together; after the first that is too large nothing is read."""
+        parts = [] if self.decompressed is None else self.decompressed
+        try:
+            content = codecs.decompress(codec, data, legacy=legacy, limit=self.max_decompressed_bytes - sum(parts))
+        except codecs.Undecodable as error:
+            if error.code == "decompressed_too_large":
+                parts.append(self.max_decompressed_bytes - sum(parts))
+                raise codecs.too_large(self.max_decompressed_bytes) from None
+            raise
+        parts.append(len(content))
+        return content
 
 
 class Broken(Exception):

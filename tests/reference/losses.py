@@ -16,6 +16,7 @@ from reference.formats import Format
 from reference.keys import Key
 from reference.parts import misfit_of_length
 from reference.protocols import Outgoing, Refused
+from reference.reading import Reports
 
 ON_LOSS = ("raise", "drop", "report")
 
@@ -62,14 +63,26 @@ class Ledger:
         """Record a loss that the caller asked for."""
         self.losses.append(loss)
 
-    def report(self) -> Losses:
-        """Return the losses, and how to undo those of types."""
-        lost = {key for key, _, was_lost in self.stood if was_lost}
+    def report(self, limit: int | None = None) -> Losses:
+        """Return the losses, and how to undo those of types: as many as a limit allows."""
+        stood = self.stood[:limit]
+        lost = {key for key, _, was_lost in stood if was_lost}
         restored: dict[Key, list[str]] = {}
-        for key, type, _ in self.stood:
+        for key, type, _ in stood:
             if key in lost:
                 restored.setdefault(key, []).append(type)
-        return Losses(self.losses, {key: each if len(set(each)) > 1 else each[0] for key, each in restored.items()})
+        losses = self.losses
+        if limit is not None:
+            reports = loss_reports(limit)
+            losses = reports.keep(losses)
+            if losses and losses[-1] != reports.last and len(stood) < len(self.stood):
+                losses.append(reports.last)
+        return Losses(losses, {key: each if len(set(each)) > 1 else each[0] for key, each in restored.items()})
+
+
+def loss_reports(limit: int) -> Reports[Loss]:
+    """Make the limit of the losses of one call."""
+    return Reports(limit, lambda code, message: Loss(code, message, None, None, None, None), "losses")
 
 
 class Type(NamedTuple):

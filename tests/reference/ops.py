@@ -15,7 +15,7 @@ from typing import Any
 
 from letterhead.errors import EncodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, normalise
-from letterhead.limits import Limits
+from letterhead.limits import REPORTS, Limits
 from letterhead.results import Loss
 from reference import keys, types
 from reference.batches import kip82_messages
@@ -23,13 +23,15 @@ from reference.convert import Converted, convert, convert_rows
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
-from reference.losses import Losses, TypesOption
+from reference.losses import Losses, TypesOption, loss_reports
 from reference.protocols import Entry, Fields, Refused
 from reference.reading import (
     ERRORS,
     Reading,
+    Reports,
     Row,
     Triple,
+    error_reports,
     in_message,
     raise_first,
     read_batch,
@@ -102,10 +104,13 @@ def decode_rows(
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
     options = ReadOptions(lenient, strict_types, text_keys).within(limits)
-    return [_decode_row(data, number, row, errors, options) for number, data in enumerate(rows)]
+    reports = error_reports(options)
+    return [_decode_row(data, number, row, errors, options, reports) for number, data in enumerate(rows)]
 
 
-def _decode_row(data: bytes | None, number: int, row: Format, errors: str, options: ReadOptions) -> Any:
+def _decode_row(
+    data: bytes | None, number: int, row: Format, errors: str, options: ReadOptions, reports: Reports[ErrorDetail]
+) -> Any:
     if data is None:
         return None
     reading = read_message(data, row, options)
@@ -115,7 +120,7 @@ def _decode_row(data: bytes | None, number: int, row: Format, errors: str, optio
         return None
     fields = _decoded(reading, row)
     if errors == "column":
-        return {**fields, "error": reading.details or None}
+        return {**fields, "error": reports.keep(reading.details) or None}
     return fields if row.message else fields["headers"]
 
 
@@ -174,6 +179,7 @@ def messages_rows(
         check_name("column", name, known)
     options = ReadOptions(lenient, strict_types, text_keys).within(limits)
     out = []
+    reports = error_reports(options)
     for number, data in enumerate(rows):
         for place, reading in enumerate(() if data is None else read_batch(data, row, options)):
             if errors != "raise":
@@ -192,7 +198,7 @@ def messages_rows(
             if errors == "null" and reading.broken:
                 result, values = {"row": number}, dict.fromkeys(values)
             result = {name: result.get(name) for name in names} | values
-            out.append(result | {"error": details or None} if errors == "column" else result)
+            out.append(result | {"error": reports.keep(details) or None} if errors == "column" else result)
     return out
 
 
@@ -210,7 +216,8 @@ def validate(
     data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[ErrorDetail]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
-    return _details(data, named(format), ReadOptions(lenient, strict_types).within(limits))
+    options = ReadOptions(lenient, strict_types).within(limits)
+    return error_reports(options).keep(_details(data, named(format), options))
 
 
 def validate_rows(
@@ -219,7 +226,8 @@ def validate_rows(
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
     options = ReadOptions(lenient, strict_types).within(limits)
-    return [None if data is None else _details(data, row, options) or None for data in rows]
+    reports = error_reports(options)
+    return [None if data is None else reports.keep(_details(data, row, options)) or None for data in rows]
 
 
 def _details(data: Row, row: Format, options: ReadOptions) -> list[ErrorDetail]:
@@ -270,9 +278,12 @@ def select_rows(
     options = ReadOptions(lenient, strict_types).within(limits)
     names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
+    reports = error_reports(options)
     for number, data in enumerate(rows):
         null = data is None and not lists
         values = {} if null else _select_row(read_row(data, row, options), number, row, wanted, errors, dialect)
+        if values.get("error"):
+            values["error"] = reports.keep(values["error"])
         for name in names:
             out[name].append(values.get(name))
     return out
@@ -405,10 +416,12 @@ def encode_rows(
     row = target(format)
     writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
     out: list[Any] = []
+    reports = loss_reports(REPORTS)
     for number, message in enumerate(rows):
         nothing = message is None and row.message is not None
         report = NO_MESSAGE if nothing else _write(message, writer, number)
-        out.append({"data": report.data, "losses": report.losses or None} if on_loss == "report" else report.data)
+        losses = reports.keep(report.losses) or None
+        out.append({"data": report.data, "losses": losses} if on_loss == "report" else report.data)
     return out
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from letterhead.errors import DecodeError, ErrorDetail, HeaderError
 from letterhead.limits import how_to_raise
@@ -16,6 +16,8 @@ from reference.value_types import is_type
 
 ERRORS = ("raise", "null", "column")
 """What may become of a message that cannot be read."""
+
+R = TypeVar("R")
 
 Row = bytes | Sequence[Any] | None
 
@@ -60,7 +62,7 @@ def read_message(data: bytes, row: Format, options: ReadOptions) -> Reading:
 def read_batch(data: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
     """Read the bytes of many messages; errors say which message they are in."""
     assert row.batch is not None, "only batches come here"
-    cursor = Cursor(data, options=options)
+    cursor = Cursor(data, options=options._replace(decompressed=[]))
     try:
         cursor.check_size()
     except Broken as end:
@@ -179,6 +181,39 @@ def unknown_type(key: Key | None, type: str | None) -> str | None:
         if name is not None and not is_type(name):
             return name
     return None
+
+
+class Reports(Generic[R]):
+    """The errors, or the losses, that the rows of one call list.
+
+    Parameters
+    ----------
+    limit : int
+        The most of them, beside the first of each row.
+    left_out : callable
+        Makes the last one of a list that was cut, from what it says.
+    what : str
+        What is reported.
+    """
+
+    def __init__(self, limit: int, left_out: Callable[[str, str], R], what: str) -> None:
+        self.limit = limit
+        self.further = 0
+        self.last = left_out(
+            "limit_exceeded", f"there are more {what} than the limit of {limit}: {how_to_raise('reports')}"
+        )
+
+    def keep(self, reports: Sequence[R]) -> list[R]:
+        """Return those of the next row, cut if there are too many."""
+        most = max(self.limit - self.further, 2)
+        kept = [*reports] if len(reports) <= most else [*reports[: most - 1], self.last]
+        self.further += max(len(kept) - 1, 0)
+        return kept
+
+
+def error_reports(options: ReadOptions) -> Reports[ErrorDetail]:
+    """Make the limit of the errors of one call."""
+    return Reports(options.max_reports, ErrorDetail, "errors")
 
 
 def raise_first(

@@ -79,6 +79,8 @@ class Writer:
         self.canonical = canonical
         self.converting = converting
         self.from_typed_keys = from_typed_keys
+        self.most_reports: int | None = None
+        """The most losses that are reported of one message."""
 
     def gather(self, headers: Iterable[Any] | None, ledger: Ledger) -> list[Outgoing]:
         """Read headers through the gate."""
@@ -112,7 +114,7 @@ class Writer:
         if self.on_loss == "raise" and ledger.first is not None:
             code, message, header, key = ledger.first[:4]
             raise ErrorDetail(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)
-        return Report(written, ledger.report(), [])
+        return Report(written, ledger.report(self.most_reports), [])
 
 
 def _checked(index: int, header: Any) -> tuple[Key, str | None, bytes | None]:

@@ -9,7 +9,7 @@ use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
 use letterhead::log::Exact;
 use letterhead::op::inspect::{Inspect, ParseHeaders};
-use letterhead::op::messages::{MessageHeaders, ReadMessages};
+use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use letterhead::op::values::{MessageSink, ReadMessage};
 use letterhead::op::write::EncodeMessage;
 use letterhead::traits::{
@@ -190,8 +190,10 @@ impl Visitor for Read<'_> {
                 MessageHeaders::Bytes(_) => unreachable!("headers are parsed"),
             });
             messages.push(taken(headers, fields, <B::Message as MessageFormat>::Headers::ORDER));
+            true
         };
-        ReadMessages { data: self.0, options: self.1, parse_headers: true, receive }.visit_batch::<B>()?;
+        let bookmark = &mut Bookmark::default();
+        ReadMessages { data: self.0, options: self.1, parse_headers: true, bookmark, receive }.visit_batch::<B>()?;
         Ok(messages)
     }
 }
@@ -222,7 +224,7 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
 
 /// The errors of a batch, found exactly and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
-    let (mut exact, mut labelled) = (Exact::default(), Exact::labelled());
+    let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
     [exact.errors, labelled.errors]

@@ -3,6 +3,7 @@
 use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
+use letterhead::limits::Limits;
 use letterhead::log::{Exact, Fast, Label, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
@@ -45,7 +46,7 @@ impl Visitor for InEveryMode<'_> {
     fn visit<E: MessageFormat>(self) -> Vec<ErrorDetail> {
         let InEveryMode(serialized, options) = self;
         let longer = [serialized, &BEHIND].concat();
-        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled());
+        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
         let exactly = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         assert_eq!(exact.errors, labelled.errors);

@@ -116,11 +116,14 @@ def limits(
     max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: Annotated[
-        int | None, _limit("--max-decompressed-bytes", "Refuse batches that decompress to more bytes.")
+        int | None, _limit("--max-decompressed-bytes", "Refuse values whose batches decompress to more bytes.")
     ] = None,
     max_records: Annotated[int | None, _limit("--max-records", "Refuse batches of more records.")] = None,
     max_output_bytes: Annotated[
         int | None, _limit("--max-output-bytes", "Refuse batches with more bytes of keys, values and headers.")
+    ] = None,
+    max_reports: Annotated[
+        int | None, _limit("--max-reports", "List at most so many errors, losses or labels of a message or a column.")
     ] = None,
 ) -> Limits:
     """Return the limits of a command; unset ones come from the environment."""
@@ -131,6 +134,7 @@ def limits(
             decompressed_bytes=max_decompressed_bytes,
             records=max_records,
             output_bytes=max_output_bytes,
+            reports=max_reports,
         ).filled()
 
 

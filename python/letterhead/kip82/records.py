@@ -481,14 +481,14 @@ class ConsumerRecord(_Record[K, V]):
         errors: HeaderErrors,
         common: dict[str, Any],
     ) -> Iterator[ConsumerRecord[A, B]]:
-        read, error = _native.messages(bytes_of(data), SETS[layout], parse_headers=False)
-        for fields in read:
-            block = fields["headers"]
-            headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
-            message = Message(**{**fields, "headers": None if block is None else ()})
-            yield cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **common)
-        if error is not None:
-            raise error
+        for read, error in _native.messages(bytes_of(data), SETS[layout], parse_headers=False):
+            for fields in read:
+                block = fields["headers"]
+                headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
+                message = Message(**{**fields, "headers": None if block is None else ()})
+                yield cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **common)
+            if error is not None:
+                raise error
 
     def set_header(self, key: int | str, value: Any) -> NoReturn:
         """Raise ``TypeError``: the headers of a consumed record are immutable."""

@@ -36,7 +36,9 @@ use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::log::{Exact, Log, Result, Stop};
-use crate::traits::{BatchFormat, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role};
+use crate::traits::{
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
+};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyBatch;
@@ -68,10 +70,13 @@ impl BatchFormat for IggyBatch {
         log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
-        let prefix = prefix_len(cursor.peek_rest());
-        cursor.bytes(prefix, "polled prefix", log)?;
+        let mut resumed = receiver.resume();
+        if cursor.at() == 0 && resumed.is_none() {
+            let prefix = prefix_len(cursor.peek_rest());
+            cursor.bytes(prefix, "polled prefix", log)?;
+        }
         while cursor.remaining() > 0 {
-            read_batch(&mut cursor, log, receiver)?;
+            read_batch(&mut cursor, resumed.take(), log, receiver)?;
         }
         Ok(())
     }
@@ -136,23 +141,32 @@ struct Base {
 
 fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
     cursor: &mut Cursor<'a>,
+    resumed: Option<Inside>,
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
     // Errors of the batch belong to its first message.
     log.begin_message();
-    let (base, count, count_at, mut frames) = open_batch(cursor, log)?;
-    let mut found = 0;
+    let start = cursor.at();
+    let (base, count, count_at, mut frames) = open_batch(cursor, resumed.is_none(), log)?;
+    receiver.enter(start..cursor.at());
+    let first = resumed.unwrap_or_default();
+    let begin = frames.at();
+    frames.skip(first.at);
+    let mut found = first.count as u32; // Below the number of frames, which take 48 bytes each.
     while frames.remaining() > 0 {
-        if found > 0 {
+        if found > first.count as u32 {
             log.begin_message();
         }
         let opened = open_frame(&mut frames, &base, log)?;
-        receiver.message(&opened.fields, opened.headers, log)?;
         found += 1;
+        if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
+            receiver.stopped(Inside { at: frames.at() - begin, count: found as usize, ..first });
+            return Err(stop);
+        }
     }
     if found != count {
-        if found > 0 {
+        if found > first.count as u32 {
             log.begin_message();
         }
         log.error(Code::CountTooLarge, Some(count_at), || {
@@ -161,7 +175,7 @@ fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
         receiver.unreadable(log)?;
         return Err(Stop);
     }
-    if found == 0 {
+    if found == first.count as u32 {
         match log.errors.is_empty() {
             true => log.messages -= 1,
             false => receiver.unreadable(log)?,
@@ -171,7 +185,11 @@ fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
 }
 
 /// The header of a batch: the base values of its frames, their count and its position, and the frames.
-fn open_batch<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Base, u32, usize, Cursor<'a>)> {
+fn open_batch<'a, R: Log>(
+    cursor: &mut Cursor<'a>,
+    verify: bool,
+    log: &mut R,
+) -> Result<(Base, u32, usize, Cursor<'a>)> {
     let whole = cursor.peek_rest();
     let mut header = cursor.split(HEADER_LEN, "batch header", log)?;
     header.number::<u64, _>("partition id", Little, log)?;
@@ -201,7 +219,7 @@ fn open_batch<'a, R: Log>(cursor: &mut Cursor<'a>, log: &mut R) -> Result<(Base,
         }));
     }
     let frames = cursor.split(sized - HEADER_LEN, "frames", log)?;
-    match batch_checksum(&whole[..sized]) {
+    match Some(&whole[..sized]).filter(|_| verify).and_then(batch_checksum) {
         Some(computed) if computed != checksum => {
             log.error(Code::BadCrc, Some(checksum_at), || mismatch(checksum, computed))?;
         }

@@ -22,7 +22,9 @@ use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{Exact, Log, Result, Stop};
-use crate::traits::{BatchFormat, Field, FieldType, FieldValue, MessageFormat, Messages, Opened, ReadOptions, Role};
+use crate::traits::{
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
+};
 use crate::value::ByteOrder::Little;
 
 pub struct IggyPolled2023;
@@ -45,11 +47,15 @@ impl BatchFormat for IggyPolled2023 {
         log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
-        let with_state = has_state(cursor);
+        let with_state = receiver.resume().map_or_else(|| has_state(cursor), |inside| inside.count > 0);
         while cursor.remaining() > 0 {
             log.begin_message();
             let (opened, whole) = open_polled(&mut cursor, with_state, log)?;
-            receiver.message(&opened.fields, opened.headers, log)?;
+            receiver.enter(cursor.at()..cursor.at());
+            if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
+                receiver.stopped(Inside { count: with_state.into(), ..Inside::default() });
+                return Err(stop);
+            }
             if !whole {
                 // Where the next message begins is not known.
                 return Err(Stop);

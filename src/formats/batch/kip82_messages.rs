@@ -41,7 +41,7 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
         log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
-        read_frames(cursor, options.lenient, log, |frame, log| {
+        read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
             read_framed::<L, V>(frame, options.limits, log, receiver)
         })
     }

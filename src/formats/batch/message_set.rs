@@ -9,7 +9,7 @@
 //! Offsets inside a compressed set are absolute in magic 0 and relative to its first message from magic 1 on, where the
 //! outer offset is that of the last one. With log append time the outer timestamp is that of all.
 
-use crate::codec::{Codec, CodecError, decompress};
+use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::message::legacy::{
@@ -19,7 +19,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{BatchFormat, FieldValue, FieldsOf, Messages, Opened};
+use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, Messages, Opened};
 
 /// The position of the attributes of the first message.
 const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_WITHIN;
@@ -49,10 +49,21 @@ pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
             codec => {
                 // Without the length of its value, the set has no position; that error was reported.
                 let Some(value_at) = value_at else { return receiver.unreadable(log) };
-                match decompressed(&opened, codec, limits, attributes_at, value_at, log) {
+                let (resumed, mut buffer) = (receiver.resume(), receiver.take_buffer());
+                let content = match resumed {
+                    Some(inside) => Ok(inside.content),
+                    None => decompressed(&opened, codec, limits, attributes_at, value_at, log, &mut buffer),
+                };
+                let read = match content {
                     Err(Stop) => receiver.unreadable(log),
-                    Ok(set) => receiver.within(&set, |receiver| expand::<L, _>(&set, &opened, value_at, log, receiver)),
-                }
+                    Ok(len) => {
+                        let set = &buffer[..len];
+                        let first = Inside { content: len, ..resumed.unwrap_or_default() };
+                        receiver.within(set, |receiver| expand::<L, _>(set, &opened, value_at, first, log, receiver))
+                    }
+                };
+                receiver.return_buffer(buffer);
+                read
             }
         },
     }
@@ -62,22 +73,30 @@ pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
 pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut Exact) -> Result<Vec<u8>> {
     match (number_or(outer.opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS, outer.value_at) {
         (0, _) | (_, None) => Ok(Vec::new()),
-        (codec, Some(value_at)) => decompressed(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log),
+        (codec, Some(value_at)) => {
+            let mut set = Vec::new();
+            let len = decompressed(&outer.opened, codec, limits, ATTRIBUTES_AT, value_at, log, &mut set)?;
+            set.truncate(len);
+            Ok(set)
+        }
     }
 }
 
 /// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
-pub fn read_frames<'a>(
+pub fn read_frames<'a, V: Messages<'a>>(
     mut cursor: Cursor<'a>,
     lenient: bool,
     log: &mut Exact,
-    mut read: impl FnMut(Framed<'a>, &mut Exact) -> Result,
+    receiver: &mut V,
+    mut read: impl FnMut(Framed<'a>, &mut Exact, &mut V) -> Result,
 ) -> Result {
     while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
         // Errors of a batch belong to its first message.
         log.begin_message();
+        let start = cursor.at();
         let frame = open_frame(&mut cursor, log)?;
-        read(frame, log)?;
+        receiver.enter(start..cursor.at());
+        read(frame, log, receiver)?;
     }
     Ok(())
 }
@@ -88,7 +107,7 @@ fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
     open_frame(&mut cursor, &mut log).is_err() && log.errors.iter().all(|error| error.code == Code::Truncated)
 }
 
-/// The bytes of a compressed message's set.
+/// Decompresses the set of a compressed message to the beginning of a buffer; returns its length.
 fn decompressed(
     outer: &Opened<'_, Fields<'_>>,
     codec: u8,
@@ -96,61 +115,50 @@ fn decompressed(
     attributes_at: usize,
     value_at: usize,
     log: &mut Exact,
-) -> Result<Vec<u8>> {
+    buffer: &mut Vec<u8>,
+) -> Result<usize> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
         _ => return Err(unknown_codec(codec, attributes_at, log)),
     };
     let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
     let legacy = number_or(outer.fields[MAGIC], 0) == 0;
-    decompress(codec, value, legacy, limits.decompressed_bytes).map_err(|error| bad_compression(error, value_at, log))
+    limits.decompress(codec, value, legacy, value_at, log, buffer)
 }
 
 pub fn unknown_codec<R: Log>(codec: u8, at: usize, log: &mut R) -> Stop {
     log.fatal(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
 }
 
-/// Reports why bytes at a position could not be decompressed.
-pub fn bad_compression<R: Log>(error: CodecError, at: usize, log: &mut R) -> Stop {
-    let code = match error {
-        CodecError::Corrupt(_) => Code::BadCompression,
-        CodecError::TooLarge { .. } => Code::DecompressedTooLarge,
-    };
-    log.fatal(code, Some(at), || error.to_string())
-}
-
-/// Passes on the messages of a compressed one.
+/// Passes on the messages of a compressed one from `first` on.
 fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
+    first: Inside,
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
     log.messages -= 1;
     in_place_of(log, value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
-        expand_set::<L, V>(set, outer, inner, receiver)
+        expand_set::<L, V>(set, outer, first, inner, receiver)
     })
 }
 
 /// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed
 /// data.
 pub fn in_place_of(outer: &mut Exact, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
-    let mut inner = Exact::new(outer.on_loss);
-    (inner.place, inner.unnumbered) = (Some(at), outer.unnumbered);
-    inner.errors = std::mem::take(&mut outer.errors);
-    (inner.messages, inner.output_bytes) = (outer.messages, outer.output_bytes);
+    let mut inner = outer.inside(at);
     let done = read(&mut inner);
-    (outer.messages, outer.output_bytes) = (inner.messages, inner.output_bytes);
-    outer.over_limit = inner.over_limit;
-    outer.errors = inner.errors;
+    outer.take_over(inner);
     done
 }
 
 fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
+    first: Inside,
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
@@ -162,6 +170,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     let attributes = number_or(outer.fields[ATTRIBUTES], 0) as u8;
     let appended = magic > 0 && attributes & LOG_APPEND_BIT != 0;
     let mut cursor = Cursor::new(set);
+    cursor.skip(first.at);
     let mut empty = true;
     while cursor.remaining() > 0 {
         empty = false;
@@ -180,7 +189,10 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
         if appended {
             inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
-        receiver.message(&L::fields(inner.fields, Some(attributes)), inner.headers, log)?;
+        if let Err(stop) = receiver.message(&L::fields(inner.fields, Some(attributes)), inner.headers, log) {
+            receiver.stopped(Inside { at: cursor.at(), ..first });
+            return Err(stop);
+        }
     }
     if empty && !log.errors.is_empty() {
         // There is no message that the errors of the outer one could belong to.

@@ -24,8 +24,8 @@
 //! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
 //! as the headers, and a header count is never missing.
 
-use super::message_set::{SetLayout, bad_compression, in_place_of, open_set, read_framed, read_frames, unknown_codec};
-use crate::codec::{Codec, decompress_into};
+use super::message_set::{SetLayout, in_place_of, open_set, read_framed, read_frames, unknown_codec};
+use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, counted};
 use crate::formats::checksum::{crc32c, mismatch};
@@ -38,8 +38,8 @@ use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, MessageFormat, Messages, Opened,
-    ReadOptions, Role,
+    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat, Messages,
+    Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -158,7 +158,7 @@ impl BatchFormat for RecordBatch {
         log: &mut Exact,
         receiver: &mut V,
     ) -> Result {
-        read_frames(cursor, options.lenient, log, |frame, log| {
+        read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
                 Some(0 | 1) => return read_framed::<Old, V>(frame, options.limits, log, receiver),
                 Some(MAGIC) => return read_batch(frame, options.limits, log, receiver),
@@ -197,15 +197,23 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
-    let Ok((header, records, attributes_at)) = open_batch(frame, log) else { return receiver.unreadable(log) };
+    let resumed = receiver.resume();
+    let Ok((header, records, attributes_at)) = open_batch(frame, resumed.is_none(), log) else {
+        return receiver.unreadable(log);
+    };
     let codec = header.attributes as u8 & CODEC_BITS;
     // Kafka's iterator decompresses nothing if there are no records.
     let is_empty = header.count == 0 && records.remaining() == 0;
+    let first = resumed.unwrap_or_default();
     if codec == 0 || is_empty {
-        return read_records(&header, records, log, receiver);
+        return read_records(&header, records, first, log, receiver);
     }
     let mut buffer = receiver.take_buffer();
-    let read = match decompressed(codec, records, limits, attributes_at, log, &mut buffer) {
+    let content = match resumed {
+        Some(inside) => Ok(inside.content),
+        None => decompressed(codec, records, limits, attributes_at, log, &mut buffer),
+    };
+    let read = match content {
         Err(Stop) => receiver.unreadable(log),
         Ok(len) => {
             // The kernels read further than the records.
@@ -214,7 +222,8 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
             let content = &buffer[..readable];
             receiver.within(content, |receiver| {
                 in_place_of(log, records.at(), |log| {
-                    read_records(&header, Cursor::within(content, 0..len), log, receiver)
+                    let first = Inside { content: len, ..first };
+                    read_records(&header, Cursor::within(content, 0..len), first, log, receiver)
                 })
             })
         }
@@ -224,13 +233,13 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
 }
 
 /// The header of a batch with a valid checksum, its records, and the position of its attributes.
-fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
+fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, log)?;
     let _: i8 = batch.number("magic", Big, log)?;
     let crc_at = batch.at();
     let crc: u32 = batch.number("crc", Big, log)?;
-    let computed = crc32c(batch.peek_rest());
+    let computed = if verify { crc32c(batch.peek_rest()) } else { crc };
     if computed != crc {
         // Its content is not trusted.
         return Err(log.fatal(Code::BadCrc, Some(crc_at), || mismatch(crc, computed)));
@@ -263,19 +272,18 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, log: &mut R) -> Result<(Header2, Cu
 }
 
 /// Decompresses the records to the beginning of a buffer; returns their length.
-fn decompressed<R: Log>(
+fn decompressed(
     codec: u8,
     records: Cursor<'_>,
     limits: Limits,
     at: usize,
-    log: &mut R,
+    log: &mut Exact,
     buffer: &mut Vec<u8>,
 ) -> Result<usize> {
     let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, log)) };
     let bytes = records.peek_rest();
     log.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
-    decompress_into(codec, bytes, false, limits.decompressed_bytes, buffer)
-        .map_err(|error| bad_compression(error, records.at(), log))
+    limits.decompress(codec, bytes, false, records.at(), log, buffer)
 }
 
 /// The batch at the beginning of these bytes, without compression; of a compressed set of an older format, the messages
@@ -291,7 +299,7 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut Exact) -> Result<Vec<u
     if frame.message.peek(MAGIC_WITHIN) != Some(MAGIC as u8) {
         return open_set(Old::open(frame, log)?, limits, log);
     }
-    let (header, records, attributes_at) = open_batch(frame, log)?;
+    let (header, records, attributes_at) = open_batch(frame, true, log)?;
     let mut buffer = Vec::new();
     match header.attributes as u8 & CODEC_BITS {
         0 => buffer.extend_from_slice(records.peek_rest()),
@@ -309,13 +317,17 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut Exact) -> Result<Vec<u
     Ok(batch)
 }
 
-/// Passes on the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
+/// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those after it.
 fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
     batch: &Header2,
     mut records: Cursor<'a>,
+    first: Inside,
     log: &mut Exact,
     receiver: &mut V,
 ) -> Result {
+    let begin = records.at();
+    records.skip(first.at);
+    let first_index = first.count as i32; // Below the number of records, which is an `i32`.
     let mut fast = Fast::new(OnLoss::Raise);
     let mut found = 0;
     let mut next_message = |log: &mut Exact| {
@@ -324,7 +336,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
         }
         found += 1;
     };
-    for index in 0..batch.count {
+    for index in first_index..batch.count {
         next_message(log);
         if records.remaining() == 0 {
             let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
@@ -337,7 +349,10 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
                 next_record(&mut ahead, &mut fast).and_then(|record| open_record(batch, record, &mut fast))
             {
                 records = ahead;
-                receiver.message(&opened.fields, opened.headers, log)?;
+                if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
+                    receiver.stopped(Inside { at: records.at() - begin, count: index as usize + 1, ..first });
+                    return Err(stop);
+                }
                 continue;
             }
         }
@@ -349,7 +364,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
         }
     }
     match records.remaining() {
-        0 if batch.count == 0 => log.messages -= 1,
+        0 if batch.count == first_index => log.messages -= 1,
         0 => {}
         left => {
             next_message(log);

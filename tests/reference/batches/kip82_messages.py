@@ -183,8 +183,7 @@ def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, v
     if codec not in KNOWN_CODECS:
         raise cursor.hard("unknown_codec", f"codec {codec} is unknown", attributes_at)
     try:
-        limit = cursor.options.max_decompressed_bytes
-        data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0, limit=limit)
+        data = cursor.options.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0)
     except codecs.Undecodable as error:
         raise cursor.hard(error.code, error.message, value_at) from None
     return Cursor(data, options=cursor.options, place=value_at, details=cursor.details)

@@ -164,7 +164,7 @@ class _Header:
             raise batch.hard("unknown_codec", f"codec {self.codec} is unknown", self.attributes_at)
         start = batch.at
         try:
-            data = codecs.decompress(self.codec, batch.take_rest(), limit=batch.options.max_decompressed_bytes)
+            data = batch.options.decompress(self.codec, batch.take_rest())
         except codecs.Undecodable as error:
             raise batch.hard(error.code, error.message, start) from None
         return Cursor(data, place=start)

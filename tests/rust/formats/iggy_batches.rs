@@ -7,8 +7,8 @@ use letterhead::format::Format::{IggyBatch, IggyPolled2023};
 use letterhead::formats::checksum::crc32;
 use twox_hash::XxHash3_64;
 
-use crate::common::{STRICT, errors, read};
 use super::{first_fault, little_run, rejected, rejected_at};
+use crate::common::{STRICT, errors, read};
 
 /// A message of the first era.
 fn first_era(block: &[u8], payload: &[u8]) -> Vec<u8> {

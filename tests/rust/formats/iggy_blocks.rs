@@ -3,8 +3,8 @@
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Iggy, Iggy2023, IggyAuto};
 
-use crate::common::{STRICT, STRICT_KINDS, errors, read};
 use super::{first_fault, little_run, rejected, rejected_in_header};
+use crate::common::{STRICT, STRICT_KINDS, errors, read};
 
 const STRING: u8 = 2;
 const BOOL: u8 = 3;

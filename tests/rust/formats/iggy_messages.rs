@@ -3,8 +3,8 @@
 use letterhead::error::Code;
 use letterhead::format::Format::{IggyMessage, IggyMessage2023};
 
-use crate::common::{STRICT, errors};
 use super::{first_fault, little_run, rejected, rejected_at};
+use crate::common::{STRICT, errors};
 
 /// A message of the older layout around a block.
 fn older(block: &[u8], payload: &[u8]) -> Vec<u8> {

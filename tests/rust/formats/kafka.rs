@@ -7,8 +7,8 @@ use letterhead::format::Format::{Kafka, Streams, StreamsTimestamped};
 use letterhead::log::OnError;
 use letterhead::op::inspect::Inspect;
 
-use crate::common::STRICT;
 use super::{first_fault, rejected};
+use crate::common::STRICT;
 
 /// Two headers, the second without a value.
 const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";

@@ -4,8 +4,8 @@ use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Message, Kip82MessageInt, Kip82MessageWrapper, Kip82Wrapper};
 use letterhead::formats::checksum::crc32;
 
-use crate::common::{STRICT, errors};
 use super::{first_fault, rejected, rejected_at, run};
+use crate::common::{STRICT, errors};
 
 /// The three layouts.
 const MESSAGES: [Format; 3] = [Kip82Message, Kip82MessageInt, Kip82MessageWrapper];

@@ -5,9 +5,9 @@ use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper};
 use letterhead::formats::checksum::crc32;
 
-use crate::common::{LENIENT, STRICT, errors, read};
 use super::kip82_messages::sealed;
 use super::{first_fault, rejected, rejected_at, run};
+use crate::common::{LENIENT, STRICT, errors, read};
 
 const SETS: [Format; 3] = [Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper];
 

@@ -206,7 +206,7 @@ fn messages_with(payloads: Vec<Option<&[u8]>>) -> StructArray {
 }
 
 fn write(column: &dyn Array, on_loss: OnLoss) -> Result<ArrayRef, Error> {
-    let operation = Encode { options: WriteOptions { on_loss, ..WriteOptions::default() } };
+    let operation = Encode { options: WriteOptions { on_loss, ..WriteOptions::default() }, ..Encode::default() };
     Format::StreamsTimestamped.visit(Apply(&operation, Input::new(column))).map(|output| output.column)
 }
 
@@ -248,8 +248,12 @@ fn a_typed_value_needs_an_encoding_where_there_are_no_types() {
     let element = Arc::new(arrow_schema::Field::new("element", headers.data_type().clone(), true));
     let lists =
         arrow_array::ListArray::new(element, arrow_buffer::OffsetBuffer::from_lengths([1]), Arc::new(headers), None);
-    let encode =
-        |types, on_loss| apply(&Encode { options: WriteOptions { types, on_loss, ..WriteOptions::default() } }, &lists);
+    let encode = |types, on_loss| {
+        apply(
+            &Encode { options: WriteOptions { types, on_loss, ..WriteOptions::default() }, ..Encode::default() },
+            &lists,
+        )
+    };
     assert_eq!(located(encode(TypeOption::Unset, OnLoss::Raise).unwrap_err()), (Code::TypeNotCarried, Some(0)));
     let bytes = |made: ArrayRef| made.as_binary::<i32>().value(0).to_vec();
     assert_eq!(bytes(encode(TypeOption::Untyped(Encoding::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");

@@ -188,7 +188,7 @@ fn texts(keys: &[&str]) -> ArrayRef {
 }
 
 fn encode(format: Format, column: &ListArray, types: TypeOption) -> Result<Vec<Vec<u8>>, (usize, Code)> {
-    let operation = Encode { options: WriteOptions { types, ..WriteOptions::default() } };
+    let operation = Encode { options: WriteOptions { types, ..WriteOptions::default() }, ..Encode::default() };
     let made = apply_to(format, &operation, column).map_err(|(row, error)| (row, error.code))?;
     Ok(made.as_binary::<i32>().iter().map(|serialized| serialized.expect("a value").to_vec()).collect())
 }
@@ -256,7 +256,8 @@ fn canonical_sorts_by_type_code_and_then_by_serialized_bytes() {
     assert_eq!(written, Ok(Some(serialized(Iggy, &sorted))));
     // A column is sorted row by row.
     let column = apply(Iggy, &Decode::default(), &[serialized(Iggy, &given), serialized(Iggy, &given)]).unwrap();
-    let operation = Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() } };
+    let operation =
+        Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() }, ..Encode::default() };
     let made = apply_to(Iggy, &operation, &column).unwrap();
     assert!(made.as_binary::<i32>().iter().all(|written| written == Some(&serialized(Iggy, &sorted))));
 }

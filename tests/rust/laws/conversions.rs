@@ -18,9 +18,9 @@ use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;
 
 use super::cases;
+use super::generated::{formats_of_one, recipe, targets};
 use crate::columns::{apply, faults_at, told};
 use crate::common::{Head, Held, Message, STRICT, other_fields, read, write};
-use super::generated::{formats_of_one, recipe, targets};
 
 fn convert(
     serialized: &[u8],

@@ -9,10 +9,10 @@ use letterhead::limits::Limits;
 use letterhead::traits::ReadOptions;
 use proptest::prelude::*;
 
+use super::generated::recipe;
 use super::{InEveryMode, cases, is_batch};
 use crate::columns::apply;
 use crate::common::{STRICT, errors, read};
-use super::generated::recipe;
 
 fn with(limits: Limits) -> ReadOptions {
     ReadOptions { limits, ..STRICT }

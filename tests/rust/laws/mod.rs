@@ -16,6 +16,7 @@ use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, RequestedKey};
+use letterhead::limits::Limits;
 use letterhead::log::{Exact, Fast, OnError, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_message};
@@ -54,7 +55,7 @@ impl Visitor for InEveryMode<'_> {
         let fast =
             parse_message::<E, _, _>(Cursor::new(serialized), options, &mut Fast::new(OnLoss::Raise), &mut Discard)
                 .is_ok();
-        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled());
+        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
         Found { fast: Some(fast), exact: exact.errors, labelled: labelled.errors }

@@ -15,9 +15,9 @@ use letterhead::value::ByteOrder;
 use proptest::prelude::*;
 
 use super::cases;
-use crate::columns::{apply, apply_to};
 use super::generated::{Recipe, formats_of_one, recipe, targets};
 use super::{near_values, whole_values};
+use crate::columns::{apply, apply_to};
 
 /// More bytes than any kernel looks at behind a row.
 const BEHIND: [u8; 512] = [0xff; 512];
@@ -123,7 +123,7 @@ proptest! {
         let is_asked = |target: &Format| target.info().class == Class::Headers && takes(*target, &types);
         for target in targets().filter(|target| is_asked(target) && has_keys_of(*target, source)) {
             let options = WriteOptions { types: types.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
-            let operation = Encode { options };
+            let operation = Encode { options, ..Encode::default() };
             let alone = serialized_rows.iter().map(|serialized| {
                 let list = headers_of(&apply(source, &Decode::default(), std::slice::from_ref(serialized)).expect("whole"));
                 apply_to(target, &operation, &list)

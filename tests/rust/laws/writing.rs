@@ -9,10 +9,10 @@ use letterhead::type_option::TypeOption;
 use letterhead::value_type::{Scalar, TypeCodes, ValueType};
 use proptest::prelude::*;
 
-use crate::columns::{apply, apply_to};
-use crate::common::{Head, HeldKey, Message, STRICT, errors, read, write};
 use super::generated::{any_head, kinds_for, parts, recipe, targets};
 use super::{cases, whole_values};
+use crate::columns::{apply, apply_to};
+use crate::common::{Head, HeldKey, Message, STRICT, errors, read, write};
 
 proptest! {
     #![proptest_config(cases(128))]

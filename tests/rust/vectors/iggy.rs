@@ -10,8 +10,8 @@ use letterhead::value::ByteOrder;
 use letterhead::value_type::{Scalar, ValueType};
 use serde_json::Value;
 
-use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS};
 use super::{array, bytes, lines};
+use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS};
 
 const CANONICAL: fn() -> WriteOptions = || WriteOptions { canonical: true, ..WriteOptions::default() };
 

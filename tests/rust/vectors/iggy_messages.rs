@@ -6,9 +6,9 @@ use letterhead::formats::checksum::crc32;
 use letterhead::traits::WriteOptions;
 use serde_json::Value;
 
-use crate::common::{self, Head, Held, Message, STRICT};
 use super::iggy::{assert_sizes_show, heads, sorted};
 use super::{array, bytes, lines};
+use crate::common::{self, Head, Held, Message, STRICT};
 
 /// An id is a number in these lines, and its bytes here.
 fn id(value: &Value) -> Held {

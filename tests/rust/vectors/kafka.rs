@@ -7,8 +7,8 @@ use letterhead::traits::{ReadOptions, WriteOptions};
 use letterhead::varint::{self, Varint};
 use serde_json::Value;
 
-use crate::common::{self, Head, Held, LENIENT, Message, STRICT};
 use super::{array, bytes, hex, json, text};
+use crate::common::{self, Head, Held, LENIENT, Message, STRICT};
 
 fn lines(name: &str) -> Vec<Value> {
     text(name).lines().map(|line| json(&without_lone_surrogates(line))).collect()

@@ -6,8 +6,8 @@ use letterhead::traits::{FieldType, WriteOptions};
 use letterhead::value_type::ValueType;
 use serde_json::Value;
 
-use crate::common::{self, Head, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
 use super::{array, bytes, hex, lines};
+use crate::common::{self, Head, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
 
 fn all_lines(name: &str, count: usize) {
     let lines = lines(name);

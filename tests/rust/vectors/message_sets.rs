@@ -3,8 +3,8 @@
 use letterhead::format::Format;
 use serde_json::Value;
 
-use crate::common::{self, Held, LENIENT, Message, STRICT, other_fields};
 use super::{array, bytes, hex, lines};
+use crate::common::{self, Held, LENIENT, Message, STRICT, other_fields};
 
 const SETS: [Format; 3] = [Format::Kip82Messages, Format::Kip82MessagesInt, Format::Kip82MessagesWrapper];
 

@@ -3,8 +3,8 @@
 use letterhead::format::Format;
 use serde_json::Value;
 
-use crate::common::{self, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
 use super::{array, bytes, hex, lines};
+use crate::common::{self, Held, HeldKey, LENIENT, Message, STRICT, other_fields};
 
 #[test]
 fn every_record_set() {
