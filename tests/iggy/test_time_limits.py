@@ -69,8 +69,10 @@ def test_an_acknowledgement_that_does_not_come_times_out_and_says_that_the_batch
             sent.append(key)
         return b"" if sent else reply
 
-    not_acknowledged = r"did not acknowledge a batch in 0\.4 s, and can still append it"
-    with LyingServer(lie) as server, pytest.raises(TimeoutError, match=not_acknowledged):
+    with (
+        LyingServer(lie) as server,
+        pytest.raises(TimeoutError, match=r"did not acknowledge a batch in 0\.4 s, and can still append it"),
+    ):
         ACTIONS["writer"](server.address)
     assert len(sent) == 1
 

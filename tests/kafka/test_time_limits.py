@@ -100,12 +100,13 @@ lh.write.topic(pa.table({"value": ["x"]}), "t", bootstrap_servers=sys.argv[1])
 
 @pytest.mark.parametrize("drips", [False, True])
 def test_a_writer_whose_broker_is_silent_times_out(drips: bool) -> None:
-    rows = pa.table({"value": ["x", "y"]})
     with (
         SilentServer(HALF_A_RESPONSE if drips else b"", drips=drips) as server,
         pytest.raises(lh.write.DeliveryError, match=r"row 0 and 1 more not delivered: .*timed out"),
     ):
-        lh.write.topic(rows, "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400)
+        lh.write.topic(
+            pa.table({"value": ["x", "y"]}), "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400
+        )
 
 
 def test_a_writer_without_metadata_times_out() -> None:
