@@ -65,6 +65,7 @@ DATA_POLLS = "2 100 010104010000000205746573747302046c696573010000000001"
     ("request_key", "change", "message"),
     [
         (LOGIN, at(48, u32(0xFFFFFFFF)), "announces a reply of 4294967039 bytes, where at most 4096 are expected"),
+        (LOGIN, at(48, u32(HEADER_LEN + 4097)), "announces a reply of 4097 bytes, where at most 4096 are expected"),
         (LOGIN, at(48, u32(3)), "does not answer as a server of Iggy"),
         (LOGIN, lambda _: b"HTTP/1.1 400 Bad Request\r\n".ljust(300), "does not answer as a server of Iggy"),
         (LOGIN, resized(lambda body: body[:5]), "sent a reply to the login that ends too early"),
@@ -123,6 +124,70 @@ def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
         with pytest.raises(ProtocolError, match=message) as raised:
             write(server.address, timeout_ms=2000)
         assert str(raised.value).startswith(server.place)
+
+
+def evicted(reason: int) -> Callable[[bytes], bytes]:
+    """End the session for a reason; the server accepts the protocol from 0.12 to 0.13."""
+    versions = u32(13 << 10) + u32(12 << 10)
+    return lambda reply: at(144, versions)(at(60, b"\x0d")(at(255, bytes([reason]))(reply)))[:HEADER_LEN]
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "message"),
+    [
+        (9, PermissionError, "the user name or the password is wrong"),
+        (10, PermissionError, "the personal access token is wrong"),
+        (11, PermissionError, "the user is not active"),
+        (14, Refused, r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and this client has 0\.11"),
+        (15, Refused, r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and this client has 0\.11"),
+        (3, TimeoutError, r"did not answer in 0\.3 s: 127.* ended the session \(reason 3\)"),
+    ],
+)
+def test_a_login_that_the_server_ends_is_reported_by_its_reason(
+    reason: int, error: type[Exception], message: str
+) -> None:
+    with LyingServer(lies_about(LOGIN, evicted(reason))) as server, pytest.raises(error, match=message):
+        read(server.address, timeout_ms=300)
+
+
+@pytest.mark.parametrize("status", [57, 58])
+def test_a_request_that_the_server_does_not_accept_yet_is_repeated(status: int) -> None:
+    refused = []
+
+    def lie(key: str, reply: bytes) -> bytes:
+        if not key.startswith(TOPIC) or len(refused) == 2:
+            return reply
+        refused.append(key)
+        return at(216, u32(status))(reply[:HEADER_LEN].replace(reply[48:52], u32(HEADER_LEN)))
+
+    with LyingServer(lie) as server:
+        assert read(server.address, timeout_ms=5000).num_rows == 6
+    assert len(refused) == 2
+
+
+def test_an_error_of_the_server_is_raised_at_once_with_its_number() -> None:
+    refused = []
+
+    def lie(key: str, reply: bytes) -> bytes:
+        if not key.startswith(TOPIC):
+            return reply
+        refused.append(key)
+        return resized(lambda body: b"")(at(216, u32(1234))(reply))
+
+    with LyingServer(lie) as server, pytest.raises(Refused, match="refuses the request with error 1234") as raised:
+        read(server.address, timeout_ms=5000)
+    assert (raised.value.status, len(refused)) == (1234, 1)
+
+
+def test_a_topic_without_messages_ends_after_its_last_one() -> None:
+    """The reply to a poll without messages names the last offset, and 0 in a partition that never had one."""
+    for current, end in ((0, 0), (7, 8)):
+        empty = resized(lambda body, current=current: body[:4] + u64(current) + u32(0))
+        with (
+            LyingServer(lies_about(LAST_POLLS, empty)) as server,
+            Client(Address.parse(server.address), 2000) as client,
+        ):
+            assert client.end_offset(Place("tests", "lies", 0)) == end
 
 
 def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:

@@ -91,7 +91,7 @@ def topic(
     fetch_bytes : int, default 4 MiB
         Size of a fetch in bytes.
     timeout_ms : int, default 60 000
-        How long to retry while brokers do not answer, or answer with a temporary error.
+        How long a call to the brokers may take, with name lookup, connection, login and retries of temporary errors.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
     **settings
@@ -118,6 +118,10 @@ def topic(
         While reading, if the brokers reject the user.
     ConnectionError, TimeoutError
         While reading, if a certificate is not trusted, or no broker answers in time.
+    ProtocolError
+        While reading, if a response of a broker is invalid, or is of another topic or partition.
+    RuntimeError
+        While reading, if a broker answers with another error.
     DecodeError
         While reading, if a record is invalid and ``errors="raise"``.
 

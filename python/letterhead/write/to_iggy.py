@@ -48,7 +48,6 @@ _MAPPED = (pa.binary(), pa.binary(), pa.int64())
 """Types of payloads, headers and times."""
 
 _MOST_PAYLOAD = 64_000_000
-_MOST_HEADERS = 100_000
 
 
 def iggy(
@@ -195,8 +194,6 @@ class IggySink:
         size = pc.fill_null(pc.binary_length(payloads), 0)
         self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
         self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
-        large = pc.greater(pc.binary_length(headers), _MOST_HEADERS)
-        self._refuse(large, f"the headers have more than {_MOST_HEADERS} bytes", "too_large")
         return pa.record_batch([self._ids(batch), times, headers, payloads], Message._fields)
 
     def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
