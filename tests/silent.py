@@ -63,7 +63,7 @@ def interrupted(program: str, *arguments: str, server: SilentServer) -> str:
         try:
             assert server.asked.wait(30)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=10)
+            _, errors = process.communicate(timeout=30)
         finally:
             process.kill()
     return errors.strip().rpartition("\n")[2]
@@ -83,5 +83,5 @@ def patched(host, *arguments, flags=0, **options):
 socket.getaddrinfo = patched
 """
     command = [sys.executable, "-c", before + program]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True, cwd=Path(__file__).parent)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd=Path(__file__).parent)
     return ran.stdout

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import ssl
+import types
 from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from silent import SilentServer
 
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone
+from letterhead.read import iggy_connection
 from letterhead.read.iggy_client import Place, Topic
 from letterhead.read.iggy_connection import Address
 from letterhead.write.iggy_batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message, batches_of
 from letterhead.write.to_iggy import IggySink
-from lying import HEADER_LEN, LyingServer
+from lying_server import HEADER_LEN, LyingServer
 from test_lying_servers import BATCH, at, lies_about, u32
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
@@ -43,6 +47,24 @@ def test_a_connection_is_encrypted_only_if_the_address_says_so() -> None:
     assert Address.parse("iggy://u:p@h?tls=false").tls is Address.parse("iggy://u:p@h").tls is False
     with pytest.raises(ValueError, match="the option tls of the address must be true or false"):
         Address.parse("iggy://u:p@h?tls=yes")
+
+
+def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interpreters that are built for the suites of their system have other defaults."""
+    contexts = []
+
+    def lenient(**options: object) -> ssl.SSLContext:
+        context = ssl.create_default_context(**options)
+        context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+        contexts.append(context)
+        return context
+
+    monkeypatch.setattr(
+        iggy_connection, "ssl", types.SimpleNamespace(**vars(ssl) | {"create_default_context": lenient})
+    )
+    with SilentServer() as server, pytest.raises(TimeoutError):
+        lh.read.iggy(f"iggy://u:p@127.0.0.1:{server.port}?tls=true", stream="s", topic="t", timeout_ms=200).read_all()
+    assert {context.minimum_version for context in contexts} == {ssl.TLSVersion.TLSv1_2}
 
 
 @pytest.mark.parametrize("place", ["{}:p", "u:{}", "{}"])
@@ -180,9 +202,11 @@ def read(address: str, **options: object) -> list[int]:
 
 def test_a_start_before_the_first_message_is_gone() -> None:
     later = at(BATCH + HEADER_LEN + 24, u32(2))
-    with LyingServer(lies_about(FIRST_POLLS, later)) as server:
-        with pytest.raises(OffsetsGone, match=r"tests/lies-0: offset 1 cannot be read: .* the first one is 2"):
-            read(server.address, partitions=[0], start={0: 1})
+    with (
+        LyingServer(lies_about(FIRST_POLLS, later)) as server,
+        pytest.raises(OffsetsGone, match=r"tests/lies-0: offset 1 cannot be read: .* the first one is 2"),
+    ):
+        read(server.address, partitions=[0], start={0: 1})
 
 
 def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:

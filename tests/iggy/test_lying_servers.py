@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address, Refused, TooLarge
-from lying import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
+from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
 POLL = HEADER_LEN
 BATCH = POLL + 16
@@ -256,7 +256,7 @@ import resource, sys
 sys.path.append({str(Path(__file__).parent)!r})
 import letterhead as lh
 from letterhead.errors import ProtocolError
-from lying import LyingServer, read
+from lying_server import LyingServer, read
 import test_lying_servers as lies
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 with LyingServer() as server:

@@ -14,9 +14,10 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
-from lying import (
+from lying_broker import (
     API_VERSIONS,
     FETCH,
+    HOST,
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
     METADATA,
@@ -27,7 +28,7 @@ from lying import (
     LyingBroker,
     read,
     write,
-)  # fmt: skip
+)
 
 DOCUMENTED = {
     ProtocolError, OffsetsGone, LogTruncated, PermissionError, ConnectionError, TimeoutError, ValueError, RuntimeError,
@@ -79,6 +80,47 @@ def other_topic(frame: bytes) -> bytes:
     return frame.replace(TOPIC.encode(), b"laws")
 
 
+def broker_port(port: int) -> Change:
+    """Change the port of the broker in metadata."""
+
+    def change(frame: bytes) -> bytes:
+        return at(frame.index(HOST) + len(HOST), i32(port))(frame)
+
+    return change
+
+
+def one_partition_twice(frame: bytes) -> bytes:
+    """Give the first of two partitions in metadata the number of the other."""
+    number = frame.index(TOPIC.encode()) + len(TOPIC) + 20
+    return at(number, i32(1 - int.from_bytes(frame[number : number + 4], "big")))(frame)
+
+
+FIRST_BATCH, FIRST_BATCH_LEN = bytes.fromhex("000000660000000002"), 114
+"""Size, leader epoch and format of the first record batch of a partition, after its offset."""
+
+
+def with_records(change: Change) -> Change:
+    """Replace the record set of responses with the first records of a partition."""
+
+    def replace(frame: bytes) -> bytes:
+        if FIRST_BATCH not in frame:
+            return frame
+        start = frame.index(FIRST_BATCH) - 8
+        records = change(frame[start : start + FIRST_BATCH_LEN])
+        size = len(records) + 1
+        length = bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
+        changed = frame[4 : start - 1] + length + records + frame[start + FIRST_BATCH_LEN :]
+        return len(changed).to_bytes(4, "big") + changed
+
+    return replace
+
+
+def truncated_before_reading(frame: bytes) -> bytes:
+    """Add the epoch from which on the leader has other records, to a response to the first request."""
+    tagged = b"\1\0\x0d" + i32(3) + (1).to_bytes(8, "big") + b"\0"
+    return resized(lambda body: body[:-3] + tagged + b"\0\0")(frame)
+
+
 PARTITION = 1
 """Bytes after the name of a topic to the number of its first partition, in responses to ListOffsets and Fetch."""
 
@@ -92,6 +134,9 @@ PARTITION = 1
         (METADATA, other_topic, r"sent metadata of other topics than the requested ones"),
         (METADATA, lambda frame: frame.replace(b"\x05lies", b"\0lies"), r"sent an invalid response|without a name"),
         (METADATA, after_topic(20, i32(-2)), r"sent metadata with invalid partitions of topic lies"),
+        (METADATA, one_partition_twice, r"sent metadata with invalid partitions of topic lies"),
+        (METADATA, broker_port(0), r"sent metadata with a broker that has no valid address"),
+        (METADATA, broker_port(1 << 16), r"sent metadata with a broker that has no valid address"),
         (METADATA, resized(lambda body: body[:-30]), r"sent an invalid response: "),
         (METADATA, at(0, i32(200 << 20)), r"a response of 209715200 bytes, where at most \d+ are expected"),
         (METADATA, at(0, i32(-1)), r"a response of -1 bytes"),
@@ -103,6 +148,17 @@ PARTITION = 1
         (FETCH, after_topic(PARTITION, i32(1)), r"sent records of other partitions than lies-0"),
         (FETCH, after_topic(0, b"\1"), r"sent an invalid response|sent records of other partitions"),
         (FETCH, resized(lambda body: body[:-2]), r"sent an invalid response: "),
+        (FETCH, truncated_before_reading, r"reports that records of lies-0 were removed, of which none was read"),
+        (
+            FETCH,
+            with_records(lambda batch: batch * 2),
+            r"sent record batches of lies-0 from offset 0 on .* not in order",
+        ),
+        (
+            FETCH,
+            with_records(lambda batch: batch + at(0, bytes(7) + b"\1")(batch)),
+            r"from offset 0 on .* not in order",
+        ),
         (FETCH, at(4, i32(1)), r"Correlation IDs do not match"),
     ],
 )
@@ -140,16 +196,25 @@ def test_records_of_earlier_offsets_are_not_taken_for_the_requested_ones() -> No
         assert str(raised.value).startswith(broker.address)
 
 
-def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_ones() -> None:
-    def moved(frame: bytes) -> bytes:
-        batch = frame.index(bytes.fromhex("000000660000000002")) - 8  # its size, the epoch of its leader, its format
-        return at(batch, (5000).to_bytes(8, "big"))(frame) if frame[8:] == recorded(FETCH)[0][8:] else frame
-
-    with (
-        LyingBroker(lies_about(FETCH, moved)) as broker,
-        pytest.raises(ProtocolError, match="sent records of lies-0 from offset 5000 on, and says that they end at 4"),
-    ):
+@pytest.mark.parametrize("offset", [4, 5000])
+def test_records_after_the_end_of_the_partition_are_not_taken_for_the_requested_ones(offset: int) -> None:
+    moved = with_records(at(0, offset.to_bytes(8, "big")))
+    message = f"sent records of lies-0 from offset {offset} on, and says that they end at 4"
+    with LyingBroker(lies_about(FETCH, moved)) as broker, pytest.raises(ProtocolError, match=message):
         read(broker.address, timeout_ms=5000)
+
+
+def test_a_response_without_records_because_of_a_quota_is_no_end_of_the_partition() -> None:
+    withheld = []
+
+    def throttle(frame: bytes) -> bytes:
+        if withheld:
+            return frame
+        withheld.append(frame)
+        return with_records(lambda batch: b"")(at(9, i32(50))(frame))
+
+    with LyingBroker(lies_about(FETCH, throttle)) as broker:
+        assert read(broker.address, timeout_ms=5000)["offset"].to_pylist() == [0, 1, 2, 3] * 2
 
 
 def test_a_final_error_of_one_broker_is_raised_and_no_other_one_is_asked() -> None:
@@ -228,7 +293,7 @@ def test_a_response_that_announces_much_takes_only_the_memory_of_what_arrives() 
 import logging, resource, sys
 sys.path.append({str(Path(__file__).parent)!r})
 logging.disable()
-from lying import LyingBroker, read
+from lying_broker import LyingBroker, read
 import test_lying_brokers as lies
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 with LyingBroker() as broker:

@@ -1,6 +1,6 @@
 """A broker that repeats recorded responses, some of them changed; and the recording of them from a real broker.
 
-``python tests/kafka/lying.py`` records ``responses.json`` again.
+``python tests/kafka/lying_broker.py`` records ``responses.json`` again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A server that repeats recorded replies, some of them changed; and the recording of them from a real server.
 
-``IGGY_SERVER=... python tests/iggy/lying.py`` records ``replies.json`` again.
+``IGGY_SERVER=... python tests/iggy/lying_server.py`` records ``replies.json`` again.
 """
 
 from __future__ import annotations

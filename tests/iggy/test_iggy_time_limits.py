@@ -13,10 +13,10 @@ import pytest
 from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
-from lying import LyingServer
+from lying_server import LyingServer
 from server import Server
 
-pytestmark = pytest.mark.timeout(15)
+pytestmark = pytest.mark.timeout(60)
 
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {

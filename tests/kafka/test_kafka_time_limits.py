@@ -10,9 +10,9 @@ import pytest
 from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
-from lying import API_VERSIONS, METADATA, Lie, LyingBroker, read
+from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
 
-pytestmark = pytest.mark.timeout(15)
+pytestmark = pytest.mark.timeout(60)
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {
