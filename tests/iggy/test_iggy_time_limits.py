@@ -16,7 +16,7 @@ import letterhead as lh
 from lying_server import LyingServer
 from server import Server
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(150)
 
 TOPIC = {"stream": "tests", "topic": "lies", "timeout_ms": 400}
 ACTIONS = {

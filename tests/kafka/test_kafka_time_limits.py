@@ -12,7 +12,7 @@ from silent import SilentServer, interrupted, without_a_name_server
 import letterhead as lh
 from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(150)
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {
