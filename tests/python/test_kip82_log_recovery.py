@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import TornTailWarning
-from letterhead.kip82 import Damage, DamagedLogError, MessageLog
+from letterhead.kip82 import Damage, DamagedLogError, MessageLog, ProduceRequest, segment
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 from letterhead.kip82.properties import Properties
 from log_samples import LAYOUTS, encoded, frame, logs, sample, samples
@@ -493,3 +493,47 @@ def test_only_an_incomplete_message_counts_as_truncated(path):
     file.write_bytes(data[: first + 8] + (size + 1).to_bytes(4, "big") + data[first + 12 :])
     with pytest.raises(DamagedLogError, match="104 are left in the file: no crash"):
         MessageLog(path)
+
+
+# Bounds ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2, 3, 127])
+def test_only_a_message_of_a_known_magic_is_an_interrupted_append(path, magic):
+    file = written(path, samples(2))
+    whole = file.read_bytes()
+    rest = bytearray(encoded(samples(3))[2][:-1])
+    rest[16] = magic
+    file.write_bytes(whole + rest)
+    if magic > 2:
+        with pytest.raises(DamagedLogError):
+            MessageLog(path)
+        assert file.read_bytes() == whole + rest
+        return
+    with pytest.warns(TornTailWarning):
+        MessageLog(path).close()
+    assert file.read_bytes() == whole
+
+
+def test_whole_message_is_found_wherever_the_search_window_ends(path, monkeypatch):
+    monkeypatch.setattr(segment, "CHUNK", 64)
+    first, second, third = encoded(samples(3))
+    file = written(path, samples(1))
+    for damaged in range(130, 200):
+        data = first + b"\xff" * damaged + third
+        file.write_bytes(data)
+        with MessageLog(path, readonly=True) as log:
+            [damage] = log.verify()
+            assert (damage.position, damage.end) == (len(first), len(first) + damaged)
+            assert [message.offset for message in log.scan(on_damage=lambda _: None)] == [0, 2]
+    assert second
+
+
+@pytest.mark.parametrize("timestamps", ["create", "append"])
+def test_type_of_a_timestamp_is_that_of_the_log(path, layout, timestamps):
+    source = [{**sample(0, layout)._asdict(), "attributes": attributes} for attributes in (0, 8)]
+    with MessageLog(path, layout, timestamps=timestamps) as log:
+        log.append(source)
+        log.produce(ProduceRequest.of("orders", 0, source, version=3 if layout == "int" else 4, layout=layout))
+        assert {message.attributes & 8 for message in log.scan()} == {8 if timestamps == "append" else 0}
+        assert [message.timestamp == 1_000_000 for message in log.scan()] == 4 * [timestamps == "create"]
