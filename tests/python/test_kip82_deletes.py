@@ -24,6 +24,7 @@ from letterhead.kip82 import (
     convert_up,
     is_delete,
 )
+from letterhead.kip82.versions import set_format
 from reference import ops as reference
 
 FORMAT = "kip82-message-wrapper"
@@ -214,6 +215,19 @@ def test_log_of_an_older_magic_rejects_a_null_that_is_no_delete(tmp_path: Path, 
             with pytest.raises(lh.ConversionError, match="no null value that deletes nothing"):
                 log.append([message])
         assert log.append([lh.decode(DELETED, FORMAT), lh.decode(BARE, FORMAT)]) == range(2)
+
+
+def test_conversions_reject_an_unknown_magic_and_layout() -> None:
+    message = lh.decode(DELETED, FORMAT)
+    for magic in (2, -1, 7):
+        with pytest.raises(ValueError, match="unknown magic"):
+            convert_down(message, magic)
+    with pytest.raises(ValueError, match="did you mean 'wrapper'"):
+        convert_up(message, "wraper")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="did you mean 'wrapper'"):
+        set_format(4, "wraper")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown on_loss value"):
+        convert_down(message, 1, on_loss="report")  # type: ignore[arg-type]
 
 
 def test_conversion_up_keeps_what_a_null_value_means() -> None:

@@ -27,7 +27,7 @@ from letterhead._invariants import instance
 from letterhead.errors import ConversionError, EncodeError, check_name
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
-from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
+from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout, check_layout
 from letterhead.message import Message
 from letterhead.operations import batch, convert, encode, messages
 
@@ -73,6 +73,7 @@ def layout_of(version: int, layout: Layout) -> Layout | None:
 
 def set_format(version: int, layout: Layout = "typed") -> str:
     """Return the format of message sets in requests of a version, for :func:`letterhead.messages`."""
+    check_layout(layout)
     return SETS[layout_of(version, layout) or "typed"]
 
 
@@ -105,6 +106,7 @@ def convert_up(message: Message, layout: Layout) -> Message:
     >>> kip82.convert_up(old, "typed").headers
     Headers([])
     """
+    check_layout(layout)
     if (message.attributes or 0) & CODEC_BITS:
         reason = "a compressed set is not a single message: open it with lh.messages"
         raise EncodeError(reason, format=MESSAGES[layout], code="bad_attributes")
@@ -147,6 +149,8 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
     (1, None, b'v')
     """
     check_name("on_loss value", on_loss, ("raise", "drop"))
+    if magic not in (0, 1):
+        raise ValueError(f"unknown magic {magic!r}: messages are converted down to 0 (Kafka 0.8, 0.9) or 1 (0.10)")
     if on_loss == "raise" and message.value is None and not is_delete(message):
         reason = (
             f"magic {magic} has no null value that deletes nothing: use magic 2, or on_loss='drop' to make it a delete"
