@@ -91,3 +91,21 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, requested: str,
 def test_an_import_starts_no_thread() -> None:
     program = "import letterhead, threading; letterhead.decode(b'', 'kafka'); print(threading.active_count())"
     assert run(program) == "1"
+
+
+def test_arguments_are_checked_without_asserts():
+    pytest.importorskip("pyarrow")
+    program = (
+        "import letterhead as lh\n"
+        "for stream in ('', 'x' * 256, -1):\n"
+        "    try:\n"
+        "        lh.read.iggy('iggy://a:b@127.0.0.1:1', stream=stream, topic='t')\n"
+        "    except ValueError as error:\n"
+        "        print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "the name of the stream must have 1 to 255 bytes",
+        "the name of the stream must have 1 to 255 bytes",
+        "stream must be a name or a number of 32 bits, not -1",
+    ]

@@ -270,6 +270,17 @@ def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
     assert lh.select(message, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
 
 
+def test_number_that_a_float_rounds_to_infinity_is_out_of_range() -> None:
+    longdouble = pytest.importorskip("numpy").longdouble
+    if longdouble("1e400") == math.inf:
+        pytest.skip("a long double has 64 bits here")
+    for kind, number in ((lh.Float64, longdouble("1e400")), (lh.Float32, longdouble("-1e400")), (lh.Float32, 3.5e38)):
+        with pytest.raises(EncodeError) as caught:
+            kind(number)
+        assert caught.value.code == "out_of_range"
+    assert lh.Float64(longdouble("inf")).value == math.inf
+
+
 @given(any_type, st.binary(max_size=20))
 def test_any_bits_of_a_message_make_a_value_that_can_be_moved(type: str, bits: bytes) -> None:
     value = values.of_message(type, bits)

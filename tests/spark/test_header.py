@@ -316,6 +316,18 @@ def test_the_error_names_the_expression(spark, rows, options, text):
     assert text in message(rows, spark, **options)
 
 
+@pytest.mark.parametrize("repeat", REPEATS)
+def test_a_header_of_an_unknown_type_replaces_only_what_it_could_replace(spark, engines, repeat):
+    good, bad = {"key": "k", "type": "string", "value": b"good"}, {"key": "k", "type": "nonsense", "value": b"bad"}
+    rows = [[good, bad], [bad, good], [bad], [good]]
+    expected = {"last": [None, "good", None, "good"], "first": ["good", None, None, "good"],
+                "error": [None, None, None, "good"], "all": [None, None, None, ["good"]]}[repeat]  # fmt: skip
+    for engine in engines:
+        options = {"format": "kip82-typed", "engine": engine, "errors": "null", "repeat": repeat}
+        frame = frame_of(spark, rows, list_of("kip82-typed"))
+        assert [row[0] for row in frame.select(lhs.header("headers", "k", "string", **options)).collect()] == expected
+
+
 @pytest.mark.parametrize("errors", ["raise", "null"])
 def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(spark, engines, errors):
     rows = [[{"key": None, "value": b"a"}, {"key": "k", "value": b"b"}], [None, {"key": "k", "value": b"c"}]]
