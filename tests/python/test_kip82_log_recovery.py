@@ -537,3 +537,15 @@ def test_type_of_a_timestamp_is_that_of_the_log(path, layout, timestamps):
         log.produce(ProduceRequest.of("orders", 0, source, version=3 if layout == "int" else 4, layout=layout))
         assert {message.attributes & 8 for message in log.scan()} == {8 if timestamps == "append" else 0}
         assert [message.timestamp == 1_000_000 for message in log.scan()] == 4 * [timestamps == "create"]
+
+
+@pytest.mark.parametrize("option", ["segment_bytes", "max_message_bytes"])
+def test_sizes_of_a_log_are_at_least_one_byte(path, option):
+    for size in (0, -1):
+        with pytest.raises(ValueError, match=f"{option} must be 1 or more, not {size}"):
+            MessageLog(path, **{option: size})
+    assert not path.exists()
+    with MessageLog(path, segment_bytes=1) as log:
+        log.append(samples(2))
+        log.append(samples(1))
+    assert len(list(path.glob("*.log"))) == 2

@@ -183,6 +183,9 @@ class MessageLog(Closing):
         check_name("codec", codec, CODECS)
         if message_format_version is not None:
             check_format_version(message_format_version)
+        for name, number in (("segment_bytes", segment_bytes), ("max_message_bytes", max_message_bytes)):
+            if number < 1:
+                raise ValueError(f"{name} must be 1 or more, not {number}")
         self.path = Path(path)
         self.readonly = readonly
         self._max_message_bytes = max_message_bytes
