@@ -549,3 +549,20 @@ def test_sizes_of_a_log_are_at_least_one_byte(path, option):
         log.append(samples(2))
         log.append(samples(1))
     assert len(list(path.glob("*.log"))) == 2
+
+
+@pytest.mark.parametrize(("offset", "damaged"), [(1, False), (2, False), (3, True), (4, True)])
+def test_offset_of_a_compacted_file_is_below_the_first_one_of_the_next_file(path, offset, damaged):
+    with MessageLog(path, segment_bytes=1) as log:
+        log.append([{"key": b"a", "value": b"v"}, {"key": b"b", "value": b"v"}, {"key": b"a", "value": b"v"}])
+        log.append([{"key": b"c", "value": b"v"}])
+        log.compact(now=1, delete_retention_ms=0)
+    file = path / "00000000000000000000.log"
+    data = bytearray(file.read_bytes())
+    last = len(data) // 2
+    assert int.from_bytes(data[last : last + 8], "big") == 2
+    data[last : last + 8] = offset.to_bytes(8, "big")  # no checksum covers it
+    data[:8] = bytes(8)
+    file.write_bytes(data)
+    with MessageLog(path, readonly=True) as log:
+        assert [damage.code for damage in log.verify()] == (["out_of_range"] if damaged else [])
