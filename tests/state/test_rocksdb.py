@@ -30,7 +30,9 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
-from letterhead.storage.database import RocksDBOptions, StoredFamilies
+from letterhead.storage import database
+from letterhead.storage.database import Database, RocksDBOptions, StoredFamilies
+from letterhead.storage.layouts import HEADERS
 from letterhead.storage.position import Position
 
 Rows = list[tuple[bytes, bytes]]
@@ -577,3 +579,113 @@ def test_options_are_set_for_each_family_of_rows(tmp_path: Path) -> None:
 def test_a_format_that_a_store_does_not_have_is_rejected(store: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         store()
+
+
+# --- order and state of a database -----------------------------------------------------------------------------------
+
+
+class Recorded:
+    """A family of a database that records its calls, which run."""
+
+    def __init__(self, name: str, family: Any, calls: list[tuple[str, str]]) -> None:
+        self._name, self._family, self._calls = name, family, calls
+
+    def __getattr__(self, method: str) -> Any:
+        call = getattr(self._family, method)
+        if method in ("flush", "close", "put"):
+            self._calls.append((method, self._name))
+        return call
+
+
+def recording(of: Database) -> list[tuple[str, str]]:
+    calls: list[tuple[str, str]] = []
+    for name, family in of._families.items():
+        of._families[name] = Recorded(name, family, calls)
+    return calls
+
+
+@pytest.fixture
+def upgrading(tmp_path: Path) -> Database:
+    """A database with rows of an older version in a family of their own."""
+    older = opened(tmp_path, "timestamped")
+    older.put(b"k", NOW + b"v")
+    older.close()
+    result = Database("latest", tmp_path / "rocksdb" / "latest", HEADERS, RocksDBOptions())
+    assert result.upgrading
+    return result
+
+
+NEWEST_FIRST = ["keyValueWithTimestampAndHeaders", "keyValueWithTimestamp", "default", "offsets"]
+
+
+def test_families_are_flushed_newest_first_and_offsets_last(upgrading: Database) -> None:
+    calls = recording(upgrading)
+    upgrading.flush()
+    assert calls == [("flush", family) for family in NEWEST_FIRST]
+    upgrading.close()
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_database_is_marked_closed_and_its_families_are_closed_newest_first(upgrading: Database, clean: bool) -> None:
+    calls = recording(upgrading)
+    upgrading.close(clean=clean)
+    assert calls == [("put", "offsets")] * clean + [("close", family) for family in NEWEST_FIRST]
+    with StoredFamilies(upgrading.directory) as families:
+        assert families.dirty is not clean
+
+
+def test_a_database_that_is_forgotten_closes_its_families_newest_first(upgrading: Database) -> None:
+    directory, calls = upgrading.directory, recording(upgrading)
+    upgrading._forgotten()
+    assert calls == [("close", family) for family in NEWEST_FIRST]
+    with StoredFamilies(directory) as families:
+        assert families.dirty
+
+
+def test_a_closed_database_refuses_everything_but_to_be_closed_again(upgrading: Database) -> None:
+    rows = upgrading.rows
+    upgrading.close()
+    upgrading.close()
+    assert (upgrading.is_open, upgrading.usable) == (False, False)
+    for use in (
+        upgrading.check_open,
+        upgrading.flush,
+        upgrading.batch,
+        lambda: upgrading.commit({}, Position()),
+        lambda: upgrading.write((), ()),
+        lambda: upgrading.add_file(Path("rows.sst"), []),
+        lambda: rows.get(b"k"),
+        lambda: rows.put(b"k", b"v"),
+    ):
+        with pytest.raises(InvalidStateStoreError, match="Store latest is currently closed"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("reason", "is_locked"),
+    [
+        ("IO error: While lock file: /d/LOCK: Resource temporarily unavailable", True),
+        ("IO error: While open a file for lock: /d/LOCK: Permission denied", False),
+        ("Corruption: block checksum mismatch", False),
+        ("IO error: /a lock/CURRENT: No such file", False),
+    ],
+)
+def test_only_a_lock_that_another_process_has_means_that_a_store_is_in_use(reason: str, is_locked: bool) -> None:
+    error = database._open_error("latest", Path("/a lock"), Exception(reason))
+    assert isinstance(error, StoreLockedError) is is_locked
+
+
+def test_a_directory_in_that_of_a_database_is_no_damage(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    (tmp_path / "rocksdb" / "latest" / "archive").mkdir()
+    opened(tmp_path).close()
+    assert families(tmp_path)["keyValueWithTimestampAndHeaders"] == []
+
+
+def test_a_commit_fails_if_the_directory_was_deleted(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    (tmp_path / "rocksdb" / "latest").rename(tmp_path / "elsewhere")
+    with pytest.raises(ProcessorStateError, match=r"its directory .* is gone"):
+        store.commit({})
+    (tmp_path / "elsewhere").rename(tmp_path / "rocksdb" / "latest")
+    store.close()
