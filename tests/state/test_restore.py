@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections import Counter
@@ -311,3 +312,22 @@ def test_records_of_another_topic_than_the_changelog_are_refused_unless_forced(t
 def test_names_that_agree_or_say_nothing_are_accepted(tmp_path: Path, task: str) -> None:
     table = changelogs.table([record(b"k", b"1")], topic="my-app-store-changelog")
     assert restore(table, tmp_path / task, "store").offsets == {0: 0}
+
+
+def test_records_of_several_topics_are_refused(tmp_path: Path) -> None:
+    own = changelogs.table([record(b"k", b"1")])
+    other = changelogs.table([record(b"k", b"2")], first=1, topic="other-store-changelog")
+    both = pa.concat_tables([own, other])
+    for source in (both, both.combine_chunks(), pa.concat_tables([other, own])):
+        with pytest.raises(ValueError, match=r"the source has records of topics app-.* and other-.*: select those of"):
+            restore(source, tmp_path, "store", topic=changelogs.TOPIC, force=True)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("place", ["pipe", "pipe.parquet", "directory/pipe.parquet"])
+def test_a_pipe_is_no_changelog(tmp_path: Path, place: str) -> None:
+    pipe = tmp_path / place
+    pipe.parent.mkdir(exist_ok=True)
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match="is not a regular file"):
+        restore(pipe.parent if "/" in place else pipe, tmp_path / "0_0", "store")

@@ -83,12 +83,17 @@ def changelog_records(source: Source, *, partition: int | None = None, until: Un
     Raises
     ------
     ValueError
-        If a column is missing, a record has no key, or the offsets of a partition do not increase.
+        If a column is missing, a record has no key, the records are of several topics, or the offsets of a partition do
+        not increase.
     """
+    topics: set[str | None] = set()
     last: dict[int, int] = {}
     ended: set[int] = set()
     for batch in _batches(source):
         for records in _by_partition(batch, partition):
+            topics.add(records.topic)
+            if len(topics) > 1:
+                raise _several_topics(topics)
             before = last.get(records.partition, -1)
             if records.offsets[0] <= before or (np.diff(records.offsets) <= 0).any():
                 raise ValueError(
@@ -147,10 +152,14 @@ def records_of(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file or directory {path}")
-    if path.suffix == ".parquet" or (path.is_dir() and any(path.glob("*.parquet"))):
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    for file in files:
+        if not file.is_file():  # reading a named pipe would wait for a writer
+            raise ValueError(f"{file} is not a regular file: pass a Parquet file, log segments or a directory of them")
+    if path.suffix == ".parquet" or (path.is_dir() and files):
         import pyarrow.parquet as pq
 
-        for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+        for file in files:
             with pq.ParquetFile(file) as parquet:
                 names = [name for name in parquet.schema_arrow.names if name in columns]
                 yield from parquet.iter_batches(ROWS, columns=names)
@@ -173,7 +182,9 @@ def _by_partition(batch: pa.RecordBatch, wanted: int | None) -> Iterator[Records
     has_partition = "partition" in names
     if not has_partition and wanted is None:
         raise ValueError("the source has no column 'partition': pass partition=")
-    topic = batch.column("topic")[0].as_py() if "topic" in names else None
+    topics = batch.column("topic").unique().to_pylist() if "topic" in names else [None]
+    if len(topics) > 1:
+        raise _several_topics(topics)
     found = batch.column("partition") if has_partition else None
     numbers: list[Any] = [wanted] if found is None else found.unique().to_pylist()
     for number in numbers:
@@ -187,7 +198,12 @@ def _by_partition(batch: pa.RecordBatch, wanted: int | None) -> Iterator[Records
             raise ValueError(f"the record at offset {at} of partition {number} has no key: is it from a changelog?")
         headers = of.column("headers") if "headers" in names else None
         values = of.column("value").cast(pa.binary())
-        yield Records(topic, number, offsets, _times(of.column("timestamp")), keys, values, headers)
+        yield Records(topics[0], number, offsets, _times(of.column("timestamp")), keys, values, headers)
+
+
+def _several_topics(topics: Iterable[str | None]) -> ValueError:
+    names = " and ".join(sorted(str(topic) for topic in topics))
+    return ValueError(f"the source has records of topics {names}: select those of the changelog")
 
 
 def _times(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
