@@ -173,6 +173,10 @@ def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged
     options: dict[str, Any] = {"store_type": "window", "retention": 4 * app.MINUTE}
     with pytest.raises(ValueError, match=r"is one directory: put \{partition\} into it"):
         lhs.restore_stores(frame, tmp_path / "one", "windows", **options)
+    with pytest.raises(Exception, match="topic app-windows-changelog is not named <application>-other-changelog"):
+        lhs.restore_stores(frame, tmp_path / "0_{partition}", "other", **options)
+    forced = lhs.restore_stores(frame, tmp_path / "forced" / "0_{partition}", "other", force=True, **options)
+    assert forced.records == len(sent)
     done = lhs.restore_stores(frame, tmp_path / "0_{partition}", "windows", **options)
     assert done.records == len(sent)
     for partition, (logs, _, restored) in logged.items():

@@ -69,7 +69,7 @@ def restore_stores(
     --------
     >>> import tempfile
     >>> from letterhead import spark as lhs
-    >>> changelog = orders.where("key is not null")
+    >>> changelog = orders.sparkSession.read.parquet("tests/samples/orders-app-latest-changelog-0.parquet")
     >>> done = lhs.restore_stores(changelog, tempfile.mkdtemp() + "/0_{partition}", "latest")
     >>> done.records == changelog.count(), done.directories[0].name
     (True, 'latest')
