@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
+from letterhead._formatting import printable
+
 __all__ = [
     "CODES",
     "ConversionError",
@@ -94,6 +96,10 @@ class LetterheadError(Exception):
     Unknown names raise a plain ``ValueError`` and wrong Python types a ``TypeError``: those are errors in the program, not
     in the data.
     """
+
+    def __str__(self) -> str:
+        # A traceback prints it, and names of columns, files and stores may come from data.
+        return "\n".join(map(printable, super().__str__().split("\n")))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The default calls the class with `args`, which is only the text; Spark moves exceptions between processes.

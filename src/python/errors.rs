@@ -9,14 +9,22 @@ use crate::error::{Direction, Error, ErrorDetail, Located, Loss};
 impl From<Error> for PyErr {
     fn from(error: Error) -> PyErr {
         match error {
-            Error::Type(text) => PyTypeError::new_err(text),
-            Error::Value(text) => PyValueError::new_err(text),
+            Error::Type(text) => PyTypeError::new_err(printable(text)),
+            Error::Value(text) => PyValueError::new_err(printable(text)),
             Error::Internal(text) => internal_error(&text),
             Error::Headers(direction, located) => {
                 Python::attach(|py| header_error(py, direction, *located)).unwrap_or_else(|failure| failure)
             }
         }
     }
+}
+
+/// Escapes what is not printable: names in the text, as of the fields of a struct, may come from data.
+fn printable(text: String) -> String {
+    let escape = |py: Python<'_>| -> PyResult<String> {
+        py.import("letterhead._formatting")?.getattr("printable")?.call1((&text,))?.extract()
+    };
+    Python::attach(escape).unwrap_or_else(|_| text.escape_debug().to_string())
 }
 
 /// A defect of this library, as an exception.

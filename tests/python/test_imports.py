@@ -13,8 +13,8 @@ ROOT = Path(letterhead.__file__).parent
 
 # A group imports only groups of the rows above it.
 LAYERS = (
-    ("_native",),
-    ("errors", "_arrow_types", "_context_managers", "_formatting", "_invariants", "_optional_dependencies"),
+    ("_native", "_formatting", "_invariants"),
+    ("errors", "_arrow_types", "_context_managers", "_optional_dependencies", "_read_once"),
     ("limits", "types"),
     ("values",),
     ("headers",),

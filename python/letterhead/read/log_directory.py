@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from letterhead._formatting import printable
 from letterhead.read.file_window import check_regular, open_regular
 
 __all__ = ["Paths", "Segment", "partitions"]
@@ -45,7 +46,7 @@ def partitions(path: Paths) -> list[list[Segment]]:
     if isinstance(path, str | os.PathLike):
         only = Path(path)
         if not only.exists():
-            raise FileNotFoundError(f"{only}: there is no such file or directory")
+            raise FileNotFoundError(f"{printable(str(only))}: there is no such file or directory")
         if only.is_dir():
             return _in_directory(only)
         check_regular(only)
@@ -53,7 +54,9 @@ def partitions(path: Paths) -> list[list[Segment]]:
     together: dict[Path, list[Path]] = {}
     for file in map(Path, path):
         if file.is_dir() or not file.exists():
-            raise FileNotFoundError(f"{file}: there is no such file; a list must name files, not directories")
+            raise FileNotFoundError(
+                f"{printable(str(file))}: there is no such file; a list must name files, not directories"
+            )
         check_regular(file)
         together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
     return [_in_order(group) for group in together.values()]
@@ -71,7 +74,7 @@ def _in_directory(directory: Path) -> list[list[Segment]]:
     )
     if not found:
         raise FileNotFoundError(
-            f"{directory}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
+            f"{printable(str(directory))}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
         )
     return found
 
@@ -83,7 +86,9 @@ def _segments(directory: Path) -> list[Segment]:
     for swap in directory.glob("*.log.swap"):
         # It replaces several segments, some of which may already be deleted.
         if not swap.with_suffix("").exists():
-            raise ValueError(f"{swap}: a compaction was not finished: start the broker once, which finishes it")
+            raise ValueError(
+                f"{printable(str(swap))}: a compaction was not finished: start the broker once, which finishes it"
+            )
     return _in_order(files)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from letterhead._formatting import printable
 from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
 from letterhead.limits import Limits
 from letterhead.read.columns import Dialect
@@ -52,7 +53,7 @@ class Torn(NamedTuple):
     why: str  # what is wrong with them
 
     def __str__(self) -> str:
-        return f"{self.file}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
+        return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
 
 
 class Damaged(NamedTuple):
@@ -72,7 +73,7 @@ class Damaged(NamedTuple):
         return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
 
     def __str__(self) -> str:
-        return f"{self.file}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
+        return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
 
 
 class Bounds(NamedTuple):

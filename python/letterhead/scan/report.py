@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from letterhead import _native
+from letterhead._formatting import printable
 from letterhead.errors import check_name
 from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
@@ -124,7 +125,7 @@ class Scan:
         return page(title, self.headline(), self.remarks(), self.keys, self.code())
 
     def __repr__(self) -> str:
-        rows = [list(summary(key).values()) for key in self.keys]
+        rows = [[printable(field) for field in summary(key).values()] for key in self.keys]
         lines = [self.headline()]
         if rows:
             rows.insert(0, list(summary(self.keys[0])))

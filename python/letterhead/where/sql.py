@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
 from letterhead.where.conditions import Condition, Logic, Operand, col
 
@@ -197,7 +198,7 @@ class _Reader:
         start = min(starts, default=0)
         before = self._text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-        return ValueError(f"where: {node.sql(dialect=_Where)} (line {line}, column {column}): {why}")
+        return ValueError(f"where: {printable(node.sql(dialect=_Where))} (line {line}, column {column}): {why}")
 
 
 def _is_literal(node: Any) -> bool:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead._invariants import present
+from letterhead._formatting import printable
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import ColumnSpec
 
@@ -117,7 +118,7 @@ def _binary(values: pa.Array, reader: Reader) -> pa.BinaryArray:
     if type == pa.string_view():
         values = values.cast(pa.string())
     elif type not in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.string(), pa.large_string()):
-        raise TypeError(f"column is {type}, and {reader.name} is read from binary or string")
+        raise TypeError(f"column is {printable(str(type))}, and {reader.name} is read from binary or string")
     if values.type == pa.binary():
         return values
     try:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead._invariants import present
+from letterhead._formatting import printable
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.schema_group import SchemaGroup
@@ -41,7 +42,7 @@ def of_binary(column: Any) -> pa.BinaryArray:
         column = pa.chunked_array(column).combine_chunks()
     values = pa.array(column)
     if values.type not in (pa.binary(), pa.large_binary(), pa.binary_view()):
-        raise TypeError(f"values are {values.type}, and serialized values are binary")
+        raise TypeError(f"values are {printable(str(values.type))}, and serialized values are binary")
     try:
         return values.cast(pa.binary())
     except pa.ArrowInvalid:
