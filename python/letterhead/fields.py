@@ -119,6 +119,7 @@ def check_distinct(names: Sequence[str], errors: str = "raise", error_column: st
 def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
+    check_utf8("the name of a column", name)
     try:
         # A Field may be constructed without `field`, so it is checked here too.
         given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
@@ -129,9 +130,22 @@ def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
 
 
 def check_key(what: str, key: object) -> None:
-    """Raise TypeError if this cannot be the key of a header."""
+    """Raise TypeError or ValueError if this cannot be the key of a header."""
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
         raise TypeError(f"{what} must be str, int, bytes or a Value, not {key.__class__.__name__}")
+    if isinstance(key, str):
+        check_utf8(what, key)
+
+
+def check_utf8(what: str, text: str) -> None:
+    """Raise ValueError if text has half a surrogate pair, which UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        start = max(0, error.start - 20)
+        raise ValueError(
+            f"{what} {text[start : error.start + 20]!r} has half a surrogate pair, which is not UTF-8"
+        ) from None
 
 
 def plain_key(key: GivenKey) -> PlainKey:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead.errors import check_name
-from letterhead.fields import REPEATS, Field, Repeat, check_key, field_of
+from letterhead.fields import REPEATS, Field, Repeat, check_key, check_utf8, field_of
 from letterhead.headers import GivenKey
 from letterhead.types import ValueType
 from letterhead.values import Value
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 __all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
+
+MAX_DEPTH = 30
+"""Levels of ``not``, and of ``and`` in ``or`` and so on. Any number of conditions can be combined by one of them."""
+
+SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
 _LITERALS = (str, bytes, bool, int, float, datetime, uuid.UUID, Value)
 
@@ -70,10 +75,10 @@ class Test(Condition):
 
     def __repr__(self) -> str:
         if self.name == "in":
-            return f"{self.operand!r}.is_in({[*self.literals]!r})"
+            return f"{self.operand!r}.is_in([{', '.join(map(literal_text, self.literals))}])"
         if self.name in ("is_null", "starts_with"):
-            return f"{self.operand!r}.{self.name}({', '.join(map(repr, self.literals))})"
-        return f"{self.operand!r} {self.name} {self.literals[0]!r}"
+            return f"{self.operand!r}.{self.name}({', '.join(map(literal_text, self.literals))})"
+        return f"{self.operand!r} {self.name} {literal_text(self.literals[0])}"
 
 
 class Operand:
@@ -111,7 +116,7 @@ class Operand:
         """Return the condition that the value, text or bytes, starts with a prefix."""
         if not isinstance(prefix, str | bytes):
             raise TypeError(f"a prefix must be str or bytes, not {type(prefix).__name__}")
-        return Test(self, "starts_with", (prefix,))
+        return Test(self, "starts_with", (self._literal(prefix),))
 
     def __eq__(self, other: object) -> Condition:  # type: ignore[override]
         return self._compared("==", other)
@@ -166,6 +171,8 @@ class Operand:
                 f"{self!r}: a literal must be str, bytes, bool, int, float, datetime, UUID or a letterhead.Value, not "
                 f"{type(value).__name__}"
             )
+        if isinstance(value, str):
+            check_utf8(f"{self!r}: the text", value)
         return value
 
 
@@ -214,6 +221,13 @@ def col(key: GivenKey, type: ValueType | Field | None = None, *, repeat: Repeat 
             raise ValueError(f"repeat={repeat!r} needs a type: pass col({key!r}, 'string', repeat={repeat!r})")
         return Operand(key, None)
     return Operand(key, field_of(type, None, repeat, False))
+
+
+def literal_text(literal: Any) -> str:
+    """Return a literal as Python writes it; Python refuses to write integers of thousands of digits."""
+    if isinstance(literal, int) and literal.bit_length() > 200:
+        return f"(an integer of {literal.bit_length():,} bits)"
+    return repr(literal)
 
 
 def _condition(other: object, operator: str) -> Condition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from letterhead.where.conditions import Condition, Operand
+from letterhead.where.conditions import SIMPLIFY, Condition, Operand
 
 __all__ = ["as_condition", "parse"]
 
@@ -46,6 +46,13 @@ def parse(text: str) -> Condition:
 
 def as_condition(where: Any) -> Condition:
     """Return a condition for anything that ``where`` accepts."""
+    try:
+        return _condition(where)
+    except RecursionError:
+        raise ValueError(f"where: the {type(where).__name__} is nested too deeply: {SIMPLIFY}") from None
+
+
+def _condition(where: Any) -> Condition:
     if isinstance(where, Condition):
         return where
     if isinstance(where, str):

@@ -15,10 +15,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead import _native
-from letterhead._invariants import instance
 from letterhead.fields import Columns, ColumnSpec, Field, normalise
 from letterhead.values import Value
-from letterhead.where.conditions import Condition, Logic, Test, Where
+from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
 
 __all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "resolve", "truth"]
@@ -164,11 +163,19 @@ class Filter:
 
 
 def _node(
-    condition: Condition, fields: Mapping[str, RecordField], columns: Mapping[str, ColumnSpec], what: str
+    condition: Condition,
+    fields: Mapping[str, RecordField],
+    columns: Mapping[str, ColumnSpec],
+    what: str,
+    depth: int = 0,
 ) -> Node:
     if isinstance(condition, Logic):
-        return Combined(condition.name, tuple(_node(part, fields, columns, what) for part in condition.parts))
-    condition = instance(condition, Test)
+        if depth == MAX_DEPTH:
+            raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {SIMPLIFY}")
+        parts = _parts(condition)
+        return Combined(condition.name, tuple([_node(part, fields, columns, what, depth + 1) for part in parts]))
+    if not isinstance(condition, Test):
+        raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
     operand = condition.operand
     name, field, quantifier = operand._name, operand._field, operand._quantifier or ""
     if field is None and isinstance(name, str) and name in fields:
@@ -192,6 +199,27 @@ def _node(
             error.add_note(f"record fields: {', '.join(fields)}")
         raise
     return Resolved(spec, None, quantifier, condition.name, _literals(condition, spec[2]))
+
+
+def _parts(condition: Logic) -> list[Condition]:
+    """Return what a chain of ``and``, or of ``or``, combines: it may be longer than Python can recurse."""
+    if condition.name == "not":
+        return [*condition.parts]
+    parts: list[Condition] = []
+    left: list[Condition] = [condition]
+    while left:
+        part = left.pop()
+        if isinstance(part, Logic) and part.name == condition.name:
+            left.extend(reversed(part.parts))
+        else:
+            parts.append(part)
+    return parts
+
+
+def _first_test(condition: Condition) -> Condition:
+    while isinstance(condition, Logic):
+        condition = condition.parts[0]
+    return condition
 
 
 def _header(condition: Test, columns: Mapping[str, ColumnSpec]) -> ColumnSpec:
@@ -259,10 +287,10 @@ def _literal(literal: Any, type: str, test: str) -> Any:
         if base.startswith("float"):
             return _float(literal, base, test)
         if base.startswith(("int", "uint")):
-            if not math.isfinite(literal) or int(literal) != literal:
+            if isinstance(literal, float) and not literal.is_integer():
                 raise ValueError(f"{literal} is not a whole number, and the type is {base}")
             if not -(1 << 127) <= literal < 1 << 127:
-                raise ValueError(f"{literal} does not fit 128 bits")
+                raise ValueError(f"{literal_text(literal)} does not fit 128 bits")
             return int(literal)
     raise ValueError(
         f"{base} is not compared with {literal.__class__.__name__}: pass {_EXPECTED.get(base, 'a number')}"
@@ -276,7 +304,7 @@ def _float(literal: float, base: str, test: str) -> float:
     except OverflowError:
         number = math.inf
     if number != literal and literal == literal:
-        raise ValueError(f"{literal} has no exact {base}")
+        raise ValueError(f"{literal_text(literal)} has no exact {base}")
     # Any double is in order with values of 32 bits.
     if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
         near = _nearest_float32(number)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
-from letterhead.where.conditions import Condition, Logic, Operand, col
+from letterhead.fields import check_utf8
+from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
@@ -15,6 +17,7 @@ with needed("a condition as SQL text", "'letterhead[sql]'"):
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
     from sqlglot.parser import Parser
+    from sqlglot.tokens import TokenType
 
 __all__ = ["condition_of_sql"]
 
@@ -33,6 +36,9 @@ class _Where(Dialect):
         KEYWORDS = _KEYWORDS
 
 
+_SHOWN = 80
+"""Characters of a part that an error shows."""
+
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -49,17 +55,39 @@ _ARGUMENTS: dict[Any, str] = {
 
 def condition_of_sql(text: str) -> Condition:
     """Return the condition that SQL text spells; :func:`letterhead.where.parse` documents it."""
+    check_utf8("where: the text", text)
     try:
+        _check_depth(text)
         parsed = sqlglot.parse(text, dialect=_Where)
+        if len(parsed) != 1 or parsed[0] is None:
+            raise ValueError("where: one expression is needed, such as tenant = 'acme'")
+        return _Reader(text).condition(parsed[0])
+    except RecursionError:
+        raise ValueError(f"where: the text is nested too deeply: {SIMPLIFY}") from None
     except SqlglotError as error:
         place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         found = f" at {place['highlight']!r}" if place.get("highlight") else ""
         why = (place.get("description") or str(error)).partition(" for <")[0]
         at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
         raise ValueError(f"where: the text is not a SQL expression{found}{at}: {why[:1].lower()}{why[1:]}") from None
-    if len(parsed) != 1 or parsed[0] is None:
-        raise ValueError("where: one expression is needed, such as tenant = 'acme'")
-    return _Reader(text).condition(parsed[0])
+
+
+def _check_depth(text: str) -> None:
+    """Reject text that the parser would recurse into too deeply, before it does."""
+    # The prefixes, such as NOT, since each open parenthesis.
+    prefixes = [0]
+    for token in _Where().tokenize(text):
+        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
+            prefixes.append(0)
+        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
+            del prefixes[max(1, len(prefixes) - 1) :]
+        elif token.token_type in (TokenType.NOT, TokenType.DASH):
+            prefixes[-1] += 1
+        else:
+            prefixes[-1] = 0
+        if len(prefixes) - 1 + sum(prefixes) > MAX_DEPTH:
+            place = f"line {token.line}, column {token.col}"
+            raise ValueError(f"where: {token.text} ({place}) is nested too deeply: {SIMPLIFY}")
 
 
 class _Reader:
@@ -79,7 +107,9 @@ class _Reader:
                 return self.condition(node.this)
             case exp.And() | exp.Or():
                 name: Any = "and" if isinstance(node, exp.And) else "or"
-                return Logic(name, self.condition(node.this), self.condition(node.expression))
+                return functools.reduce(
+                    lambda left, right: Logic(name, left, right), map(self.condition, self._chain(node))
+                )
             case exp.Not():
                 return ~self.condition(node.this)
             case exp.In():
@@ -100,6 +130,15 @@ class _Reader:
             case exp.Column() | exp.Cast():
                 raise self._error(node, "it is not a condition: compare it, as in flag::bool = true")
         raise self._error(node, "it is not supported")
+
+    def _chain(self, node: Any) -> list[Any]:
+        """Return what a chain of AND, or of OR, combines: it may be longer than Python can recurse."""
+        parts = []
+        while type(node.this) is type(node):
+            parts.append(node.expression)
+            node = node.this
+            self._check(node)
+        return [node.this, node.expression, *reversed(parts)]
 
     def _comparison(self, node: Any) -> Condition:
         name, left, right = _COMPARISONS[type(node)], node.this, node.expression
@@ -164,17 +203,26 @@ class _Reader:
             case exp.Literal() if node.is_string:
                 return node.this
             case exp.Literal():
-                number = int(node.this) if node.this.isdecimal() else float(node.this)
-                if number == math.inf:
-                    raise self._error(node, "the number does not fit 64 bits")
-                return number
+                return self._number(node)
             case exp.Neg(this=exp.Literal(is_string=False)):
                 return -self._literal(node.this)
             case exp.HexString():
-                return bytes.fromhex(node.this)
+                try:
+                    return bytes.fromhex(node.this)
+                except ValueError:
+                    raise self._error(node, "hex digits come in pairs") from None
             case exp.Boolean():
                 return bool(node.this)
         raise self._error(node, "a literal is needed: text, a number, x'ff00', true or false")
+
+    def _number(self, node: Any) -> int | float:
+        try:
+            number = int(node.this) if node.this.isdecimal() else float(node.this)
+        except ValueError:
+            raise self._error(node, "the number has too many digits") from None
+        if math.isinf(number) if isinstance(number, float) else number.bit_length() > 1024:
+            raise self._error(node, "the number is too large for 128 bits and for a double")
+        return number
 
     def _prefix(self, node: Any) -> str:
         pattern = self._literal(node.expression)
@@ -198,7 +246,9 @@ class _Reader:
         start = min(starts, default=0)
         before = self._text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
-        return ValueError(f"where: {printable(node.sql(dialect=_Where))} (line {line}, column {column}): {why}")
+        part = printable(node.sql(dialect=_Where))
+        part = part if len(part) <= _SHOWN else f"{part[:_SHOWN]}…"
+        return ValueError(f"where: {part} (line {line}, column {column}): {why}")
 
 
 def _is_literal(node: Any) -> bool:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import _native
-from letterhead._invariants import present
 from letterhead._formatting import printable
+from letterhead._invariants import present
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import ColumnSpec
 

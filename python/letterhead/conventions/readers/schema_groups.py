@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
-from letterhead._invariants import present
 from letterhead._formatting import printable
+from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.schema_group import SchemaGroup
