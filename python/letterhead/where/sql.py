@@ -17,7 +17,6 @@ with needed("a condition as SQL text", "'letterhead[sql]'"):
     from sqlglot.dialects.dialect import Dialect
     from sqlglot.errors import SqlglotError
     from sqlglot.parser import Parser
-    from sqlglot.tokens import TokenType
 
 __all__ = ["condition_of_sql"]
 
@@ -77,11 +76,11 @@ def _check_depth(text: str) -> None:
     # The prefixes, such as NOT, since each open parenthesis.
     prefixes = [0]
     for token in _Where().tokenize(text):
-        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET):
+        if token.token_type in (tokens.TokenType.L_PAREN, tokens.TokenType.L_BRACKET):
             prefixes.append(0)
-        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET):
+        elif token.token_type in (tokens.TokenType.R_PAREN, tokens.TokenType.R_BRACKET):
             del prefixes[max(1, len(prefixes) - 1) :]
-        elif token.token_type in (TokenType.NOT, TokenType.DASH):
+        elif token.token_type in (tokens.TokenType.NOT, tokens.TokenType.DASH):
             prefixes[-1] += 1
         else:
             prefixes[-1] = 0
