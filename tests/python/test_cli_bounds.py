@@ -95,8 +95,9 @@ def test_verify_checks_that_a_row_is_in_the_segment_of_its_time(place: str, tmp_
     for number in (1, 2):
         store.put(b"k", message(b"v"), number * DAY)
     store.close()
-    first, _ = sorted((tmp_path / "0_0" / "store").iterdir())
-    begin = int(first.name.rpartition(".")[2])
+    segments = {int(segment.name.rpartition(".")[2]): segment for segment in (tmp_path / "0_0" / "store").iterdir()}
+    begin = min(segments)
+    first = segments[begin]
     time = {"start": begin, "before end": begin + DAY - 1, "end": begin + DAY, "before start": begin - 1}[place]
     write_raw(first, WITH_HEADERS, (b"x" + struct.pack(">qi", time, 0), message(b"v")))
     [document] = json.loads(run("state", "verify", tmp_path, "--json").out)

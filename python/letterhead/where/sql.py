@@ -29,6 +29,9 @@ _KEYWORDS: dict[str, Any] = {
 }
 
 
+_TOKENS: Any = tokens.TokenType  # type: ignore[attr-defined]
+
+
 class _Where(Dialect):
     class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS = [("x'", "'"), ("X'", "'")]  # noqa: RUF012
@@ -76,11 +79,11 @@ def _check_depth(text: str) -> None:
     # The prefixes, such as NOT, since each open parenthesis.
     prefixes = [0]
     for token in _Where().tokenize(text):
-        if token.token_type in (tokens.TokenType.L_PAREN, tokens.TokenType.L_BRACKET):
+        if token.token_type in (_TOKENS.L_PAREN, _TOKENS.L_BRACKET):
             prefixes.append(0)
-        elif token.token_type in (tokens.TokenType.R_PAREN, tokens.TokenType.R_BRACKET):
+        elif token.token_type in (_TOKENS.R_PAREN, _TOKENS.R_BRACKET):
             del prefixes[max(1, len(prefixes) - 1) :]
-        elif token.token_type in (tokens.TokenType.NOT, tokens.TokenType.DASH):
+        elif token.token_type in (_TOKENS.NOT, _TOKENS.DASH):
             prefixes[-1] += 1
         else:
             prefixes[-1] = 0
