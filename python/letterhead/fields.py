@@ -39,7 +39,12 @@ class Field(NamedTuple):
     required: bool = False
 
 
-Columns: TypeAlias = Mapping[str, ValueType | Field]
+Columns: TypeAlias = Mapping[str, object]
+"""Names of output columns, and a :data:`ValueType` or a :class:`Field` for each.
+
+Type checkers infer ``dict[str, object]``, or a sequence, for a variable with types of several classes, and a mapping to the
+union of them would refuse it. Values of other classes raise ``TypeError``.
+"""
 
 
 def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
@@ -58,7 +63,8 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
         Key of the header; by default the name of the column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     repeat : {"last", "first", "all", "error"}, default "last"
-        What to do with a key that occurs more than once; ``"all"`` is the same as ``array<type>``.
+        What to do with a key that occurs more than once; ``"all"`` is the same as ``array<type>``. An absent header is null,
+        and with ``"all"`` an empty list.
     required : bool, default False
         Whether a message without the header is an error (``missing_key``). A header with a null value is present.
 
