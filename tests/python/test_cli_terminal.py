@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pty
 import re
@@ -19,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import letterhead as lh
 from letterhead.cli import main
 from terminal import read_to_end
 
@@ -27,6 +29,7 @@ ORDERS = str(SAMPLES / "orders-0.parquet")
 STATE = str(SAMPLES / "streams-state-0_0")
 CHANGELOG = str(SAMPLES / "orders-app-latest-changelog-0")
 BLOCK = "040c74656e616e740861636d650a726f75746501"
+BATCH = (lh.encode(lh.Message(offset=0, key=b"k", value=b"v", headers={"n": lh.Int8(1)}), "kip82-message") or b"").hex()
 BLOCKS = ["-c", "value", "-f", "streams-timestamped"]
 STORE = str(SAMPLES / "store-latest-0.parquet")
 
@@ -63,6 +66,11 @@ COMMANDS = {
     "doctor": ["doctor"],
     "ls": ["state", "ls", STATE],
     "ls-json": ["state", "ls", STATE, "--json"],
+    "inspect-batch": ["inspect", "--hex", BATCH, "-f", "kip82-messages"],
+    "decode-batch-json": ["decode", "--hex", BATCH, "-f", "kip82-messages", "--json"],
+    "encode-hex": ["encode", "-f", "kafka", "--hex"],
+    "get": ["state", "get", STATE, "--store", "latest", "order-00000"],
+    "get-found-json": ["state", "get", STATE, "--store", "latest", "order-00000", "--json"],
     "get-json": ["state", "get", STATE, "--store", "latest", "missing", "--json"],
     "state-scan": ["state", "scan", STATE, "--store", "latest", "--limit", "3"],
     "state-scan-json": ["state", "scan", STATE, "--store", "latest", "--limit", "3", "--json"],
@@ -106,6 +114,7 @@ def run(monkeypatch: pytest.MonkeyPatch, args: list[str], out: Any, err: Any) ->
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"headers": [{"key": "k", "value": "v"}]}')))
         code = main(args)
         out.flush()
     return code
@@ -189,6 +198,20 @@ def test_a_column_name_is_no_markup_in_the_bar(tmp_path: Path, monkeypatch: pyte
         args = ["decode", str(tmp_path / "x.parquet"), "-c", "[/x]", "-f", "kafka", "--json"]
         assert run(monkeypatch, args, out, screen.file) == 0
     assert "decoding [/x]" in screen.close()
+
+
+@pytest.mark.parametrize("sink", ["file", "terminal"])
+def test_restore_prints_its_result_where_stdout_is(sink: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rocksdict")
+    screen = Terminal()
+    with (tmp_path / "stdout").open("w") as file:
+        args = ["state", "restore", CHANGELOG, str(tmp_path / "app"), "--store", "latest", "--json"]
+        assert run(monkeypatch, args, file if sink == "file" else screen.file, screen.file) == 0
+    shown = screen.close()
+    printed = (tmp_path / "stdout").read_text() if sink == "file" else shown[shown.index("[\n") :]
+    [partition] = json.loads(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", printed))
+    assert partition["offset"] == 9999
+    assert sink == "terminal" or '"offset"' not in shown
 
 
 def test_an_interrupt_leaves_no_partial_file(tmp_path: Path) -> None:
