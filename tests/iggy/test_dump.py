@@ -13,6 +13,8 @@ import pytest
 import letterhead as lh
 from command import Result, runner
 from server import Server
+from test_cli_terminal import Terminal
+from test_cli_terminal import run as run_command
 from test_write import table
 
 Run = Callable[..., Result]
@@ -35,7 +37,7 @@ def test_messages_are_shown_with_the_values_of_their_headers(run: Run, url: str)
     result = run("dump", url, "--limit", "2")
     assert (result.code, result.err) == (0, "")
     head, _, first, _, second, _, last = result.lines
-    assert head.split() == ["offset", "timestamp", "(UTC)", "headers", "payload"]
+    assert head.split() == ["offset", "timestamp", "headers", "payload"]
     assert (first.split()[0], second.split()[0]) == ("0", "1")
     assert 'tenant="acme"' in first
     assert '"payload 0"' in first
@@ -87,3 +89,28 @@ def test_what_cannot_be_read_is_wrong_usage(run: Run, server: Server, url: str) 
         result = run("dump", address)
         assert (result.code, message in result.err, "secret" in result.err) == (2, True, False)
     assert "without --committed" in run("dump", url, "--committed").err
+
+
+def test_json_reaches_a_file_while_errors_go_to_a_terminal(
+    run: Run, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = run("dump", url, "--json").out
+    screen = Terminal()
+    with (tmp_path / "out").open("w") as out:
+        assert run_command(monkeypatch, ["dump", url, "--json"], out, screen.file) == 0
+    assert "payload" not in screen.close()
+    assert (tmp_path / "out").read_text() == expected
+
+
+def test_a_header_that_no_message_has_is_a_warning(run: Run, url: str) -> None:
+    result = run("dump", url, "--json", "--where", "tenent = 'acme' or tenant = 'acme'")
+    assert (result.code, len(result.lines) > 0) == (0, True)
+    assert 'no record had a header "tenent"; names of fields are stream, ' in result.err
+    assert run("dump", url, "--json", "--where", "tenant = 'nobody'").err == ""
+
+
+def test_second_read_of_a_topic_raises(server: Server, url: str) -> None:
+    reader = lh.read.iggy(server.address, stream="dumped", topic="orders/new")
+    assert len(reader.read_all()) == 30
+    with pytest.raises(ValueError, match="was read to its end"):
+        reader.read_all()
