@@ -150,9 +150,9 @@ class HeaderError(LetterheadError, ValueError):
     header: int | None
     key: str | None
     column: str | None
-    topic: str | None
-    partition: int | None
-    offset: int | None
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
 
     def __init__(
         self,
@@ -181,7 +181,8 @@ class HeaderError(LetterheadError, ValueError):
         self.message, self.format, self.code = message, format, code
         self.byte_offset, self.row, self.header = byte_offset, row, header
         self.key, self.column = key, column
-        self.topic, self.partition, self.offset = topic, partition, offset
+        if topic is not None or partition is not None or offset is not None:
+            self.topic, self.partition, self.offset = topic, partition, offset
 
 
 class DecodeError(HeaderError):

@@ -433,7 +433,7 @@ def test_messages_beside_a_bad_one_are_kept(run):
     assert [each["error"] and each["error"][0]["code"] for each in messages] == [None, "bad_crc", None]
     assert messages[2]["headers"] == [{"key": "n", "value": {"type": "int8", "hex": "02", "text": "2"}}]
     assert result.code == 1
-    assert "! message 1: the checksum is 00000000" in run(*args, "--errors", "column").out
+    assert "! the checksum is 00000000" in run(*args, "--errors", "column").out
     result = run(*args, "--errors", "null", "--json")
     assert [each is None for each in json.loads(result.out)["messages"]] == [False, True, False]
     assert "message 1: null" in run(*args, "--errors", "null").lines

@@ -24,6 +24,7 @@ from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
 from reference import ops, value_types
 from reference.formats import FORMATS
+from reference.reading import in_message
 from strategies import BATCHES, ONE, few
 
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
@@ -273,8 +274,9 @@ def test_the_messages_of_one_batch(format: str, data: st.DataObject, read: dict[
     value = data.draw(strategies.any_bytes(format)) or b""
     whole: list[Any] = []
     details = []
-    for message in ops.messages_rows([value], format, errors="column", **read):
-        details = message.pop("error")
+    for place, message in enumerate(ops.messages_rows([value], format, errors="column", **read)):
+        # The exception numbers the messages of a value.
+        details = [in_message(place, detail) for detail in message.pop("error") or ()]
         if details:
             break
         whole.append({name: value for name, value in message.items() if name != "row"})

@@ -188,7 +188,7 @@ def polled(offset: int, payload: bytes, state: int = 1, block: bytes = b"") -> b
 def test_a_later_state_that_is_unknown_is_an_error_and_not_another_era() -> None:
     read = ops.messages_rows([polled(0, b"a") + polled(1, b"b", state=2)], "iggy-polled-2023", errors="column")
     assert [message["state"] for message in read] == ["available", None]
-    assert read[1]["error"] == [ErrorDetail("bad_attributes", "message 1: state 2 is unknown", 54)]
+    assert read[1]["error"] == [ErrorDetail("bad_attributes", "state 2 is unknown", 54)]
 
 
 def earlier(offset: int, payload: bytes) -> bytes:
@@ -236,7 +236,7 @@ def test_errors_of_the_message_around_a_set_are_reported_with_the_first_message_
     reported = [(message["offset"], codes(message["error"] or [])) for message in read]
     assert reported == [(3, []), (10, ["bad_crc"]), (11, [])]
     [detail] = read[1]["error"]
-    assert detail.message.startswith("message 1: the checksum is ")
+    assert detail.message.startswith("the checksum is ")
     assert detail.byte_offset == len(kip82(3)) + 12
     empty = bytearray(kip82(11, attributes=1, value=gzip.compress(b"")))
     assert ops.messages(bytes(empty), "kip82-messages") == []

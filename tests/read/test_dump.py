@@ -162,12 +162,37 @@ def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes]
     result = run("dump", path, "--json", "--errors", "column")
     assert result.code == 1
     assert "1 of 2 records did not decode: bad_crc 1" in result.err
+    assert (
+        f"{LOG}: offsets 0 to 109 are missing, at most 110 records: bytes 0 to {len(FIRST)} are damaged" in result.err
+    )
     bad, good = [json.loads(line) for line in result.lines]
     assert (bad["offset"], bad["error"][0]["code"], bad["error"][0]["byte_offset"]) == (None, "bad_crc", 0)
     assert (good["offset"], good["error"]) == (110, None)
     result = run("dump", path, "--json", "--errors", "null")
     assert [json.loads(line)["offset"] for line in result.lines] == [None, 110]
     assert result.code == 1
+
+
+def test_many_damaged_batches_are_counted(run: Run, folder: Callable[[bytes], Path]) -> None:
+    good, bad = batch(record(), base_offset=0), batch(record(), base_offset=0)[:-1] + b"\1"
+    data = b"".join(
+        (good if at % 2 else bad)[:7] + bytes([at]) + good[8:-1] + (good if at % 2 else bad)[-1:] for at in range(60)
+    )
+    result = run("dump", folder(data), "--json", "--errors", "column")
+    assert result.code == 1
+    assert result.err.count("are missing, at most 1 record:") == 20
+    assert "10 more damaged ranges" in result.err
+
+
+def test_a_pipe_is_no_log(run: Run, tmp_path: Path) -> None:
+    import os
+
+    (tmp_path / "orders-0").mkdir()
+    os.mkfifo(tmp_path / "orders-0" / LOG)
+    for path in (tmp_path / "orders-0", tmp_path / "orders-0" / LOG):
+        result = run("dump", path)
+        assert (result.code, result.out) == (2, "")
+        assert f"{LOG}: not a regular file" in result.err
 
 
 def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path]) -> None:

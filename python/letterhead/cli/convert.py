@@ -76,7 +76,7 @@ def convert_command(
         raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
     if rows.json and (rows.out is not None or to_hex):
         raise Failure("--json excludes --to-hex and --out: it prints a document that has the bytes")
-    data = source.read()
+    data = source.read(options["limits"])
     check_terminal("--to-hex, --json", to_hex or rows.json, rows.out)
     row_of(to)
     format = format_of(format, [data])

@@ -73,7 +73,7 @@ def decode_command(
         return _decode_column(source, format, rows, prefix or "", profile, options)
     if rows.limit is not None or rows.out is not None or prefix is not None or profile is not None:
         raise Failure("--limit, --out, --prefix and --profile need --column: they are for a column of a Parquet file")
-    return _decode_message(source.read(), format, rows, options)
+    return _decode_message(source.read(options["limits"]), format, rows, options)
 
 
 def _decode_message(data: bytes, format: str, rows: Rows, options: Reading) -> int:

@@ -79,7 +79,7 @@ def inspect_command(
       letterhead inspect segment.bin --format kip82-messages
       kcat … | letterhead inspect - --format auto --json
     """
-    data = source.read(row, lists=False)
+    data = source.read(options["limits"], row, lists=False)
     format = format_of(format, [data])
     found = lh.inspect(data, format, **options)
     if json:
@@ -207,14 +207,12 @@ def _opened(data: bytes, format: str, place: _Place, options: Reading) -> _Opene
 def _heading(number: int | None, messages: int | None, codec: str = "", *, opens: bool = False) -> str:
     if not codec:
         return "a message" if number is None else f"message {number}"
-    how = f"compressed by {codec}" + ("" if opens or messages is None else ", which decode opens")
     if messages is None or number is None:
-        return f"a set, {how}"
+        return "a compressed set"
     if messages == 0:
-        return f"no messages, {how}"
-    if messages == 1:
-        return f"message {number}, {how}"
-    return f"messages {number} to {number + messages - 1}, {how}"
+        return "a compressed set of no messages"
+    how = f"compressed by {codec}" if opens else "a compressed set, which decode opens"
+    return f"messages {number} to {number + messages - 1}: {how}"
 
 
 def _is_of_batch(attributes: Label) -> bool:

@@ -6,12 +6,14 @@ import base64 as base64_codec
 import binascii
 import os
 import re
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.limits import Limits
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -41,7 +43,7 @@ class Source(NamedTuple):
             raise Failure("--column needs a Parquet FILE")
         return Path(str(self.file))
 
-    def read(self, row: int = 0, *, lists: bool = True) -> bytes:
+    def read(self, limits: Limits, row: int = 0, *, lists: bool = True) -> bytes:
         """Read one message; `lists` tells whether --column also takes columns of headers."""
         given = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]
         if len(given) > 1:
@@ -55,22 +57,36 @@ class Source(NamedTuple):
             return parse_hex(_text(self.hex))
         if self.base64 is not None:
             return parse_base64(_text(self.base64))
-        data = read_bytes(self.file)
+        most: Any = limits.filled().message_bytes
+        data = read_bytes(self.file, most + 1)
         refuse_table(data, self.file, "pass --column NAME", lists=lists)
+        if len(data) > most:
+            name = "standard input" if self.file in (None, "-") else str(self.file)
+            raise Failure(
+                f"{name} has more than {most:,} bytes, the limit for a message: raise --max-message-bytes", BAD_DATA
+            )
         return data
 
 
-def read_bytes(file: str | None) -> bytes:
-    """Read a file or standard input."""
+def read_bytes(file: str | None, most: int = -1) -> bytes:
+    """Read a file or standard input, or the first bytes of it."""
     if file is None or file == "-":
         given = _standard_input()
         if file is None and given.isatty():
             raise Failure("no input: give a FILE, or - for standard input (see --help)")
-        return given.buffer.read()
+        return given.buffer.read(most)
     try:
-        return Path(file).read_bytes()
+        with open(file, "rb") as data:
+            if _never_ends(data.fileno()):
+                raise Failure(f"cannot read {file}: it is a device")
+            return data.read(most)
     except OSError as error:
         raise Failure(f"cannot read {file}: {reason(error)}") from error
+
+
+def _never_ends(descriptor: int) -> bool:
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not os.isatty(descriptor))
 
 
 def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = True) -> None:

@@ -108,17 +108,18 @@ class SegmentFile(FileWindow):
         ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
         the bytes after them.
         """
-        piece = self.view(position, position + pieces * PIECE_LEN)
-        found, end = batches_of(piece, origin=position)
+        window = position + len(self.view(position, position + pieces * PIECE_LEN))
+        found, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
         if not found:
-            batch = self._batch_at(position)
-            if batch is None:
-                return [], self._flaw_at(end, least)
-            if batch.size > self._message_bytes:
-                why = f"a batch of {batch.size} bytes is over the limit of {self._message_bytes}"
-                return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", batch.end)
-            found, end = [batch], batch.end
-            self.view(position, end)
+            return [], self._flaw_at(end, least)
+        if end > window and (len(found) > pieces or (found[-1].size > self._message_bytes and len(found) > 1)):
+            # The last batch is read with those after it.
+            end = found.pop().position
+        elif end > window and found[-1].size > self._message_bytes:
+            why = f"a batch of {found[-1].size} bytes is over the limit of {self._message_bytes}"
+            return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
+        if len(self.view(position, end)) < end - position:  # the file has become shorter
+            return self.batches(position, least, pieces)
         after, most = least, self._most()
         for at, batch in enumerate(found):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
