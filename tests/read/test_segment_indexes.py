@@ -260,3 +260,33 @@ def test_a_sparse_segment_takes_no_memory(log: Path) -> None:
     rows, grown = growth(log, "record-batch", 2000)
     assert rows == 0
     assert grown < 100
+
+
+def test_an_index_that_points_into_a_record_hides_no_batch(log: Path) -> None:
+    # A value that looks like the header of a batch, whose length leads to a later batch.
+    size, numbers = len(timed(0)), [*range(0, 1000, 10)]
+    inside = record(value=struct.pack(">qiibI", 0, 0, 0, 2, 0) + bytes(40))
+    data = [batch(inside, base_offset=0), *map(timed, numbers[1:])]
+    start = data[0].index(inside) + inside.index(struct.pack(">ib", 0, 2))  # where the epoch and magic of it are
+    begin = start - 12
+    length = len(data[0]) + 79 * size - begin - 12  # up to the batch of offset 800
+    inside = record(value=struct.pack(">qiibI", 0, length, 0, 2, 0) + bytes(40))
+    data[0] = batch(inside, base_offset=0)
+    log.write_bytes(b"".join(data))
+    write_index(log, [(5, begin)])
+    assert offsets(log, start=600, end=900) == list(range(600, 900))
+
+
+def test_an_index_of_iggy_that_points_into_a_message_hides_no_batch(iggy_log: Path) -> None:
+    size = iggy_log.stat().st_size // 100
+    data = iggy_log.read_bytes()[size:]
+    # A payload that looks like a batch, whose length leads to the batch of offset 400.
+    payload = bytearray(300)
+    first = iggy_batch(frame(0, bytes(payload)), base=0, timestamp=0)
+    begin = len(first) - len(payload)
+    struct.pack_into("<Q", payload, 32, len(first) + 79 * size - begin)
+    struct.pack_into("<I", payload, 48, 1)
+    first = iggy_batch(frame(0, bytes(payload)), base=0, timestamp=0)
+    iggy_log.write_bytes(first + data)
+    write_iggy_index(iggy_log, [(0, 0, begin)])
+    assert offsets(iggy_log, format="iggy-batch", start=300, end=450) == list(range(300, 450))

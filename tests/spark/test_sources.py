@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,10 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
         found = rows()
     assert len(warned) == 1
     assert 9_000 < len(found) < 10_000
+    with pytest.warns(TornTailWarning):
+        assert [row["error"][0]["code"] for row in rows(errors="column") if row["error"]] == ["truncated"]
+    with warnings.catch_warnings(action="error"):
+        assert [row["offset"] for row in rows(end="100")] == list(range(100))
     (folder / f"{10_000:020}.log").write_bytes(b"")
     with pytest.raises(DecodeError, match="the batch takes "):
         rows()
@@ -168,6 +173,73 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
     log.write_bytes(data[:3])
     with pytest.raises(DecodeError, match="not a log segment"):
         rows()
+
+
+@pytest.mark.spark_only
+def test_damage_is_reported_by_one_of_the_parts_of_a_segment(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from letterhead import _native
+    from letterhead.spark.sources import segments as source
+
+    data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
+    heads = _native.record_batches(data)[0]
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    index = b"".join(head[3].to_bytes(4, "big") + head[0].to_bytes(4, "big") for head in heads[1:])
+    (folder / f"{0:020}.index").write_bytes(index)
+    monkeypatch.setattr(source, "_SPLIT_LEN", len(data) // 8)
+    for damaged in (3, len(heads) // 2, len(heads) - 1):
+        changed = bytearray(data)
+        changed[heads[damaged][0] + 100] ^= 1
+        (folder / f"{0:020}.log").write_bytes(changed)
+        reader = source.SegmentsSourceReader({"path": str(folder), "columns": ["offset"], "errors": "column"})
+        parts = reader.partitions()
+        assert len(parts) > 4
+        found = [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        first, last = heads[damaged][2], heads[damaged][3]
+        assert [row["offset"] for row in found if not row["error"]] == [*range(first), *range(last + 1, 10_000)]
+        messages = [row["error"][0]["message"] for row in found if row["error"]]
+        # A part that ends in the batch reports only the offsets of its own.
+        assert len(set(messages)) == len(messages) <= 2
+        assert f"offsets {first} to" in messages[0]
+        assert f"to {last} are missing" in messages[-1]
+
+
+def test_a_torn_tail_is_a_row_in_spark(sources: Any, samples: Path, tmp_path: Path) -> None:
+    data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data[:-100])
+    frame = load(sources, tmp_path / "orders-0", columns=["topic", "offset"], errors="column")
+    [bad] = frame.where("error is not null").collect()
+    assert (bad.topic, bad.offset, bad.error[0].code) == ("orders", None, "truncated")
+    assert load(sources, tmp_path / "orders-0", columns=["offset"]).count() == frame.count() - 1
+
+
+NANOSECONDS = 1_700_000_000_000_000_000
+"""A timestamp of a producer that sends nanoseconds, where Kafka has milliseconds."""
+
+
+def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(sources: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "orders-7"
+    folder.mkdir()
+    messages: list[Any] = [
+        {"offset": at, "timestamp": NANOSECONDS if at == 2 else 1000, "value": b"v"} for at in range(4)
+    ]
+    (folder / f"{0:020}.log").write_bytes(lh.batch(messages[:2]) + lh.batch(messages[2:3]) + lh.batch(messages[3:]))
+    columns = ["offset", "timestamp"]
+    with pytest.raises(Exception, match=r"the timestamp does not fit .*topic orders, partition 7, offset 2"):
+        load(sources, folder, columns=columns).collect()
+    rows = load(sources, folder, columns=columns, errors="null").orderBy("offset").collect()
+    assert [row.timestamp is None for row in rows] == [False, False, True, False]
+    assert [row.offset for row in rows] == [0, 1, 2, 3]
+    rows = load(sources, folder, columns=columns, errors="column").orderBy("offset").collect()
+    assert [(row.timestamp is None, row.error and row.error[0].code) for row in rows] == [
+        (False, None), (False, None), (True, "out_of_range"), (False, None),
+    ]  # fmt: skip
+    # Bounds of time compare the stored timestamp, and other columns do not need it.
+    assert [row.offset for row in load(sources, folder, columns=columns, errors="null", since="2000").collect()] == [2]
+    assert load(sources, folder, columns=["offset"]).count() == 4
 
 
 def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> None:

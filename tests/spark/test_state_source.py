@@ -48,6 +48,25 @@ def tasks(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_time_outside_of_the_range_of_spark_follows_errors(states, tmp_path):
+    store = RocksDBKeyValueStore("latest")
+    store.open(tmp_path / "0_0")
+    for number, time in enumerate((1000, 1_700_000_000_000_000_000, 2000)):
+        message = lh.Message(headers=[], timestamp=time, payload=b"v")
+        store.put(b"k%d" % number, lh.encode(message, "streams-timestamped"))
+    store.close()
+    columns = ["key", "timestamp"]
+    with pytest.raises(Exception, match="latest: key 6b31: the timestamp does not fit the microseconds of Spark"):
+        states(tmp_path, columns=columns).collect()
+    rows = states(tmp_path, columns=columns, errors="null").orderBy("key").collect()
+    assert [row.timestamp is None for row in rows] == [False, True, False]
+    rows = states(tmp_path, columns=columns, errors="column").orderBy("key").collect()
+    assert [row.error and (row.error[0].code, row.error[0].column) for row in rows] == [
+        None, ("out_of_range", "timestamp"), None,
+    ]  # fmt: skip
+    assert states(tmp_path, columns=["key"]).count() == 3
+
+
 @pytest.mark.parametrize(("store", "count"), [("latest", 6643), ("hourly", 300), ("sessions", 300)])
 def test_a_real_store_is_what_the_reader_gives(states, samples, store, count):
     directory = samples / "streams-state-0_0"

@@ -109,37 +109,37 @@ class SegmentFile(FileWindow):
         the bytes after them.
         """
         window = position + len(self.view(position, position + pieces * PIECE_LEN))
-        found, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
-        if not found:
+        batches, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
+        if not batches:
             return [], self._flaw_at(end, least)
-        if end > window and (len(found) > pieces or (found[-1].size > self._message_bytes and len(found) > 1)):
+        if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
             # The last batch is read with those after it.
-            end = found.pop().position
-        elif end > window and found[-1].size > self._message_bytes:
-            why = f"a batch of {found[-1].size} bytes is over the limit of {self._message_bytes}"
+            end = batches.pop().position
+        elif end > window and batches[-1].size > self._message_bytes:
+            why = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
             return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
         if len(self.view(position, end)) < end - position:  # the file has become shorter
             return self.batches(position, least, pieces)
         after, most = least, self._most()
-        for at, batch in enumerate(found):
+        for at, batch in enumerate(batches):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
                 # The offset of a compressed message set is its last one: its first record follows the previous batch.
-                found[at] = batch._replace(base_offset=after)
+                batches[at] = batch._replace(base_offset=after)
             if not after <= batch.base_offset <= batch.last_offset <= most:
                 flaw = present(self._misplaced(batch, after), "the flaw of a batch")
                 # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
-                return found[: at - both], flaw._replace(beyond=batch.end) if both else flaw
+                return batches[: at - both], flaw._replace(beyond=batch.end) if both else flaw
             after = batch.last_offset + 1
         following = self._batch_at(end)
         if following is not None and following.base_offset < after:
             why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
-            return found[:-1], Flaw("not_in_order", why, following.end)
+            return batches[:-1], Flaw("not_in_order", why, following.end)
         if following is None and end < self.size:
             # Where a batch ends is uncertain if it is damaged.
-            [last_flaw] = self.flaws(found[-1:])
-            return (found, None) if last_flaw is None else (found[:-1], last_flaw)
-        return found, None
+            [last_flaw] = self.flaws(batches[-1:])
+            return (batches, None) if last_flaw is None else (batches[:-1], last_flaw)
+        return batches, None
 
     def data(self, batches: Sequence[Batch]) -> memoryview:
         """Return the bytes of consecutive batches."""
