@@ -68,8 +68,9 @@ def dump_command(
 
     The messages of an Iggy topic are read from its server, up to the last ones
     at the start. Checksums are verified: a damaged batch ends the command; with
-    --errors column it becomes a row with the error, and reading goes on. A log
-    whose end is torn is read up to there; the exit code is then 1.
+    --errors column it becomes a row with the error, and reading goes on. The
+    offsets that are missing are printed at the end. A log whose end is torn is
+    read up to there; the exit code is then 1.
 
     \b
     Examples:

@@ -69,7 +69,8 @@ def inspect_command(
     """Show the bytes of one message or batch, each labelled with its field.
 
     A byte in error is marked, with the reason below it. In a batch, every
-    message has a heading.
+    message has a heading. Compressed record batches are shown with their
+    decompressed records, whose bytes are counted from the first one.
 
     \b
     Examples:

@@ -43,8 +43,8 @@ def segments(
 ) -> SegmentsReader:
     """Read log segments of Kafka or Iggy from their files.
 
-    Use it for backups, tiered storage or a broker that does not start: no broker is needed. Files are mapped and read in
-    place, a few MiB at a time, and checksums are verified.
+    Use it for backups, tiered storage or a broker that does not start: no broker is needed. Files are read a few MiB
+    at a time, and checksums are verified.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def segments(
         transaction, which the reader lists in ``open_transactions``.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid record, as in :func:`letterhead.arrow.messages`. An invalid batch becomes one such
-        row, unless it is the end of the last segment of its partition.
+        row, whose error names the missing offsets. An incomplete batch at the end of a partition has no row.
     error_column : str, default "error"
         Name of the column that ``errors="column"`` adds.
     where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
@@ -84,17 +84,20 @@ def segments(
     Returns
     -------
     SegmentsReader
-        A stream of record batches. If the last segment of a partition ends in bytes that are not a whole batch, the
+        A stream of record batches. If the last segment of a partition ends in an incomplete batch, or in zeros, the
         records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the
-        place.
+        place. ``damaged`` lists damaged batches and the offsets that are missing.
 
     Raises
     ------
     FileNotFoundError
         If there is no segment.
+    OSError
+        If a segment is a pipe or a device.
     DecodeError
         While reading, if ``errors="raise"`` and a file is not a log segment, or a batch is damaged, or truncated in a
-        segment that is not the last of its partition. It names the file, the offset and the byte in the file.
+        segment that is not the last of its partition. It names the file, topic, partition and offset, and the byte in
+        the file.
     ValueError
         If an option is invalid, or two columns would have the same name.
 
