@@ -41,6 +41,39 @@ pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<I
     value.ok_or_else(|| bad_text(scalar))
 }
 
+/// Whether values are whole numbers, or times, which are counted.
+pub fn is_integer(scalar: Scalar) -> bool {
+    use Scalar::*;
+    scalar.width().is_some() && !matches!(scalar, Bool | Char | Float32 | Float64 | Uuid)
+}
+
+/// Reads a two's complement of any number of bytes, most significant byte first, as Java's `BigInteger` writes it.
+pub fn read_varlen<'a>(scalar: Scalar, bytes: &[u8]) -> Result<Value<'a>, Box<InvalidValue>> {
+    let Some(first) = bytes.first() else {
+        return Err(invalid(Code::WrongSize, || format!("no bytes where {} has at least one", scalar.name())));
+    };
+    let sign = if *first >= 0x80 { 0xff } else { 0 };
+    let padding = bytes.len().saturating_sub(16);
+    if bytes[..padding].iter().any(|byte| *byte != sign) || (bytes[padding] >= 0x80) != (sign == 0xff) {
+        return Err(does_not_fit(scalar));
+    }
+    let mut wide = [sign; 16];
+    wide[16 - (bytes.len() - padding)..].copy_from_slice(&bytes[padding..]);
+    in_range(scalar, i128::from_be_bytes(wide))
+}
+
+/// A number as a value of a type of integers.
+fn in_range<'a>(scalar: Scalar, number: i128) -> Result<Value<'a>, Box<InvalidValue>> {
+    let (low, high) = int_range(scalar);
+    if !(low..=high).contains(&number) {
+        return Err(does_not_fit(scalar));
+    }
+    Ok(match i64::try_from(number) {
+        Ok(number) if !matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128) => Value::Int(number),
+        _ => Value::Wide(number),
+    })
+}
+
 #[cold]
 fn bad_text(scalar: Scalar) -> Box<InvalidValue> {
     invalid(Code::BadText, || format!("the text does not spell {}", scalar.name()))
@@ -51,17 +84,8 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<InvalidValu
     if !is_digits(digits) {
         return Err(bad_text(scalar));
     }
-    let (low, high) = int_range(scalar);
     // A number past 128 bits parses to nothing, and is out of every range.
-    match text.parse::<i128>() {
-        Ok(number) if (low..=high).contains(&number) => match i64::try_from(number) {
-            Ok(number) if !matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128) => {
-                Ok(Value::Int(number))
-            }
-            _ => Ok(Value::Wide(number)),
-        },
-        _ => Err(does_not_fit(scalar)),
-    }
+    text.parse().map_err(|_| does_not_fit(scalar)).and_then(|number| in_range(scalar, number))
 }
 
 fn int_range(scalar: Scalar) -> (i128, i128) {

@@ -10,6 +10,7 @@ pub mod format;
 pub mod formats;
 pub mod header;
 pub mod interrupt;
+pub mod json;
 pub mod kernel;
 pub mod limits;
 pub mod log;

@@ -48,7 +48,7 @@ impl EncodedType {
             return Err(unknown_name("type", of.scalar.name(), types));
         }
         let Coding::Plain(encoding) = of.coding else {
-            return Err(Error::Value(format!("type '{text}': values are read as AMQP, and not converted from it")));
+            return Err(Error::Value(format!("type '{text}': values are read so, and not converted from it")));
         };
         Ok(EncodedType { value_type: ValueType::Named(of.scalar), encoding })
     }

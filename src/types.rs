@@ -1,25 +1,32 @@
 //! The types that a user names, and how values are read as one of them.
 //!
 //! ```text
-//!   type     name[:be|le|text|amqp]
+//!   type     name[:be|le|text|json|varlen|amqp]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
+//!   int32:json   -42, "-42"  JSON, see [`json`]
+//!   int32:varlen d6, ff ff ff ff ff d6   a two's complement of any number of bytes, most significant byte first
 //!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which specifies its encoding: see [`amqp`]
 //! ```
 
 use crate::amqp;
-use crate::encoding::Encoding;
+use crate::encoding::{Encoding, is_integer};
 use crate::error::{Error, unknown_name};
+use crate::json;
 use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
-/// How a value is read: in an encoding, or as an AMQP primitive, which specifies its own.
+/// How a value is read: in an encoding that formats without types write, or in one that is only read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coding {
     Plain(Encoding),
+    Json,
+    Varlen,
     Amqp,
 }
+
+const SUFFIXES: [&str; 6] = ["be", "le", "text", "json", "varlen", "amqp"];
 
 /// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +36,7 @@ pub struct Type {
 }
 
 impl Type {
-    /// Reads `name[:be|le|text|amqp]`.
+    /// Reads `name[:be|le|text|json|varlen|amqp]`.
     pub fn parse(text: &str) -> Result<Type, Error> {
         let (name, suffix) = match text.split_once(':') {
             Some((name, suffix)) => (name, Some(suffix)),
@@ -41,23 +48,28 @@ impl Type {
             None | Some("be") => Coding::Plain(Encoding::Bytes(ByteOrder::Big)),
             Some("le") => Coding::Plain(Encoding::Bytes(ByteOrder::Little)),
             Some("text") => Coding::Plain(Encoding::Text),
+            Some("json") => Coding::Json,
+            Some("varlen") => Coding::Varlen,
             Some("amqp") => Coding::Amqp,
-            Some(other) => {
-                return Err(unknown_name("suffix of a type", other, ["be", "le", "text", "amqp"].into_iter()));
-            }
+            Some(other) => return Err(unknown_name("suffix of a type", other, SUFFIXES.into_iter())),
         };
         match coding {
             Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
-            Coding::Plain(_) if suffix.is_some() && scalar.width().is_none() => {
-                Err(Error::Value(format!("type '{text}': {name} takes no suffix but amqp")))
+            Coding::Json if !json::has(scalar) => Err(Error::Value(format!("type '{text}': JSON has no {name}"))),
+            Coding::Varlen if !is_integer(scalar) => {
+                Err(Error::Value(format!("type '{text}': only integers and times have a variable length")))
             }
+            Coding::Plain(_) if suffix.is_some() && scalar.width().is_none() => Err(Error::Value(format!(
+                "type '{text}': {name} has neither byte order nor digits: leave out '{}'",
+                &text[name.len()..]
+            ))),
             _ => Ok(Type { scalar, coding }),
         }
     }
 
     pub fn accepts(self, value_type: ValueType) -> bool {
         match (self.scalar, value_type) {
-            (_, ValueType::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,
+            (_, ValueType::Named(Scalar::Binary)) if !matches!(self.coding, Coding::Plain(_)) => true,
             (Scalar::Uuid, ValueType::Named(Scalar::Binary))
             | (Scalar::TimestampMs, ValueType::Named(Scalar::Int64)) => true,
             (scalar, ValueType::Named(named)) => scalar == named,

@@ -67,8 +67,11 @@ SELECT_TYPES: tuple[str, ...] = (
 ORDERS: tuple[str, ...] = ("be", "le", "text")
 """Suffixes of a type after a colon: big-endian, little-endian, text."""
 
-SUFFIXES: tuple[str, ...] = (*ORDERS, "amqp")
-"""These suffixes, and that of AMQP primitives, which contain their own type and size."""
+READ_SUFFIXES: tuple[str, ...] = ("json", "varlen", "amqp")
+"""Suffixes of encodings that are read and not written: JSON, integers of any length, AMQP primitives."""
+
+SUFFIXES: tuple[str, ...] = (*ORDERS, *READ_SUFFIXES)
+"""All suffixes."""
 
 _SPARK_NAMES = {
     "string": "string",
@@ -201,14 +204,22 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
     name = given if given in SELECT_TYPES else _SQL_NAMES.get(given.lower()) or _ARROW_NAMES.get(given)
     if name is None:
         raise _unknown_type(given, dialect, is_object)
-    if suffix == "amqp":
-        if name in _WITHOUT_AMQP:
-            raise ValueError(f"type '{text}': AMQP has no {name}")
-    elif colon and name in _WITHOUT_ORDER:
-        raise ValueError(f"type '{name}' takes no suffix but amqp")
-    elif colon and suffix not in SUFFIXES:
+    if colon and suffix not in SUFFIXES:
         raise unknown_name("suffix", suffix, SUFFIXES)
+    if suffix == "amqp" and name in _WITHOUT_AMQP:
+        raise ValueError(f"type '{text}': AMQP has no {name}")
+    if suffix == "json" and name == "binary":
+        raise ValueError(f"type '{text}': JSON has no {name}")
+    if suffix == "varlen" and not name.startswith(("int", "uint", "timestamp")):
+        raise ValueError(f"type '{text}': only integers and times have a variable length")
+    if suffix in ORDERS and name in _WITHOUT_ORDER:
+        raise ValueError(f"type '{text}': {name} has neither byte order nor digits: leave out ':{suffix}'")
     return name + colon + suffix, False
+
+
+def is_only_read(type: str) -> bool:
+    """Return whether a type, as :func:`type_name` writes it, has an encoding that is read and not written."""
+    return type.partition(":")[2] in READ_SUFFIXES
 
 
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:

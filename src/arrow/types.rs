@@ -3,8 +3,9 @@
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::amqp;
-use crate::encoding::{Encoding, read_text};
+use crate::encoding::{Encoding, read_text, read_varlen};
 use crate::error::Code;
+use crate::json;
 use crate::types::{Coding, Type};
 use crate::value::{InvalidValue, Value, invalid, read_bytes};
 use crate::value_type::Scalar;
@@ -47,12 +48,17 @@ impl Scalar {
 }
 
 impl Type {
-    /// Reads the bytes of a value; `None` is a null of AMQP. The message of an error is built only when there is one.
+    /// Reads the bytes of a value; `None` is a null of AMQP or JSON. The message of an error is built only when there is one.
     #[inline]
     pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<InvalidValue>> {
         let value = match self.coding {
             Coding::Plain(Encoding::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
             Coding::Plain(Encoding::Text) => read_text(self.scalar, bytes)?,
+            Coding::Varlen => read_varlen(self.scalar, bytes)?,
+            Coding::Json => match json::read(self.scalar, bytes)? {
+                Some(value) => value,
+                None => return Ok(None),
+            },
             Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
         self.fit(value, dialect).map(Some)

@@ -160,7 +160,7 @@ def test_select_reads_amqp_from_bytes_and_rejects_other_types():
 
 
 def test_convert_rejects_types_of_amqp():
-    with pytest.raises(ValueError, match="type 'int64:amqp': values are read as AMQP, and not converted from it"):
+    with pytest.raises(ValueError, match="type 'int64:amqp': values are read so, and not converted from it"):
         lh.convert(lh.encode([("k", b"\x55\x07")], "kafka"), "kafka", target="iggy", types={"k": "int64:amqp"})
 
 

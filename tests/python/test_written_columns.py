@@ -44,6 +44,6 @@ def test_the_error_for_another_value_names_the_row_of_the_table_and_not_the_valu
     assert error.__suppress_context__ or error.__context__ is None
 
 
-def test_a_column_of_another_kind_is_refused() -> None:
+def test_a_column_that_holds_no_numbers_is_refused() -> None:
     with pytest.raises(TypeError, match="column 'x' is list<item: int64>, and int32 is needed"):
         exact(pa.array([[1]]), pa.int32())

@@ -99,8 +99,8 @@ class Type(NamedTuple):
         name, spelling = types.parse(text)
         if not value_types.is_type(name):
             raise unknown_name("type", name, [row.name for row in value_types.VALUE_TYPES])
-        if spelling == "amqp":
-            raise ValueError(f"type '{text}': values are read as AMQP, and not converted from it")
+        if spelling in types.READ_ONLY:
+            raise ValueError(f"type '{text}': values are read so, and not converted from it")
         return cls(name, spelling)
 
     def __str__(self) -> str:

@@ -2,10 +2,12 @@
 
 ::
 
-    type         name[:be|le|text|amqp]
+    type         name[:be|le|text|json|varlen|amqp]
     int32        ┌──┬──┬──┬──┐  most significant byte first (be, the default) or last (le)
                  └──┴──┴──┴──┘
     int32:text   "-42"          ASCII, no spaces
+    int32:json   -42, "-42"     JSON as Spring Kafka writes it
+    int32:varlen d6, ff d6      a two's complement of any length, most significant byte first
     int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`letterhead.conventions.amqp` reads it
 
     bool            true | false
@@ -17,6 +19,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import struct
@@ -59,6 +62,9 @@ DIALECTS: tuple[str, ...] = ("arrow", "spark")
 DECIMAL_LIMIT = 10**38
 """Columns of 128-bit integers are decimals of 38 digits."""
 
+READ_ONLY = ("json", "varlen", "amqp")
+"""Suffixes of encodings that are read and not written."""
+
 _HALFWAY_TO_INFINITY = 2.0**128 - 2.0**103
 """From here on the nearest number of 32 bits would be 2**128, which there is not."""
 
@@ -78,23 +84,27 @@ class Misfit(Exception):
 
 
 def parse(text: str) -> tuple[str, str]:
-    """Split ``name[:be|le|text|amqp]`` into the name and how its bytes spell it."""
+    """Split ``name[:be|le|text|json|varlen|amqp]`` into the name and how its bytes spell it."""
     name, colon, suffix = text.partition(":")
     if name not in TYPES:
         raise unknown_name("type", name, TYPES)
-    if suffix == "amqp":
-        if name not in amqp.READ_AS:
-            raise ValueError(f"type '{text}': AMQP has no {name}")
+    if suffix == "amqp" and name not in amqp.READ_AS:
+        raise ValueError(f"type '{text}': AMQP has no {name}")
+    if suffix == "json" and name == "binary":
+        raise ValueError(f"type '{text}': JSON has no {name}")
+    if suffix == "varlen" and name not in INTEGERS:
+        raise ValueError(f"type '{text}': only integers and times have a variable length")
+    if suffix in READ_ONLY:
         return name, suffix
-    if colon and name in ("string", "binary"):
-        raise ValueError(f"type '{name}' takes no suffix but amqp")
     if colon and suffix not in SUFFIXES:
-        raise unknown_name("suffix", suffix, (*SUFFIXES, "amqp"))
+        raise unknown_name("suffix", suffix, (*SUFFIXES, *READ_ONLY))
+    if colon and name in ("string", "binary"):
+        raise ValueError(f"type '{text}': {name} has neither byte order nor digits: leave out ':{suffix}'")
     return name, suffix or "be"
 
 
 def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
-    """Read the bytes of a value as a type; ``None`` is a null of AMQP.
+    """Read the bytes of a value as a type; ``None`` is a null of AMQP or JSON.
 
     An integer is an int, a ``timestamp_ms`` the int that a column of the dialect holds: milliseconds for Arrow,
     microseconds for Spark.
@@ -102,7 +112,14 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
     name, spelling = parse(type)
     if spelling == "amqp":
         return _read_amqp(name, data, dialect)
-    value = _read_text(name, data) if spelling == "text" else _read_bytes(name, spelling, data)
+    if spelling == "json":
+        value = _read_json(name, data)
+        if value is None:
+            return None
+    elif spelling == "varlen":
+        value = _read_varlen(name, data)
+    else:
+        value = _read_text(name, data) if spelling == "text" else _read_bytes(name, spelling, data)
     if name in ("int128", "uint128") and not -DECIMAL_LIMIT < int(value) < DECIMAL_LIMIT:
         raise Misfit("out_of_range", "the number has more than 38 digits")
     return _ticks(int(value), dialect) if name == "timestamp_ms" else value
@@ -114,7 +131,7 @@ def accepts(type: str, carried: str) -> bool:
     return (
         carried == name
         or (name, carried) in (("uuid", "binary"), ("timestamp_ms", "int64"))
-        or (spelling, carried) == ("amqp", "binary")
+        or (spelling in READ_ONLY and carried == "binary")
     )
 
 
@@ -219,6 +236,49 @@ def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
     if value is None or name != "timestamp_ms":
         return value
     return _ticks(int(value), dialect, within=1)
+
+
+def _read_json(name: str, data: bytes) -> Scalar | None:
+    """Read JSON, in which text may lack its quotes and numbers may have them; ``None`` is null."""
+    blank = b" \t\n\f\r"
+    quoted = _json_string(data.rstrip(blank) if name == "string" else data.strip(blank))
+    if name == "string":
+        text = _read_bytes(name, "be", data)
+        return text if quoted is None else quoted
+    if quoted is None:
+        plain = data.strip(blank)
+        return None if plain == b"null" else _read_text(name, plain)
+    if name != "char":
+        quoted = quoted.strip(blank.decode())
+    if quoted in ("", "null"):
+        return None
+    words = {"INF": "Infinity", "-INF": "-Infinity"} if name.startswith("float") else {}
+    if name == "bool":
+        words = {"TRUE": "true", "True": "true", "FALSE": "false", "False": "false"}
+    return _read_text(name, words.get(quoted, quoted).encode())
+
+
+def _json_string(data: bytes) -> str | None:
+    """Return the text of a JSON string, ``None`` for anything else."""
+    try:
+        if not data.startswith(b'"'):
+            return None
+        text: str = json.loads(data.decode())
+        text.encode()  # fails for half of a surrogate pair, which json accepts
+    except ValueError:
+        return None
+    return text
+
+
+def _read_varlen(name: str, data: bytes) -> int:
+    if not data:
+        raise Misfit("wrong_size", f"no bytes where {name} has at least one")
+    number = int.from_bytes(data, "big", signed=True)
+    width, signed = INTEGERS[name]
+    low, high = (-(1 << 8 * width - 1), (1 << 8 * width - 1) - 1) if signed else (0, (1 << min(8 * width, 127)) - 1)
+    if not low <= number <= high:
+        raise Misfit("out_of_range", f"the number does not fit {name}")
+    return number
 
 
 def _ticks(millis: int, dialect: str, *, within: int = 0) -> int:

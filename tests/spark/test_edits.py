@@ -337,8 +337,10 @@ def test_text_that_is_not_utf8_is_not_written(spark):
         ({"insert": {"a": 3}}, "header 'a': str, bytes, None, a Column or a pair (column, type) is inserted, not int: "
                                "a number is (F.lit(3), 'int32')"),
         ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
-        ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string' takes no suffix"),
+        ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string:le': string has neither byte order nor digits"),
         ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' can be read, but not written"),
+        ({"insert": {"a": ("n", "int:json")}}, "header 'a': type 'int32:json' can be read, but not written"),
+        ({"insert": {"a": ("n", "int:varlen")}}, "header 'a': type 'int32:varlen' can be read, but not written"),
         ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],

@@ -463,3 +463,21 @@ def test_spark_without_arrow_udfs_gets_an_error_with_an_alternative(spark, monke
     monkeypatch.delattr(F, "arrow_udf")
     with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is .*: use select_headers"):
         lhs.header("value", "k", "string", format="kafka")
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "value"),
+    [
+        ("string:json", b'"text/plain"', "text/plain"),
+        ("double:json", b'"Infinity"', float("inf")),
+        ("int:varlen", b"\3", 3),
+    ],
+)
+def test_an_encoding_that_only_arrow_reads_is_read_by_arrow(spark, type, data, value):
+    headers = pa.array(
+        [[{"key": "k", "value": data}]], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    )
+    df = spark.createDataFrame(pa.table({"headers": headers}))
+    assert df.select(lhs.header("headers", "k", type)).first().k == value
+    with pytest.raises(ValueError, match="is not read by Spark's expressions"):
+        lhs.header("headers", "k", type, engine="spark")

@@ -159,6 +159,31 @@ _SPRING_DLT = Profile(
     ),
 )
 
+_SPRING_RETRY = Profile(
+    "spring-retry",
+    "Spring Kafka: retry topics",
+    "`DeadLetterPublishingRecovererFactory` and `KafkaHeaders` of Spring Kafka 3.3 and 4.0; times of `retry_topic` are as "
+    "long as `BigInteger` writes them, and attempts were one byte before 2.8",
+    (
+        Row("attempts", "retry_topic-attempts", "int32:varlen", "attempts, with the next one"),
+        Row(
+            "first_timestamp", "retry_topic-original-timestamp", "timestamp_ms:varlen", "timestamp of the first record"
+        ),
+        Row(
+            "next_attempt", "retry_topic-backoff-timestamp", "timestamp_ms:varlen", "when the record is processed again"
+        ),
+        Row("original_topic", "kafka_original-topic", "string", "topic of the record that failed"),
+        Row("original_partition", "kafka_original-partition", "int32", "its partition"),
+        Row("original_offset", "kafka_original-offset", "int64", "its offset"),
+        Row("original_timestamp", "kafka_original-timestamp", "timestamp_ms", "its timestamp"),
+        Row("original_timestamp_type", "kafka_original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"),
+        Row("exception_class", "kafka_exception-fqcn", "string", "class of the exception"),
+        Row("exception_cause_class", "kafka_exception-cause-fqcn", "string", "class of its cause"),
+        Row("exception_message", "kafka_exception-message", "string", "its message"),
+        Row("exception_stacktrace", "kafka_exception-stacktrace", "string", "its stack trace"),
+    ),
+)
+
 # The types are those of Connect's default header converter, `SimpleHeaderConverter`, which writes text.
 _DEBEZIUM = Profile(
     "debezium",
@@ -205,7 +230,8 @@ _EVENTHUBS = Profile(
 PROFILES: dict[str, Profile] = {
     made.name: made
     for made in (
-        _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _DEBEZIUM, _DEBEZIUM_OUTBOX,
+        _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _SPRING_RETRY,
+        _DEBEZIUM, _DEBEZIUM_OUTBOX,
         _EVENTHUBS,
     )
 }  # fmt: skip

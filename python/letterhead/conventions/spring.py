@@ -1,6 +1,6 @@
 """The map of header types that Spring Kafka writes, for :func:`spring_columns`.
 
-Source: ``DefaultKafkaHeaderMapper`` of Spring Kafka 3.3.
+Sources: ``DefaultKafkaHeaderMapper`` of Spring Kafka 3.3, ``JsonKafkaHeaderMapper`` of 4.0.
 """
 
 from __future__ import annotations
@@ -10,23 +10,39 @@ from letterhead.fields import Field, field
 __all__ = ["spring_columns"]
 
 _JAVA_TYPES = {
-    "java.lang.Boolean": "bool:text",
-    "java.lang.Byte": "int8:text",
-    "java.lang.Short": "int16:text",
-    "java.lang.Integer": "int32:text",
-    "java.lang.Long": "int64:text",
-    "java.lang.Float": "float32:text",
-    "java.lang.Double": "float64:text",
+    "java.lang.Boolean": "bool:json",
+    "java.lang.Byte": "int8:json",
+    "java.lang.Character": "char:json",
+    "java.lang.Double": "float64:json",
+    "java.lang.Float": "float32:json",
+    "java.lang.Integer": "int32:json",
+    "java.lang.Long": "int64:json",
+    "java.lang.Short": "int16:json",
+    "java.util.UUID": "uuid:json",
+    **dict.fromkeys(
+        (
+            "java.lang.String",
+            "java.net.URI",
+            "java.net.URL",
+            "java.util.Currency",
+            "java.util.Locale",
+            # Before they became strings in the map, MIME types were objects in it.
+            "org.springframework.http.MediaType",
+            "org.springframework.util.MimeType",
+        ),
+        "string:json",
+    ),
 }
-"""Java classes whose JSON a type can read. Values of other classes stay text."""
+"""Java classes whose JSON a type can read. Values of other classes stay JSON, as text."""
 
 
 def spring_columns(header_types: str | bytes) -> dict[str, Field]:
     """Turn the value of one ``spring_json_header_types`` into columns for ``select``, one for each header.
 
-    Spring writes the Java class of every header beside it, and the value as JSON. Numbers and booleans become columns
-    of their types. Other values are text as written: a ``String`` is the text itself, other classes (``UUID``,
-    ``MimeType``) are quoted JSON. Byte arrays are not in the map, and so not in the columns.
+    Spring writes the Java class of every header beside it, and the value as JSON. Numbers, booleans, characters and UUIDs
+    become columns of their types. A ``String`` is text, quoted if it was a MIME type or the mapper encodes strings: quotes
+    are removed, as Spring removes them. Values of other classes, such as ``Date`` and lists, are JSON as it was written.
+    Byte arrays are not in the map, and so not in the columns; ``profile("spring-retry")`` has those of retry topics.
 
     Parameters
     ----------
@@ -43,8 +59,8 @@ def spring_columns(header_types: str | bytes) -> dict[str, Field]:
     >>> import letterhead as lh
     >>> lh.spring_columns('{"retry": "java.lang.Integer", "ref": "java.util.UUID"}')
     ... # doctest: +NORMALIZE_WHITESPACE
-    {'retry': Field(type='int32:text', key='retry', repeat='last', required=False),
-     'ref': Field(type='string', key='ref', repeat='last', required=False)}
+    {'retry': Field(type='int32:json', key='retry', repeat='last', required=False),
+     'ref': Field(type='uuid:json', key='ref', repeat='last', required=False)}
     """
     import json  # imported here to keep the import of this package fast
 

@@ -20,7 +20,7 @@ from letterhead.spark.expressions import Check, guarded, header_parser, is_type,
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
-from letterhead.types import ValueType
+from letterhead.types import ValueType, is_only_read
 
 if TYPE_CHECKING:
     from letterhead.fields import Repeat
@@ -58,7 +58,7 @@ def header(
         Key of the header, and name of the new column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        Type of the value: ``name[:be|le|text|amqp]``, see :func:`letterhead.field`. Where the headers have types, a value
+        Type of the value: ``name[:be|le|text|json|varlen|amqp]``, see :func:`letterhead.field`. Where the headers have types, a value
         of another type is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that occurs more than once; ``"all"`` returns an array, empty if the key is absent.
@@ -118,11 +118,11 @@ def header(
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    is_amqp = wanted.type.endswith(":amqp")
-    if is_amqp and engine == "spark":
+    is_by_arrow = is_only_read(wanted.type)
+    if is_by_arrow and engine == "spark":
         raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
     on_sail = active_is_sail()
-    by_spark = engine == "spark" or (engine is None and format is None and not is_amqp and not on_sail)
+    by_spark = engine == "spark" or (engine is None and format is None and not is_by_arrow and not on_sail)
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format

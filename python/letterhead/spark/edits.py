@@ -28,7 +28,7 @@ from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import is_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
 from letterhead.spark.writing import writer, written_from
-from letterhead.types import type_name
+from letterhead.types import is_only_read, type_name
 
 if TYPE_CHECKING:
     Keys: TypeAlias = Sequence[str] | Callable[[Column], Column]
@@ -214,8 +214,11 @@ def _new(key: str, given: Any) -> _New:
         type = type_name(given[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
-    if type.endswith(":amqp"):
-        raise ValueError(f"header {key!r}: type '{type}' can be read, but not written: leave out ':amqp'")
+    if is_only_read(type):
+        name, suffix = type.split(":")
+        raise ValueError(
+            f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
+        )
     return _New(key, given[0], type)
 
 
