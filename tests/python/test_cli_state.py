@@ -580,7 +580,7 @@ def test_a_damaged_row_is_named_and_a_scan_goes_on(run, task):
     result = run("state", "scan", task, "-s", "latest", "--json")
     assert len(rows_of(result)) == 6643
     assert result.err == (
-        f"letterhead: store latest: key {b'order-00003!'.hex()}: {REASON} (byte 3)\nletterhead: 1 damaged row left out\n"
+        f"letterhead: store latest: {REASON} (key {b'order-00003!'.hex()}, byte 3)\nletterhead: 1 damaged row left out\n"
     )
     assert result.code == 1
 
@@ -591,7 +591,7 @@ def test_a_scan_can_end_at_a_damaged_row(run, task):
     assert 0 < len(rows_of(result)) < 6643
     assert (result.code, result.err) == (
         1,
-        f"letterhead: store latest: key {b'order-00003!'.hex()}: {REASON} (byte 3)\n",
+        f"letterhead: store latest: {REASON} (key {b'order-00003!'.hex()}, byte 3)\n",
     )
 
 
@@ -897,7 +897,7 @@ def test_a_damaged_older_row_stays_and_the_others_move(run, tmp_path):
     total = len(families_of(directory)["default"])
     result = run("state", "upgrade", tmp_path, "--yes", "--store-type", "versioned")
     assert result.code == 1
-    assert f"store store: key {bad.hex()}: the bytes end inside the times of a row of versions" in result.err
+    assert f"store store: the bytes end inside the times of a row of versions (key {bad.hex()}, " in result.err
     assert f"{total - 1} of {total} rows were moved" in result.err
     after = families_of(directory)
     assert after["default"] == [(bad, b"\xff")]

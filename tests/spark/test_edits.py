@@ -333,7 +333,7 @@ def test_text_that_is_not_utf8_is_not_written(spark):
          "rename names 'a', which only does not keep: add the old key to only"),
         ({"only": ["a"], "drop": ["a"]}, "only and drop both name 'a'"),
         ({"insert": "a"}, "insert must be a mapping of key to value or a list of pairs, not str"),
-        ({"insert": ["ab"]}, "insert takes pairs of a key, which is str, and a value, not 'ab'"),
+        ({"insert": ["ab"]}, "insert takes pairs of a key, which is str, and a value, not str"),
         ({"insert": {"a": 3}}, "header 'a': str, bytes, None, a Column or a pair (column, type) is inserted, not int: "
                                "a number is (F.lit(3), 'int32')"),
         ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
