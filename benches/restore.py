@@ -206,7 +206,7 @@ def restore_file(path: Path, directory: Path) -> None:
     from letterhead import state
 
     # With all that it imports.
-    state.restore(ROOT / "tests" / "samples" / "orders-app-latest-changelog-0", directory / "warm", STORE)
+    state.restore(ROOT / "tests" / "samples" / "orders-app-latest-changelog-0", directory / "warm", "latest")
     before = most_memory()
     state.restore(path, directory / "0_{partition}", STORE)
     print(most_memory() - before)

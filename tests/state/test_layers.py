@@ -1167,3 +1167,43 @@ def test_what_a_flush_listener_writes_is_not_evicted_before_it_is_written() -> N
     assert sorted(written) == [b"a", b"b", b"c", b"d", b"e"]
     entries.put(b"f", b"1", None)
     assert cache.size_bytes <= cache.max_bytes
+
+
+class OwnStore(HeadersBytesStore):
+    """A store of an application, which has what the documentation of `Supplier` lists and nothing else."""
+
+    name, persistent, timestamped = "s", False, True
+
+    def __init__(self) -> None:
+        self._rows = InMemoryKeyValueStore("s")
+        for method in (
+            "open",
+            "close",
+            "commit",
+            "restore",
+            "put",
+            "put_if_absent",
+            "put_all",
+            "delete",
+            "get",
+            "scan",
+        ):
+            setattr(self, method, getattr(self._rows, method))
+        self.position = self._rows.position
+
+    @property
+    def is_open(self) -> bool:
+        return self._rows.is_open
+
+
+def test_a_store_of_an_application_works_behind_a_cache() -> None:
+    supplier = Supplier("s", "kv", "own", lambda format: OwnStore())
+    opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier).with_caching_enabled())
+    own = chain(opened.store)[-1]
+    opened.store.put(b"k", value(b"v"))
+    assert (own.get(b"k"), opened.store.get(b"k").value) == (None, b"v")
+    opened.store.flush()
+    assert own.get(b"k") is not None
+    opened.store.close()
+    with pytest.raises(InvalidStateStoreError, match="Store s is currently closed"):
+        opened.store.get(b"k")

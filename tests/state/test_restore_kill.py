@@ -39,7 +39,7 @@ def changelog_of(store_type: str, task: Path, parquet: Path) -> None:
     for n, operation in enumerate(islice(operations(store_type, 1), RECORDS)):
         killed.perform(store_type, store, operation, n)
     store.close()
-    pq.write_table(changelogs.table(changelog.records(killed.PLACE[0])), parquet)
+    pq.write_table(changelogs.table(changelog.records(killed.PLACE[0]), topic=killed.PLACE[0]), parquet)
 
 
 def options_of(store_type: str) -> dict[str, Any]:

@@ -11,7 +11,12 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
-from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError, UnsupportedOperationError
+from letterhead.errors import (
+    DamagedRowError,
+    ProcessorStateError,
+    UnexpectedColumnFamilyError,
+    UnsupportedOperationError,
+)
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.rocksdb import (
@@ -556,4 +561,18 @@ def test_all_segments_are_closed_and_the_first_failure_is_raised(tmp_path: Path)
     assert [database.is_open for database in databases] == [False] * 3
     store.open(tmp_path)
     assert len(names(tmp_path)) == 3
+    store.close()
+
+
+@pytest.mark.parametrize("make_store", [windows, sessions])
+def test_a_restore_with_a_key_too_short_for_its_time_writes_nothing(tmp_path: Path, make_store: Any) -> None:
+    store = make_store(tmp_path)
+    suffix = {windows: 12, sessions: 16}[make_store]
+    with pytest.raises(
+        DamagedRowError, match=f"a stored key of {suffix - 1} bytes is too short: it has at least {suffix}"
+    ):
+        store.restore([logged(bytes(suffix), b"1"), logged(bytes(suffix - 1), b"2")])
+    assert names(tmp_path) == []
+    store.restore([logged(bytes(suffix), b"1")])
+    assert names(tmp_path) == ["store.0"]
     store.close()
