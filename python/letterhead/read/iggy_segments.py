@@ -156,8 +156,8 @@ class IggySegmentsReader(SegmentsReader):
             if segment.last and code == "truncated":
                 torn = Torn(str(segment.path), position, file.size - position, why)
                 self.torn.append(torn)
-                # The caller of __next__ is above _records.
-                warnings.warn(str(torn), TornTailWarning, stacklevel=4)
+                # The caller of __next__ is above _advance and _records.
+                warnings.warn(str(torn), TornTailWarning, stacklevel=5)
                 if not self._torn_rows or self._errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1

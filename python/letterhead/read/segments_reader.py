@@ -178,8 +178,8 @@ class SegmentsReader(Reader):
                 if damage.torn:
                     torn = Torn(str(file.segment.path), position, damage.end - position, flaw.why)
                     self.torn.append(torn)
-                    # The caller of __next__ is above _records.
-                    warnings.warn(str(torn), TornTailWarning, stacklevel=4)
+                    # The caller of __next__ is above _advance and _records.
+                    warnings.warn(str(torn), TornTailWarning, stacklevel=5)
                     if self._torn_rows and self._wanted.errors == "column":
                         yield self._wanted.error_row(file, flaw, damage)
                     return
