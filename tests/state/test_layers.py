@@ -369,12 +369,14 @@ def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> 
     assert "key 62" in caplog.text
 
 
-def test_a_damaged_row_ends_a_scan_that_raises() -> None:
+def test_a_scan_that_raises_continues_after_a_damaged_row() -> None:
     store = damaged(damaged_rows="raise").store
     with store.all() as rows:
         assert next(rows)[0] == b"a"
         with pytest.raises(DamagedRowError):
             next(rows)
+        assert next(rows)[0] == b"c"
+        assert not rows.has_next()
 
 
 def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:

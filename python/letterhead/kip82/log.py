@@ -456,7 +456,7 @@ class MessageLog(Closing):
             If the log is closed.
         """
         stored = self._store.read(start, on_damage)
-        messages = (message for each in stored for message in each.messages if message.offset >= start)
+        messages = (message for entry in stored for message in entry.messages if message.offset >= start)
         return ReadOnce(messages, "the scan of the log")
 
     def verify(self) -> list[Damage]:
