@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -270,7 +271,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
 def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     from letterhead.read.file_window import FileWindow
 
-    large = batch(record(value=bytes(9 << 20)), base_offset=10)
+    large = batch(record(value=bytes(5 << 20)), base_offset=10)
     path = folder(ten(0) + large + ten(11))
     limits = lh.Limits(message_bytes=1000)
     most: list[int] = []
@@ -286,6 +287,29 @@ def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeyp
     assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 10)
     assert [row["offset"] for row in rows(path, limits=limits, errors="null")] == [*range(10), None, *range(11, 21)]
     assert max(most) <= 8 << 20
+
+
+@pytest.mark.timeout(240)
+def test_bytes_that_claim_to_be_many_large_batches_are_not_all_read(
+    folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from letterhead.read import segment_file
+
+    # Each of 20,000 headers claims the bytes up to the end of the file.
+    size, count = 61, 20_000
+    claims = [struct.pack(">qiibI", 10, (count - at) * size - 12, 0, 2, 0) + bytes(size - 21) for at in range(count)]
+    path = folder(ten(0) + b"".join(claims))
+    computed: list[int] = []
+    flaws = segment_file._flaws
+
+    def recording(batches: list[bytes]) -> Any:
+        computed.append(sum(map(len, batches)))
+        return flaws(batches)
+
+    monkeypatch.setattr(segment_file, "_flaws", recording)
+    with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
+        rows(path)
+    assert sum(computed) < 160 << 20
 
 
 # --- Iggy -------------------------------------------------------------------------------------------------------------

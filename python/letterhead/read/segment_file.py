@@ -39,6 +39,9 @@ _LEAST_ZEROS = 16
 LARGEST_CHECKED = 128 << 20
 """An end of a log of more bytes is not read to find out whether it is whole."""
 
+_MOST_SEARCHED = 128 << 20
+"""Bytes of candidates that may be read to find the next batch after damage, beyond four times those of the file."""
+
 _CODEC_BITS = 0x07
 
 _MOST_OFFSETS = (1 << 31) - 1
@@ -101,6 +104,7 @@ class SegmentFile(FileWindow):
         self.segment = segment
         self._message_bytes = message_bytes
         self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
+        self._searched = 0  # bytes of candidates whose checksum was computed
 
     def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[Batch], Flaw | None]:
         """Read batches of a few MiB together, or one larger batch, from a byte on.
@@ -155,7 +159,8 @@ class SegmentFile(FileWindow):
             return Damage(position, self.size, False, least, self.segment.next_offset - 1)
         batch = self._batch_at(position)
         last = batch.last_offset if batch is not None and self._misplaced(batch, least) is None else None
-        return Damage(position, self.size, self._is_unfinished(position, flaw), least, last)
+        torn = not self._is_exhausted and self._is_unfinished(position, flaw)
+        return Damage(position, self.size, torn, least, last)
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
@@ -301,7 +306,17 @@ class SegmentFile(FileWindow):
         after = beyond or (batch.end if batch is not None else 0)
         if after and self._is_valid(after, least):
             return after
-        return next((at for at in self._candidates(max(position + 1, beyond)) if self._is_valid(at, least)), None)
+        for at in self._candidates(max(position + 1, beyond)):
+            if self._is_exhausted:
+                break
+            if self._is_valid(at, least):
+                return at
+        return None
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """Whether so many candidates have claimed so many bytes that no damage explains them."""
+        return self._searched > _MOST_SEARCHED + 4 * self.size
 
     def _candidates(self, position: int) -> Iterator[int]:
         """Yield the positions at which a possible length and magic are where a batch has them."""
@@ -319,6 +334,7 @@ class SegmentFile(FileWindow):
         batch = self._batch_at(position) if position < self.size else None
         if batch is None or batch.size > self._message_bytes or self._misplaced(batch, least) is not None:
             return False
+        self._searched += batch.size
         return self.flaws([batch]) == [None]
 
 
