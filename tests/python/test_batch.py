@@ -138,6 +138,11 @@ def test_headers_of_batches_are_found_in_any_buffer():
     assert _native.record_batches(log, len(log) + 7) == ([], len(log))
     assert _native.record_batches(log[:-1]) == (found[:1], first)
     assert _native.record_batches(b"") == ([], 0)
+    # The beginning of a log has the headers of batches that end in the rest.
+    assert _native.record_batches(log[:61], 0, None, len(log) - 61) == (found[:1], first)
+    assert _native.record_batches(log[:61], 0, None, first - 62) == ([], 0)
+    assert _native.record_batches(log[: first + 61], 0, None, len(log) - first - 61) == (found, end)
+    assert _native.record_batches(log[:60], 0, None, len(log) - 60) == ([], 0)
     with pytest.raises((ValueError, BufferError), match="contiguous"):
         _native.record_batches(memoryview(log)[::2])
 

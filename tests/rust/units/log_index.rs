@@ -36,7 +36,7 @@ fn log() -> Vec<u8> {
 }
 
 fn heads_in(log: &[u8], start: usize, most: usize) -> Heads {
-    heads(log.len(), 0, start, most, |at, header: &mut [u8]| header.copy_from_slice(&log[at..at + header.len()]))
+    heads(log.len(), 0, start, most, |at, header| header.copy_from_slice(&log[at..at + header.len()]))
 }
 
 #[test]
