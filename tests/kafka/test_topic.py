@@ -320,9 +320,9 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
     wanted = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
     with pytest.raises(lh.DecodeError, match=r"column retry: .*3 bytes where int32 takes 4") as raised:
         lh.read.topic("damaged", **wanted).read_all()
-    assert raised.value.__notes__ == [
-        "the record batch begins at offset 0", "the topic is damaged, the partition 1",
-    ]  # fmt: skip
+    error = raised.value
+    assert (error.topic, error.partition, error.offset, error.row) == ("damaged", 1, 1, None)
+    assert "(topic damaged, partition 1, offset 1, byte " in str(error)
     assert lh.read.topic("damaged", errors="null", **wanted).read_all()["retry"].to_pylist() == [0, None, 0, None]
     errors = lh.read.topic("damaged", errors="column", **wanted).read_all()
     assert errors.column_names == ["offset", "retry", "error"]
