@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 import topology_app as app
+from frames import failure
 from letterhead import spark as lhs
 from letterhead.spark import changelog
 from letterhead.spark import restore as restoring
@@ -37,6 +38,16 @@ def orders(spark, samples):
     return spark.read.parquet(str(samples / "orders-0.parquet")).withColumn(
         "timestamp", F.col("timestamp").cast("timestamp")
     )
+
+
+def test_a_record_without_a_key_is_an_error_that_names_it(orders):
+    """Its rows would all become one."""
+    log = orders.select("partition", "offset", "timestamp", "key", "value", "headers")
+    without = log.withColumn("key", F.expr("if(offset in (41, 42), null, key)"))
+    text = failure(without.where("offset < 42").transform(lhs.changelog_table()))
+    assert "the record at offset 41 of partition 0 has no key" in text
+    kept = without.where("key is not null").transform(lhs.changelog_table()).where("key is null")
+    assert kept.count() == 0
 
 
 def test_the_example_runs(orders):

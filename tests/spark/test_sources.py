@@ -288,6 +288,25 @@ def test_written_options_refuse_names_that_differ_only_by_case() -> None:
         lhs.options(columns=["offset"], headers={"Offset": "string"})
 
 
+def test_a_source_that_only_reads_names_what_writes(sources: Any, samples: Path, tmp_path: Path) -> None:
+    row = sources.range(1)
+    for source, remedy in (
+        ("letterhead-segments", "only brokers write segments"),
+        ("letterhead-state", "lhs.restore_stores writes stores"),
+        ("letterhead-kafka", "write to Kafka by Spark's own format kafka"),
+    ):
+        with pytest.raises(Exception, match=f"{source} only reads: {remedy}"):
+            row.write.format(source).mode("append").option("path", str(tmp_path)).save()
+
+
+def test_a_source_of_files_names_what_reads_streams(sources: Any, samples: Path) -> None:
+    state = {"path": str(samples / "streams-state-0_0"), "store": "latest"}
+    for source, options in ((SEGMENTS, {"path": str(samples / "orders-0")}), ("letterhead-state", state)):
+        stream = sources.readStream.format(source).options(**options).load()
+        with pytest.raises(Exception, match=f"{source} reads files as a batch, not as a stream: use spark.read"):
+            stream.writeStream.format("noop").start().processAllAvailable()
+
+
 def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from letterhead.spark.sources import segments as source
 

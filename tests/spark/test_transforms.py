@@ -337,6 +337,15 @@ def test_losses_are_raised_dropped_or_reported(spark):
     )
 
 
+def test_headers_whose_values_are_text_name_the_cast_that_makes_them_bytes(spark):
+    df = spark.sql("select array(struct('k' as key, 'v' as value)) as headers")
+    for transform in (lhs.encode_headers("headers", "kafka"), lhs.edit_headers(drop=["x"])):
+        with pytest.raises(TypeError, match="makes it one") as raised:
+            df.transform(transform)
+        [cast] = re.findall(r"transform\(.*\)\)", str(raised.value))
+        assert df.selectExpr(f"{cast} as headers").transform(transform).count() == 1
+
+
 def test_a_null_key_cannot_be_written(spark):
     df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
     assert re.search(

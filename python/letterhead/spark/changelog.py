@@ -71,7 +71,8 @@ def changelog_table(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not valid; when called, if the frame lacks a column or is a stream.
+        If an argument is not valid; when called, if the frame lacks a column or is a stream. A record without a key ends
+        the query.
 
     Examples
     --------
@@ -115,7 +116,7 @@ class ChangelogTable:
         if _KEY_TIMES[self.store]:
             not_on_sail(df.sparkSession, f"changelog_table of a {self.store} store", _BINARY_KEYS)
         check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in _COLUMNS.items()])
-        records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp"))
+        records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp")).withColumn("key", F.expr(_KEY))
         versioned = self.store == "versioned"
         if versioned:
             records = self._in_time(records)
@@ -215,6 +216,11 @@ _SUPPRESSED_ARROW = pa.schema(
     ]
 )
 
+# Kafka refuses such a record; rows without a key would become one.
+_KEY = (
+    "coalesce(key, raise_error(concat('the record at offset ', offset, ' of partition ', partition, ' has no key: is the "
+    'topic a changelog? if so, leave such records out: where("key is not null")\')))'
+)
 _BINARY_KEYS = "it reads parts of binary keys as text; run it on Spark"
 _COLUMNS = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
 _TIMESTAMPED = ("streams-timestamped", {"timestamp": "ms", "payload": "value"})

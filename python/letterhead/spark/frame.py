@@ -160,6 +160,8 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
         given = spelled(fields[column.name].dataType)
         if given not in column.types:
             hint = _CASTS.get((given, column.types[0]), "")
+            if given.replace("value:string", "value:binary") in column.types:
+                hint = f": {_VALUES_AS_BYTES.format(column.name)} makes it one"
             fits = " or ".join(column.types)
             raise TypeError(f"column {column.name!r} is {given}, and {column.purpose} {fits}{hint}")
 
@@ -214,6 +216,8 @@ _PLACE_TYPES = {
     "timestamp": ("timestamp", "timestamp_ntz", "bigint"),
 }  # fmt: skip
 """Columns that tell the place of a record, and their types."""
+
+_VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",

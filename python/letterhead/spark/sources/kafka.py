@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from letterhead.read.kafka_options import java_settings
 from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.sources._batch_only import ReadOnly
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
 from letterhead.spark.sources.pushdown import reader_class
 
@@ -77,7 +78,7 @@ _OF_SPARK = {
 """Options of Spark's own source that are accepted without effect, or rejected."""
 
 
-class KafkaSource(DataSource):  # type: ignore[misc]
+class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
     """Read topics in batch and streaming queries: ``spark.read.format("letterhead-kafka")``.
 
     Options, columns and types are those of Spark's source ``kafka``, so that only the name of the format changes in a
@@ -94,6 +95,8 @@ class KafkaSource(DataSource):  # type: ignore[misc]
     ...     .load()
     ... )  # doctest: +SKIP
     """
+
+    instead = "write to Kafka by Spark's own format kafka"
 
     @classmethod
     def name(cls) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.sources._batch_only import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
 from letterhead.spark.sources.pushdown import push, reader_class
 
@@ -44,7 +45,7 @@ _SPLIT_LEN = 128 << 20
 """Approximate size in bytes of the parts into which a segment with an index is split."""
 
 
-class SegmentsSource(DataSource):  # type: ignore[misc]
+class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
     """Read log segments without their broker: ``spark.read.format("letterhead-segments")``.
 
     The files have to exist on the driver and on every worker. Each segment is a partition; a large one with an index is
@@ -61,6 +62,8 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
     >>> orders.count()
     10000
     """
+
+    instead = "only brokers write segments; write to a topic, by Spark's format kafka or by letterhead-iggy"
 
     @classmethod
     def name(cls) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.sources._batch_only import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
 from letterhead.spark.sources.pushdown import push, reader_class
 
@@ -34,7 +35,7 @@ OPTIONS = {
 }
 
 
-class StateSource(DataSource):  # type: ignore[misc]
+class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
     """Read RocksDB stores of Kafka Streams or letterhead: ``spark.read.format("letterhead-state")``.
 
     The directory has to exist on the driver and on every worker. Each store of a task is a partition; of window and
@@ -50,6 +51,8 @@ class StateSource(DataSource):  # type: ignore[misc]
     >>> latest.count()
     6643
     """
+
+    instead = "lhs.restore_stores writes stores from their changelogs"
 
     @classmethod
     def name(cls) -> str:
