@@ -351,8 +351,8 @@ def where_headers(
     keep : sequence of str, optional
         Columns of the frame to keep; by default all.
     identify, errors, error_column, lenient, strict_types, limits
-        As in :func:`decode_headers`. Rows whose condition cannot be evaluated are kept with ``errors="column"``, and left
-        out with ``errors="null"``.
+        As in :func:`decode_headers`. With ``errors="column"``, rows with an error are kept too. With ``errors="null"``, a
+        value with an error is null in the condition, so that comparisons leave its row out.
 
     Examples
     --------
