@@ -234,7 +234,9 @@ def test_an_error_quotes_the_columns_that_identify_its_row(hurt):
     for identify, where in ((["number"], " in the row with number=0"), ([], "")):
         explode = lhs.explode_batches("data", "kip82-messages", keep=["number"], identify=identify)
         text = failure(hurt.where("number = 0").transform(explode))
-        assert re.search(rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(byte \d+\)", text)
+        assert re.search(
+            rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(header 1, byte \d+\)", text
+        )
         assert ", row " not in text
     text = failure(
         hurt.where("number > 0").transform(lhs.explode_batches("data", "kip82-messages", identify=["number"]))
