@@ -14,6 +14,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
+from letterhead.read.kafka_client import Client, Place
+from letterhead.read.kafka_options import python_settings
 from lying_broker import (
     API_VERSIONS,
     FETCH,
@@ -309,3 +311,21 @@ print(peak() - before)
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert int(ran.stdout) < 8, f"{ran.stdout} MiB"
+
+
+def test_a_leader_of_an_epoch_before_the_newest_known_one_is_not_asked() -> None:
+    """A broker that has not heard of the newest election names the leader before it."""
+    asked = []
+
+    def note(api_key: int, frame: bytes) -> bytes:
+        asked.append(api_key)
+        return frame
+
+    place = Place(TOPIC, 0)
+    settings = {"timeout_ms": 600, "fetch_bytes": 100}
+    with LyingBroker(note) as broker, Client(python_settings(broker.address, {}, **settings)) as client:
+        client._epochs[place] = 1  # that of the metadata is 0
+        with pytest.raises(TimeoutError, match=r"\[Error 5\]"):
+            client.fetched(client.fetch(place, 0, "read_uncommitted"))
+    assert METADATA in asked
+    assert FETCH not in asked
