@@ -56,6 +56,12 @@ def lies_about(request: str, change: Callable[[bytes], bytes]) -> Lie:
     return lambda key, reply: change(reply) if key.startswith(request) else reply
 
 
+def overlapping(reply: bytes) -> bytes:
+    """Give the second batch of a reply the offset of the first message."""
+    second = BATCH + int.from_bytes(reply[BATCH + 32 : BATCH + 40], "little")
+    return at(second + 8, u64(1))(reply)
+
+
 LOGIN, TOPIC, ANY_POLL, ACKNOWLEDGEMENT, ME = "1 ", "2 300", "2 100", "160", "2 20 "
 LAST_POLLS = "2 100 010104010000000205746573747302046c696573010000000004"
 DATA_POLLS = "2 100 010104010000000205746573747302046c696573010000000001"
@@ -91,6 +97,7 @@ DATA_POLLS = "2 100 010104010000000205746573747302046c696573010000000001"
         (LAST_POLLS, resized(lambda body: body[:4] + u64((1 << 64) - 1) + u32(0)), "which cannot exist"),
         (DATA_POLLS, at(POLL + 12, u32(3)), "sent batches that are not the next messages of tests/lies-0"),
         (DATA_POLLS, at(BATCH + 48, u32(1)), "announces 4 messages of tests/lies-0 and sent 3"),
+        (DATA_POLLS, overlapping, "sent batches that are not the next messages of tests/lies-0"),
         # The messages before the requested ones, which were read before.
         (DATA_POLLS, at(BATCH + HEADER_LEN + 24, u32(0)), "sent batches that are not the next messages of tests/lies-0"),
     ],

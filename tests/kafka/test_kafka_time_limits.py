@@ -83,6 +83,21 @@ except TimeoutError as error:
     assert without_a_name_server(program).startswith("no answer from kafka.test:9092 in 0.4 s: ")
 
 
+def test_a_host_that_only_a_proxy_can_look_up_is_reached() -> None:
+    with SilentServer() as proxy:
+        program = f"""
+import letterhead as lh
+try:
+    lh.read.topic(
+        "t", bootstrap_servers="kafka.test:9092", timeout_ms=1000, proxy_url="socks5h://127.0.0.1:{proxy.port}"
+    ).read_all()
+except TimeoutError as error:
+    print(error)
+"""
+        assert without_a_name_server(program).startswith("no answer from kafka.test:9092 in 1 s: ")
+        assert proxy.asked.is_set()
+
+
 def test_an_interrupt_ends_a_waiting_reader() -> None:
     program = "import sys, letterhead as lh; lh.read.topic('t', bootstrap_servers=sys.argv[1]).read_all()"
     with SilentServer() as server:

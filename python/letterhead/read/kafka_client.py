@@ -182,7 +182,8 @@ class Client(Closing):
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | transport
-        if options.get("proxy_url") is None:
+        self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
+        if self._looks_up:
             options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
         if self._protocol.endswith("SSL") and "ssl_context" not in options:
             options["ssl_context"] = _ssl_context(settings.transport)
@@ -384,7 +385,7 @@ class Client(Closing):
         if broker is None:
             raise kafka_errors.UnknownBrokerIdError(node)
         place = f"{broker.host}:{broker.port}"
-        if node not in self._connections or self._connections[node].closed:
+        if self._looks_up and (node not in self._connections or self._connections[node].closed):
             await self._look_up(broker.host, broker.port, until)
         # Metadata is refreshed by _retried, not by kafka-python.
         connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
