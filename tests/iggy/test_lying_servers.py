@@ -133,6 +133,12 @@ def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
         assert str(raised.value).startswith(server.place)
 
 
+def test_partitions_are_sorted_whatever_their_order_in_the_reply() -> None:
+    swap = resized(lambda body: body[:-80] + body[-40:] + body[-80:-40])
+    with LyingServer(lies_about(TOPIC, swap)) as server, Client(Address.parse(server.address), 2000) as client:
+        assert [place.partition for place in client.partitions(Topic("tests", "lies"))] == [0, 1]
+
+
 def evicted(reason: int) -> Callable[[bytes], bytes]:
     """End the session for a reason; the server accepts the protocol from 0.12 to 0.13."""
     versions = u32(13 << 10) + u32(12 << 10)

@@ -104,6 +104,7 @@ def test_start_and_end_are_offsets_or_times(server: Server, create: Callable[...
     assert read(server, topic, columns=columns, start=since).num_rows == 20
     assert read(server, topic, columns=columns, start=datetime(2100, 1, 1, tzinfo=UTC)).num_rows == 0
     assert read(server, topic, columns=columns, end=since).num_rows == 0
+    assert read(server, topic, columns=columns, start=datetime(1960, 1, 1, tzinfo=UTC)).num_rows == 20
 
 
 def test_an_empty_topic_has_no_rows(server: Server, create: Callable[..., str]) -> None:

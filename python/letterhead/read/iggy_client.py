@@ -300,7 +300,7 @@ class Client(Closing):
                 offset = base + struct.unpack_from("<I", reply, at + _FIRST_DELTA_AT)[0]
                 if (
                     partition != place.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
-                    or not 1 <= count <= left or offset < (poll.first if end is None else end)
+                    or count > left or offset < (poll.first if end is None else end)
                 ):  # fmt: skip
                     raise ProtocolError(f"{self.address} sent batches that are not the next messages of {place}")
                 first = offset if first is None else first
