@@ -236,6 +236,13 @@ def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
         assert write(broker.address) == (2, [(1, 4, 2)])
 
 
+def test_rows_whose_offset_the_broker_does_not_return_are_written() -> None:
+    """A broker that recognizes a repeated request has the rows, and may not know their offsets any more."""
+    unknown = after_topic(PARTITION + 4 + 2, b"\xff" * 8)
+    with LyingBroker(lies_about(PRODUCE, unknown)) as broker:
+        assert write(broker.address, timeout_ms=5000) == (2, [(1, -1, 2)])
+
+
 def outcomes(changes: list[tuple[int, int, int]], *actions: Callable[..., object]) -> list[str]:
     """Read or write with each change; return what is neither the recorded result nor a documented error."""
     wrong = []

@@ -18,7 +18,7 @@ class Appended(NamedTuple):
     partition : int
         Its partition.
     offset : int
-        The offset of its first message.
+        The offset of its first message; -1 if a broker recognized a repeated request and did not return it.
     rows : int
         How many messages it has; their offsets follow one another.
     """

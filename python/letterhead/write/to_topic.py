@@ -142,7 +142,8 @@ class _Deliveries:
             if error is not None:
                 self.errors[row] = error.str()
             else:
-                self.places[row] = (message.partition(), message.offset())
+                offset = message.offset()
+                self.places[row] = (message.partition(), -1 if offset is None else max(offset, -1))
 
         return answered
 
@@ -150,8 +151,9 @@ class _Deliveries:
         """Return runs of offsets that follow one another."""
         runs: list[Appended] = []
         for partition, offset in sorted(self.places.values()):
-            last = runs[-1] if runs else None
-            if last is not None and last.partition == partition and last.offset + last.rows == offset:
+            last = runs[-1] if runs else Appended(-1, 0, 0)
+            following = last.offset + last.rows if last.offset >= 0 else -1
+            if (last.partition, following) == (partition, offset):
                 runs[-1] = last._replace(rows=last.rows + 1)
             else:
                 runs.append(Appended(partition, offset, 1))
