@@ -238,7 +238,7 @@ def test_the_recorded_responses_are_read_and_written_as_they_were() -> None:
 
 def test_rows_whose_offset_the_broker_does_not_return_are_written() -> None:
     """A broker that recognizes a repeated request has the rows, and may not know their offsets any more."""
-    unknown = after_topic(PARTITION + 4 + 2, b"\xff" * 8)
+    unknown = after_topic(PARTITION + 4 + 2, (-1001).to_bytes(8, "big", signed=True))
     with LyingBroker(lies_about(PRODUCE, unknown)) as broker:
         assert write(broker.address, timeout_ms=5000) == (2, [(1, -1, 2)])
 
