@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 import types
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone
 from letterhead.read import iggy_connection
-from letterhead.read.iggy_client import Place, Topic
+from letterhead.read.iggy_client import Client, Place, Topic
 from letterhead.read.iggy_connection import Address
 from letterhead.write.iggy_batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message, batches_of
 from letterhead.write.to_iggy import IggySink
@@ -217,3 +218,14 @@ def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
     with pytest.raises(ValueError, match="has no partition 2: it has 2, counted from 0"):
         read(address, partitions=[2])
     assert Place("tests", "lies", 0) < Place("tests", "lies", 1)
+
+
+def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end is looked up first: the first message, or that of a time, can be after it by then."""
+    later = at(BATCH + HEADER_LEN + 24, u32(6))
+    with LyingServer(lies_about(FIRST_POLLS, later)) as server:
+        assert read(server.address, partitions=[0], start={0: 5}) == []
+    monkeypatch.setattr(Client, "offset_since", lambda *_: 9)
+    assert read(address, partitions=[0], start=datetime(2026, 1, 1, tzinfo=UTC)) == []
