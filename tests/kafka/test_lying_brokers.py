@@ -31,6 +31,7 @@ from lying_broker import (
     read,
     write,
 )
+from reference.crc32c import crc32c
 
 DOCUMENTED = {
     ProtocolError, OffsetsGone, LogTruncated, PermissionError, ConnectionError, TimeoutError, ValueError, RuntimeError,
@@ -117,6 +118,12 @@ def with_records(change: Change) -> Change:
     return replace
 
 
+def ends_before_it_begins(batch: bytes) -> bytes:
+    """Give a batch the base offset 1 and the last offset 0, and its checksum."""
+    changed = at(23, i32(-1))(at(0, bytes(7) + b"\1")(batch))
+    return at(17, crc32c(changed[21:]).to_bytes(4, "big"))(changed)
+
+
 def truncated_before_reading(frame: bytes) -> bytes:
     """Add the epoch from which on the leader has other records, to a response to the first request."""
     tagged = b"\1\0\x0d" + i32(3) + (1).to_bytes(8, "big") + b"\0"
@@ -161,6 +168,7 @@ PARTITION = 1
             with_records(lambda batch: batch + at(0, bytes(7) + b"\1")(batch)),
             r"from offset 0 on .* not in order",
         ),
+        (FETCH, with_records(ends_before_it_begins), r"from offset 0 on .* not in order"),
         (FETCH, at(4, i32(1)), r"Correlation IDs do not match"),
     ],
 )
