@@ -139,6 +139,18 @@ def test_partitions_are_sorted_whatever_their_order_in_the_reply() -> None:
         assert [place.partition for place in client.partitions(Topic("tests", "lies"))] == [0, 1]
 
 
+def test_connections_that_a_user_may_not_list_are_unknown() -> None:
+    unauthorized = resized(lambda body: b"")
+    with (
+        LyingServer(lies_about("2 22", lambda reply: at(216, u32(41))(unauthorized(reply)))) as server,
+        Client(Address.parse(server.address), 2000) as client,
+    ):
+        assert client.lists(b"any") is None
+    with LyingServer() as server, Client(Address.parse(server.address), 2000) as client:
+        assert client.lists(b"any") is False
+        assert client.lists(bytes(client._read(22, b"", 1000))) is True
+
+
 def evicted(reason: int) -> Callable[[bytes], bytes]:
     """End the session for a reason; the server accepts the protocol from 0.12 to 0.13."""
     versions = u32(13 << 10) + u32(12 << 10)
