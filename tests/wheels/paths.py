@@ -66,8 +66,8 @@ def paths_in(wheel: Path) -> list[str]:
     """Return files of a wheel with paths of a machine, and the paths."""
     pattern = machine_paths()
     with zipfile.ZipFile(wheel) as archive:
-        found = {name: {*pattern.findall(archive.read(name))} for name in archive.namelist()}
-    return [f"{name}: {path.decode(errors='replace')}" for name, paths in found.items() for path in sorted(paths)]
+        paths_of = {name: {*pattern.findall(archive.read(name))} for name in archive.namelist()}
+    return [f"{name}: {path.decode(errors='replace')}" for name, paths in paths_of.items() for path in sorted(paths)]
 
 
 def main() -> int:

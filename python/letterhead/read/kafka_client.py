@@ -487,10 +487,10 @@ def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
 
 
 def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
-    found = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
-    if sorted((topic.name or "", partition.partition_index) for topic, partition in found) != sorted(places):
+    pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
+    if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
         return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
-    if any(partition.offset < -1 for _, partition in found):
+    if any(partition.offset < -1 for _, partition in pairs):
         return "sent a negative offset"
     return None
 
@@ -498,10 +498,10 @@ def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
 def _wrong_fetch(place: Place, last_epoch: int, answer: Any) -> str | None:
     if answer.error_code:
         return None
-    found = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
-    if [(topic, partition.partition_index) for topic, partition in found] != [place]:
+    pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
+    if [(topic, partition.partition_index) for topic, partition in pairs] != [place]:
         return f"sent records of other partitions than {place}"
-    [(_, partition)] = found
+    [(_, partition)] = pairs
     if last_epoch < 0 and partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
         return f"reports that records of {place} were removed, of which none was read"
     return None
