@@ -126,6 +126,9 @@ def test_records_of_a_batch_follow_the_same_rule() -> None:
         assert row["tenant"] == expected["tenant"] == ("b" if data == message else None)
     codes = [(error["code"], error["key"]) for error in row["error"]]
     assert codes == [("bad_crc", None), ("unknown_type", "tenant")]
+    both = pa.array([bytes(damaged) + message + bytes(damaged)])
+    rows = lha.messages(both, "kip82-messages", headers=columns, errors="column").to_pylist()
+    assert [row["tenant"] for row in rows] == [None, "b", None]
 
 
 @given(st.integers(1, len(DATA)), st.sampled_from(["tenant", "route", "absent"]), st.sampled_from(REPEATS))
