@@ -471,7 +471,8 @@ class MessageLog(Closing):
 
         Messages that the version cannot carry are converted down, without their headers; older ones are returned as
         stored. Sets contain whole messages, at least one if there is any, whatever ``max_bytes`` is; a log does not
-        wait. A compressed set is returned as a whole, as Kafka does: it may begin before the requested offset.
+        wait. A compressed set is returned as a whole, as Kafka does: it may begin before the requested offset. A null
+        value that is not a delete, and that the version would turn into one, is an error unless ``on_loss="drop"``.
 
         The response has the version of the request. A partition that cannot be read has an error code and a reason,
         which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
