@@ -42,7 +42,16 @@ fn floats_in_text_keep_to_the_grammar() {
     for wrong in ["", ".", "e5", "1e", "inf", "nan", "+Infinity", "1f", "0x1p3", "1 "] {
         assert_eq!(read("float64:text", wrong.as_bytes()), Err(Code::BadText), "{wrong:?}");
     }
-    assert_eq!(read("float32:text", b"1e99"), Ok(Value::Float32(f32::INFINITY)));
+}
+
+#[test]
+fn only_a_word_is_an_infinite_float() {
+    assert_eq!(read("float32:text", b"-Infinity"), Ok(Value::Float32(f32::NEG_INFINITY)));
+    for (name, text) in [("float32:text", "1e99"), ("float32:text", "3.5e38"), ("float64:text", "-69203120e780")] {
+        assert_eq!(read(name, text.as_bytes()), Err(Code::OutOfRange), "{text}");
+    }
+    assert_eq!(read("float64:text", b"3.5e38"), Ok(Value::Float64(3.5e38)));
+    assert_eq!(read("float32:text", b"3.4028236e38"), Ok(Value::Float32(f32::MAX)));
 }
 
 #[test]
