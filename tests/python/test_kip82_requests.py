@@ -463,3 +463,47 @@ def test_headers_in_an_older_version_are_not_dropped():
         ProduceRequest.of("orders", 0, [sample(0)], version=2)
     ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()
     assert list(part.messages(4)) == list(lh.messages(part.message_set, SETS["typed"]))
+
+
+# Sizes at their bounds -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_message_may_have_exactly_the_largest_size(tmp_path, layout):
+    size = len(encoded([sample(0, layout)], layout)[0])
+    for room, code in ((0, ErrorCode.NONE), (-1, ErrorCode.MESSAGE_TOO_LARGE)):
+        with MessageLog(tmp_path / f"orders-{-room}", layout, max_message_bytes=size + room, topic="orders") as log:
+            version = 3 if layout == "int" else 4
+            request = ProduceRequest.of("orders", -room, [sample(0, layout)], version=version, layout=layout)
+            ((_, part),) = log.produce(request).partitions()
+            assert part.error_code == code
+            if code == ErrorCode.NONE:
+                assert log.append([sample(0, layout)]) == range(1, 2)
+                continue
+            with pytest.raises(lh.EncodeError) as caught:
+                log.append([sample(0, layout)])
+            assert caught.value.code == "too_large"
+
+
+def test_fetch_returns_messages_up_to_exactly_the_requested_size(tmp_path):
+    sizes = [len(data) for data in encoded(samples(3))]
+    with log_of(tmp_path, "typed") as log:
+        log.append(samples(3))
+        for room, count in ((0, 2), (-1, 1), (sizes[2] - 1, 2), (sizes[2], 3)):
+            response = fetched(log, 4, max_bytes=sizes[0] + sizes[1] + room)
+            assert [message.offset for message in response.messages()] == list(range(count))
+        assert [message.offset for message in fetched(log, 4, max_bytes=0).messages()] == [0]
+
+
+def test_compressed_set_has_exactly_the_largest_content(tmp_path):
+    sizes = [len(data) for data in encoded(samples(2))]
+    for number, (room, sets) in enumerate(((0, 1), (-1, 2))):
+        path = tmp_path / f"orders-{number}"
+        with MessageLog(path, codec="gzip", max_message_bytes=sum(sizes) + room) as log:
+            log.append(samples(2))
+            assert [message.offset for message in log.scan()] == [0, 1]
+        data = (path / "00000000000000000000.log").read_bytes()
+        count = 0
+        while data:
+            count, data = count + 1, data[12 + int.from_bytes(data[8:12], "big") :]
+        assert count == sets
