@@ -286,9 +286,9 @@ impl Test {
         truth
     }
 
-    /// The truth of one row for a list of values; null for a missing header, which is an empty list.
+    /// The truth of one row for a list of values. A missing header is an empty list: neither true nor false.
     fn of_list(&self, quantifier: Quantifier, column: &Column, places: Range<usize>) -> Truth {
-        let (mut yes, mut no, mut null) = (false, false, places.is_empty());
+        let (mut yes, mut no, mut null) = (false, false, false);
         for start in places.clone().step_by(ROWS) {
             let chunk = start..places.end.min(start + ROWS);
             let truth = self.of_column(column, chunk.clone());

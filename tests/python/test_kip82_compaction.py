@@ -75,6 +75,12 @@ def test_delete_without_a_timestamp_is_retained():
         assert not should_retain(message, {b"k": 8}, 0)
 
 
+def test_delete_of_the_first_millisecond_has_an_age():
+    message = read_back("typed", value=None, timestamp=0)
+    assert should_retain(message, {b"k": 7}, -1)
+    assert not should_retain(message, {b"k": 7}, 0)
+
+
 def test_messages_without_a_key_follow_the_option_keyless():
     message = read_back("typed", key=None, value=None)
     assert should_retain(message, {}, 1 << 62)

@@ -217,6 +217,22 @@ def test_log_of_an_older_magic_rejects_a_null_that_is_no_delete(tmp_path: Path, 
         assert log.append([lh.decode(DELETED, FORMAT), lh.decode(BARE, FORMAT)]) == range(2)
 
 
+def test_only_the_type_of_the_timestamp_is_left_of_the_attributes_of_an_older_magic() -> None:
+    message = lh.decode(DELETED, FORMAT)
+    for attributes, left in ((0x10, 0), (0x18, 8), (8, 8)):
+        assert convert_down(message._replace(attributes=attributes), 1).attributes == left
+        assert convert_down(message._replace(attributes=attributes), 0).attributes == 0
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_compressed_set_of_each_magic_can_have_the_append_time(tmp_path: Path, version: Any) -> None:
+    options: Any = {"message_format_version": version, "codec": "gzip", "timestamps": "append"}
+    with MessageLog(tmp_path / "orders-0", **options) as log:
+        log.append([{"key": b"k", "value": b"v"}, {"key": b"k", "value": b"w"}])
+        assert [message.attributes & 8 for message in log.scan()] == [8 if version else 0] * 2
+        assert [message.timestamp is None for message in log.scan()] == [version == 0] * 2
+
+
 def test_conversions_reject_an_unknown_magic_and_layout() -> None:
     message = lh.decode(DELETED, FORMAT)
     for magic in (2, -1, 7):
