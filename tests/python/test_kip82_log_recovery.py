@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import TornTailWarning
-from letterhead.kip82 import Damage, DamagedLogError, MessageLog, ProduceRequest, segment
+from letterhead.kip82 import Damage, DamagedLogError, MessageLog, MessageLogError, ProduceRequest, segment
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 from letterhead.kip82.properties import Properties
 from log_samples import LAYOUTS, encoded, frame, logs, sample, samples
@@ -566,3 +566,15 @@ def test_offset_of_a_compacted_file_is_below_the_first_one_of_the_next_file(path
     file.write_bytes(data)
     with MessageLog(path, readonly=True) as log:
         assert [damage.code for damage in log.verify()] == (["out_of_range"] if damaged else [])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_record_batch_up_to_the_end_of_the_file_is_named(path, count):
+    file = written(path, samples(2))
+    whole = file.read_bytes()
+    batches = b"".join(lh.batch([{"offset": 2 + number, "value": b"v"}]) for number in range(count))
+    file.write_bytes(whole + batches)
+    for damaged_tail in ("raise", "cut"):
+        with pytest.raises(MessageLogError, match="has record batches of Kafka 0.11 or later from byte"):
+            MessageLog(path, damaged_tail=damaged_tail)
+    assert file.read_bytes() == whole + batches
