@@ -575,6 +575,6 @@ def test_record_batch_up_to_the_end_of_the_file_is_named(path, count):
     batches = b"".join(lh.batch([{"offset": 2 + number, "value": b"v"}]) for number in range(count))
     file.write_bytes(whole + batches)
     for damaged_tail in ("raise", "cut"):
-        with pytest.raises(MessageLogError, match="has record batches of Kafka 0.11 or later from byte"):
+        with pytest.raises(MessageLogError, match="has record batches of Kafka"):
             MessageLog(path, damaged_tail=damaged_tail)
     assert file.read_bytes() == whole + batches
