@@ -55,7 +55,7 @@ pub fn share<P: Send>(
         let _end = End(&shared);
         // Where the system has no more threads, those that there are do the work.
         for _ in 1..threads {
-            if thread::Builder::new().spawn_scoped(scope, &work).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                 break;
             }
         }

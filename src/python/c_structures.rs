@@ -50,7 +50,7 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
     unsafe {
         check_text(schema.format, "the format of a type is not UTF-8")?;
         check_text(schema.name, "the name of a field is not UTF-8")?;
-        check_number_of_children(CStr::from_ptr(schema.format).to_bytes(), children.len())?;
+        check_format(CStr::from_ptr(schema.format).to_bytes(), children.len())?;
         for child in children {
             check_type(child, depth + 1)?;
         }
@@ -58,11 +58,12 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
     }
 }
 
-/// Checks the number of children of types that have a fixed one.
-fn check_number_of_children(format: &[u8], count: usize) -> Checked {
+/// Checks the size of types that have one, and the number of children of those that have a fixed one.
+fn check_format(format: &[u8], count: usize) -> Checked {
     let expected = match format {
         b"+l" | b"+L" | b"+vl" | b"+vL" | b"+m" => 1,
         b"+r" => 2,
+        [b'w', b':', b'-', ..] | [b'+', b'w', b':', b'-', ..] => return malformed("a size is negative"),
         [b'+', b'w', ..] => 1,
         _ => return Ok(()),
     };
@@ -107,9 +108,6 @@ unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a 
 /// lengths of buffers for the rows.
 pub unsafe fn check_array(array: &FFI_ArrowArray, of: &DataType) -> Checked {
     let Some(rows) = rows(array) else { return malformed("a length, an offset or a number of nulls is out of range") };
-    if matches!(of, DataType::FixedSizeBinary(size) if *size < 0) {
-        return malformed("a size is negative");
-    }
     let layout = layout(of);
     let has_nulls = usize::from(layout.can_contain_null_mask);
     let expected = layout.buffers.len() + has_nulls;
@@ -200,6 +198,7 @@ unsafe fn check_children(array: &FFI_ArrowArray, rows: usize, of: &DataType) -> 
         unsafe { check_array(child, of) }?;
     }
     match of {
+        // SAFETY: the caller's promise.
         DataType::Dictionary(_, values) => match unsafe { array.dictionary.as_ref() } {
             // SAFETY: the caller's promise.
             Some(dictionary) => unsafe { check_array(dictionary, values) },

@@ -13,7 +13,7 @@ use pyo3::types::PyCapsule;
 
 use super::c_interface::{self, ImportedStream, export_array, export_stream, export_type, import};
 use super::columns::Options;
-use super::gil::without_gil;
+use super::gil::{catch_panic, without_gil};
 use crate::arrow::input::Bytes;
 use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Apply, Input, Operation, Output, TypeOf, Work, threads};
@@ -346,7 +346,7 @@ pub fn apply<'py>(
         }
         c_interface::Column::Stream(source) => {
             // A wrong type raises now, not when the first chunk is pulled.
-            let empty = new_empty_array(source.data_type());
+            let empty = catch_panic(|| new_empty_array(source.data_type()))?;
             let of = without_gil(py, || {
                 shared.work.apply(Input::new(&empty))?;
                 shared.work.output_type()

@@ -183,17 +183,23 @@ impl Visitor for Read<'_> {
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
-        let mut messages = Vec::new();
-        let receive = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
+        let (mut messages, mut bookmark) = (Vec::new(), Bookmark::default());
+        let mut receive = |headers: Option<MessageHeaders<'_>>, fields: &[FieldValue<'_>]| {
             let headers = headers.map(|headers| match headers {
                 MessageHeaders::Parsed(headers) => headers,
                 MessageHeaders::Bytes(_) => unreachable!("headers are parsed"),
             });
             messages.push(taken(headers, fields, <B::Message as MessageFormat>::Headers::ORDER));
-            true
+            // Every other place of a batch is one where reading stops and goes on.
+            messages.len() % 2 == 0
         };
-        let bookmark = &mut Bookmark::default();
-        ReadMessages { data: self.0, options: self.1, parse_headers: true, bookmark, receive }.visit_batch::<B>()?;
+        loop {
+            let Read(data, options) = self;
+            let (receive, bookmark) = (&mut receive, &mut bookmark);
+            if !(ReadMessages { data, options, parse_headers: true, bookmark, receive }).visit_batch::<B>()? {
+                break;
+            }
+        }
         Ok(messages)
     }
 }
