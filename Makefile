@@ -159,10 +159,6 @@ $(VENV)/.supply: pyproject.toml $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet --group supply
 	touch $@
 
-$(VENV)/.publish: pyproject.toml $(VENV)/.python
-	$(BIN)/python -m pip install --quiet --group publish
-	touch $@
-
 # Some 300 crates: it takes minutes, once.
 target/tools/bin/cargo-deny:
 	cargo install --quiet --locked --root target/tools --target-dir target/tools/build cargo-deny@0.20.2
