@@ -219,6 +219,7 @@ impl Exact {
             place: Some(at),
             unnumbered: self.unnumbered,
             errors: std::mem::take(&mut self.errors),
+            has_header_errors: std::mem::take(&mut self.has_header_errors),
             left_out: self.left_out,
             messages: self.messages,
             output_bytes: self.output_bytes,
@@ -230,7 +231,7 @@ impl Exact {
     /// Continues with the errors and the counts of a log of [`Exact::inside`].
     pub fn take_over(&mut self, inner: Exact) {
         let Exact { errors, left_out, messages, output_bytes, decompressed_bytes, over_limit, .. } = inner;
-        self.has_header_errors |= inner.has_header_errors;
+        self.has_header_errors = inner.has_header_errors;
         self.errors = errors;
         self.left_out = left_out;
         self.messages = messages;
@@ -242,6 +243,7 @@ impl Exact {
     /// The errors so far, for whom they are reported to.
     pub fn take_errors(&mut self) -> Vec<ErrorDetail> {
         let mut errors = std::mem::take(&mut self.errors);
+        self.has_header_errors = false;
         if std::mem::take(&mut self.left_out.errors) {
             cut(&mut errors, self.reports, self.reports);
         }
@@ -273,6 +275,11 @@ impl Exact {
             (None, Err(Stop)) => Err(no_reason(format)),
             (Some(error), _) => Err(error.located(direction, format, None)),
         }
+    }
+
+    /// Whether there were more errors than the log keeps.
+    pub fn has_left_out_errors(&self) -> bool {
+        self.left_out.errors
     }
 
     /// Whether a header could not be read.

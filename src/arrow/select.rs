@@ -323,7 +323,10 @@ impl<'a> Slot<'a> {
     /// Whether the header that is selected may be one that could not be read but has the key.
     fn is_lost<R: Log>(&self, headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
-            (Presence::Damaged | Presence::Broken, Either::Exact(exact)) => self.is_among(&exact.errors),
+            // An error that was not kept may have been of such a header.
+            (Presence::Damaged | Presence::Broken, Either::Exact(exact)) => {
+                exact.has_left_out_errors() || self.is_among(&exact.errors)
+            }
             _ => false,
         }
     }

@@ -101,6 +101,15 @@ pub fn told(error: &ErrorDetail) -> Told {
     (error.code.name().into(), error.message.clone(), byte, header, error.key.clone())
 }
 
+/// An error without the number of its message, which a column of errors leaves out.
+pub fn without_number((code, message, byte, header, key): Told) -> Told {
+    let message = match message.strip_prefix("message ").and_then(|rest| rest.split_once(": ")) {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.into(),
+        _ => message,
+    };
+    (code, message, byte, header, key)
+}
+
 /// The faults of a row.
 pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
     let lists = lists.as_list::<i32>();
