@@ -6,6 +6,8 @@
 pub mod columns;
 #[path = "../../tests/rust/common.rs"]
 pub mod common;
+#[path = "../../tests/rust/sealing.rs"]
+pub mod sealing;
 pub mod targets;
 
 use std::env;

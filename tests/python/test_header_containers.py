@@ -34,7 +34,7 @@ def test_all_containers_share_one_reading_protocol(container: str) -> None:
     assert len(headers) == len(pairs)
     assert headers.items() == pairs
     assert headers.values() == [value for _, value in pairs]
-    assert headers.keys() == list(dict(pairs))
+    assert list(headers.keys()) == (list(dict(pairs)) if container == "iggy.HeaderMap" else [key for key, _ in pairs])
     for key, last in dict(pairs).items():
         assert key in headers
         assert headers[key] == headers.get(key) == headers.get(key, 0) == last

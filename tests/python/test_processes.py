@@ -234,10 +234,7 @@ def test_a_reader_is_not_read_after_a_fork(samples: Path, name: str) -> None:
         rows = next(reader).num_rows
         assert in_child(lambda: next(reader)) == READER
         assert in_child(reader.read_all) == READER
-        # Through Arrow's stream the error arrives as Arrow has errors.
-        type, error, text = in_child(lambda: pa.table(reader))
-        assert (type, error) == ("raised", "ArrowInvalid")
-        assert READER[2] in text
+        assert in_child(lambda: pa.table(reader)) == READER
         # A child that closes its own takes nothing away from the parent.
         assert in_child(reader.close) == ("gave", "None")
         assert rows + sum(batch.num_rows for batch in reader) == {"segments": 10000, "state": 6643}[name]

@@ -506,7 +506,7 @@ def test_numbers_and_ids_of_iggy_must_have_their_size(fields: Line, code: str) -
     assert nothing == bytes(64)
     raised(lambda: ops.encode(message, "iggy-message"), ConversionError, "null_not_carried")
     [row] = ops.encode_rows([message], "iggy-message", on_loss="report")
-    assert row == {"data": bytes(64), "losses": (Loss("null_not_carried", "the payload is null", written="empty"),)}
+    assert row == {"data": bytes(64), "losses": [Loss("null_not_carried", "the payload is null", written="empty")]}
 
 
 def test_an_id_is_read_as_a_uuid_reads_it() -> None:

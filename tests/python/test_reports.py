@@ -260,7 +260,7 @@ def test_more_messages_than_are_made_at_a_time_are_all_read(format: Any, codec: 
     read = []
     with pytest.raises(lh.DecodeError, match=r"are left|is left"):
         read.extend(iter(lambda: next(reader), None))
-    with pytest.raises(StopIteration):
+    with pytest.raises(ValueError, match="the iterator of messages failed"):
         next(reader)
 
 

@@ -194,7 +194,7 @@ def test_threads_ask_the_same_headers(frozen: bool) -> None:
             assert results == [
                 (b"acme", b"x", b"b"),
                 [b"a", b"b"],
-                ["tenant", "route", "note", "señal-📦"],
+                ["tenant", "route", "note", "route", "señal-📦"],
                 HEADERS,
                 (True, False, True, 5),
                 HEADERS,

@@ -28,7 +28,7 @@ def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
     with pytest.raises(DecodeError) as raised:
         rows(data, constants=PLACE)
     located = rows.located(raised.value, data, constants=PLACE)
-    assert f"(topic shop/orders, partition 3, offset 42, byte {located.byte_offset})" in str(located)
+    assert f"(topic shop/orders, partition 3, offset 42, header 0, byte {located.byte_offset})" in str(located)
     assert not located.message.startswith("message ")
     found = IggyRows(["offset"], errors="column")(data, constants=PLACE).to_pylist()  # type: ignore[union-attr]
     assert [row["offset"] for row in found if row["error"]] == [42, 44]

@@ -3,11 +3,8 @@
 use letterhead::codec::{Codec, compress};
 use letterhead::format::Format;
 
-#[path = "../../../tests/rust/sealing.rs"]
-mod sealing;
-
-pub use sealing::{seal, seal_record_batches};
-use sealing::{seal_frames, seal_set};
+pub use crate::sealing::{seal, seal_record_batches};
+use crate::sealing::{seal_frames, seal_set};
 
 /// These bytes as what a batch of this format holds, in a codec; as they are where the format has no frame around it.
 pub fn wrap(format: Format, codec: Codec, content: &[u8], damage: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

@@ -309,7 +309,9 @@ class _View:
         )
         messages = sum(place.messages or 0 for place in self.places.values())
         in_batch = f"{counted(messages, 'message')}, " if self.places else ""
-        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{counted(headers, 'header')}, "
+        # A list of labels that was cut ends with one for the rest.
+        at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
+        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{at_least}{counted(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 

@@ -225,7 +225,8 @@ def restore_command(
     CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
     segments, or with --bootstrap-server a topic. DIR is that of the task, such
     as app/0_0, and must not have the store yet. Kafka Streams opens the store and
-    continues there. The changelog is named APPLICATION-STORE-changelog. If the command is stopped, run it again to continue.
+    continues there. The changelog is named APPLICATION-STORE-changelog.
+    If the command is stopped, run it again to continue.
 
     \b
     Examples:
