@@ -119,8 +119,8 @@ def opened(source: Any) -> Any:
 def parts(source: Any, task: Path) -> dict[str, float]:
     """Return the seconds of CPU of each part of a restore."""
     from letterhead import state
-    from letterhead.state import bulk_rows, changelog_records
-    from letterhead.storage.database import Database
+    from letterhead.state.restoring import bulk_rows, changelog_records
+    from letterhead.state.storage.database import Database
 
     before = time.process_time()
     for _ in changelog_records.changelog_records(opened(source)):
@@ -220,7 +220,7 @@ def most_memory() -> int:
 
 def rows(task: Path) -> tuple[int, bytes]:
     """Return the number of rows of a store and a digest of them; rows that stay in memory would slow down what follows."""
-    from letterhead.storage.database import StoredFamilies
+    from letterhead.state.storage.database import StoredFamilies
 
     count, digest = 0, hashlib.sha256()
     with StoredFamilies(task / "rocksdb" / STORE) as families:

@@ -353,7 +353,7 @@ class OffsetsGone(LetterheadError, RuntimeError):
 
     Attributes
     ----------
-    place : letterhead.read.kafka_client.Place
+    place : letterhead.kafka.client.Place
         Topic and partition.
     topic, partition : str and int
         The same; the topic of Iggy is stream and topic with a slash.
@@ -381,7 +381,7 @@ class LogTruncated(OffsetsGone):
 
     Parameters
     ----------
-    place : letterhead.read.kafka_client.Place
+    place : letterhead.kafka.client.Place
         Topic and partition.
     offset : int
         The requested offset.

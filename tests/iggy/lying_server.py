@@ -109,8 +109,8 @@ def _exactly(source: socket.socket, size: int) -> bytes:
 
 def record(directory: Path) -> None:
     """Record what a real server answers to the requests of this module."""
-    from letterhead.read.iggy_client import Client
-    from letterhead.read.iggy_connection import Address
+    from letterhead.iggy.client import Client
+    from letterhead.iggy.connection import Address
     from server import Server
     from test_read import fill, numbered
 

@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 
-from letterhead.read.iggy_connection import SEND
+from letterhead.iggy.connection import SEND
 
 HEADER_LEN = 256
 OPERATION_AT = 176

@@ -85,8 +85,8 @@ def test_an_interrupt_ends_a_waiting_reader() -> None:
 
 
 def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create: Callable[..., str]) -> None:
-    from letterhead.read.iggy_client import Client, Place
-    from letterhead.read.iggy_connection import Address, Connection
+    from letterhead.iggy.client import Client, Place
+    from letterhead.iggy.connection import Address, Connection
 
     topic = create()
     lh.write.iggy(pa.table({"payload": ["a", "b"]}), server.address, stream="tests", topic=topic)

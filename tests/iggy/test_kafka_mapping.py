@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from letterhead.conventions.kafka_gateway import Record, to_message, to_record
 from letterhead.errors import ConversionError, DecodeError
+from letterhead.iggy.kafka_gateway import Record, to_message, to_record
 from server import Server
 
 NOW = 1_700_000_000_123

@@ -16,8 +16,8 @@ import pytest
 import letterhead as lh
 import pages
 from letterhead.errors import OffsetsGone
-from letterhead.read.iggy_client import Client, Lost, Place
-from letterhead.write.to_iggy import IggySink
+from letterhead.iggy.client import Client, Lost, Place
+from letterhead.iggy.topic_writer import IggySink
 from server import DURABLE, Server
 
 KILLS = 20

@@ -14,11 +14,11 @@ from silent import SilentServer
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone
-from letterhead.read import iggy_connection
-from letterhead.read.iggy_client import Client, Place, Topic
-from letterhead.read.iggy_connection import Address
-from letterhead.write.iggy_batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message, batches_of
-from letterhead.write.to_iggy import IggySink
+from letterhead.iggy import connection as iggy_connection
+from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message, batches_of
+from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.connection import Address
+from letterhead.iggy.topic_writer import IggySink
 from lying_server import HEADER_LEN, LyingServer
 from test_lying_servers import BATCH, at, lies_about, u32
 
@@ -185,7 +185,7 @@ def test_rows_without_a_key_go_to_partitions_in_turn(address: str) -> None:
 
 
 def test_large_rows_are_made_objects_one_at_a_time(address: str) -> None:
-    from letterhead.write.to_iggy import _objects
+    from letterhead.iggy.topic_writer import _objects
 
     large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], Message._fields)
     assert [len(objects) for objects in _objects(large)] == [1, 1, 1]

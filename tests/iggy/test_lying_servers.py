@@ -14,8 +14,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
-from letterhead.read.iggy_client import Client, Place, Topic
-from letterhead.read.iggy_connection import Address, Refused, TooLarge
+from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.connection import Address, Refused, TooLarge
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
 POLL = HEADER_LEN

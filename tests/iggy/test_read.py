@@ -20,8 +20,8 @@ import pytest
 import letterhead as lh
 from letterhead.errors import OffsetsGone
 from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
-from letterhead.read.iggy_client import Client, Place
-from letterhead.read.iggy_connection import Address
+from letterhead.iggy.client import Client, Place
+from letterhead.iggy.connection import Address
 from server import Server
 
 
@@ -229,7 +229,7 @@ def test_purged_messages_are_gone(server: Server, create: Callable[..., str]) ->
 def test_reading_continues_on_a_new_connection(server: Server, create: Callable[..., str]) -> None:
     topic = create()
     fill(server, topic, 0, numbered(1200))
-    from letterhead.read import iggy_client
+    from letterhead.iggy import client as iggy_client
 
     opened = []
 

@@ -16,9 +16,9 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
-from letterhead.read.iggy_client import Client, Place
-from letterhead.read.iggy_connection import Address
-from letterhead.write.iggy_batches import Message, batches_of
+from letterhead.iggy.batches import Message, batches_of
+from letterhead.iggy.client import Client, Place
+from letterhead.iggy.connection import Address
 from server import Server
 
 VECTORS = Path(__file__).parents[1] / "vectors"

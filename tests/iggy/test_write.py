@@ -111,8 +111,8 @@ def test_invalid_rows_are_rejected_before_any_is_sent(
 
 
 def test_a_batch_whose_acknowledgement_is_lost_is_not_repeated(server: Server, create: Callable[..., str]) -> None:
-    from letterhead.read import iggy_client
-    from letterhead.read.iggy_connection import SEND
+    from letterhead.iggy import client as iggy_client
+    from letterhead.iggy.connection import SEND
 
     class Cut(iggy_client.Connection):
         """Ends after each second batch was sent, or instead."""

@@ -22,10 +22,10 @@ import letterhead as lh
 from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead.errors import LogTruncated, OffsetsGone
-from letterhead.read.fetched import Span, rows_of
-from letterhead.read.kafka_client import LATEST, Client, Place
-from letterhead.read.kafka_options import python_settings
-from letterhead.read.record_sets import Rows
+from letterhead.kafka.client import LATEST, Client, Place
+from letterhead.kafka.fetched import Span, rows_of
+from letterhead.kafka.record_sets import Rows
+from letterhead.kafka.settings import python_settings
 from test_kafka_source import Stream, expected, send_both
 from topics import Record
 from written import Row, numbered, producer, read, send

@@ -14,8 +14,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
-from letterhead.read.kafka_client import Client, Place
-from letterhead.read.kafka_options import python_settings
+from letterhead.kafka.client import Client, Place
+from letterhead.kafka.settings import python_settings
 from lying_broker import (
     API_VERSIONS,
     FETCH,

@@ -14,7 +14,7 @@ import pytest
 import letterhead as lh
 import traces
 from broker import QUICK_JVM, ROOT
-from letterhead.storage.keys import session_key, window_key
+from letterhead.state.storage.keys import session_key, window_key
 
 JVM_TESTS = ROOT / "target" / "jvm-tests"
 RETENTION = 120_000

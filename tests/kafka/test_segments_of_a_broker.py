@@ -15,9 +15,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import broker as kafka
 import letterhead as lh
-from letterhead.read.indexes import offsets_every, position_before
-from letterhead.read.log_directory import partitions
-from letterhead.read.transactions import Aborted, transactions
+from letterhead.kafka.indexes import offsets_every, position_before
+from letterhead.kafka.log_directory import partitions
+from letterhead.kafka.transactions import Aborted, transactions
 
 TOPIC = "kept"
 FIRST = 1_767_225_600_000

@@ -22,9 +22,9 @@ import letterhead as lh
 import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
-from letterhead.read import kafka_client
-from letterhead.read.kafka_client import LATEST, Client, Place
-from letterhead.read.kafka_options import java_settings, python_settings
+from letterhead.kafka import client as kafka_client
+from letterhead.kafka.client import LATEST, Client, Place
+from letterhead.kafka.settings import java_settings, python_settings
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 

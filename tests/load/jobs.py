@@ -16,7 +16,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.state import Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state.storage.database import RocksDBOptions
 
 HEADERS = int(os.environ.get("LETTERHEAD_LOAD", "50_000_000"))
 """How many headers each job passes through, in all."""

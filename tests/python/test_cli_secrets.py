@@ -9,7 +9,7 @@ import pytest
 
 import letterhead as lh
 from command import runner
-from letterhead.read.iggy_connection import Address
+from letterhead.iggy.connection import Address
 
 SECRET = "s3cr3t"
 

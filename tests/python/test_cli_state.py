@@ -27,8 +27,8 @@ import archives
 import letterhead as lh
 from command import runner
 from letterhead.errors import DamagedRowError
-from letterhead.read.store_types import values_of
 from letterhead.state import SessionKey
+from letterhead.state.reading.store_types import values_of
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,
@@ -37,7 +37,7 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
-from letterhead.storage.database import StoredFamilies
+from letterhead.state.storage.database import StoredFamilies
 from terminal import read_to_end
 
 pytest.importorskip("rocksdict")

@@ -23,9 +23,9 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail
+from letterhead.kafka.client import Client
+from letterhead.kafka.settings import python_settings
 from letterhead.kip82 import LogClosedError, MessageLog
-from letterhead.read.kafka_client import Client
-from letterhead.read.kafka_options import python_settings
 from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.cache import RecordCache
@@ -35,7 +35,7 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
-from letterhead.storage.database import StoredFamilies
+from letterhead.state.storage.database import StoredFamilies
 from letterhead.values import VALUE_TYPES, of_message
 from log_samples import samples as messages
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.read.state_where import RowFilter
+from letterhead.row_filter import RowFilter
 from letterhead.where.program import fields_of_format, resolve
 from strategies import few
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from letterhead.binary_columns import exact_column
 from letterhead.errors import EncodeError
-from letterhead.write.columns import exact_column
 
 MICROS = pa.timestamp("us", "UTC")
 

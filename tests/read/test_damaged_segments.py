@@ -17,7 +17,7 @@ import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
 from letterhead.errors import DecodeError, TornTailWarning
-from letterhead.read.segments_reader import SegmentsReader
+from letterhead.kafka.segments_reader import SegmentsReader
 from log_bytes import TRANSACTIONAL, batch, mark, record
 
 NAME = f"{0:020}.log"
@@ -243,7 +243,7 @@ def read_slowly(path: Path, then: Callable[[], object], **options: Any) -> list[
 
 @pytest.fixture
 def pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    from letterhead.read import segment_file
+    from letterhead.kafka import segment_file
 
     monkeypatch.setattr(segment_file, "PIECE_LEN", 1000)
 
@@ -269,7 +269,7 @@ def test_a_segment_that_is_truncated_while_it_is_read_ends_there(folder: Callabl
 
 
 def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    from letterhead.read.file_window import FileWindow
+    from letterhead.file_window import FileWindow
 
     large = batch(record(value=bytes(5 << 20)), base_offset=10)
     path = folder(ten(0) + large + ten(11))
@@ -293,7 +293,7 @@ def test_a_batch_over_the_limit_is_not_read(folder: Callable[..., Path], monkeyp
 def test_bytes_that_claim_to_be_many_large_batches_are_not_all_read(
     folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from letterhead.read import segment_file
+    from letterhead.kafka import segment_file
 
     # Each of 20,000 headers claims the bytes up to the end of the file.
     size, count = 61, 20_000
@@ -369,7 +369,7 @@ def test_an_incomplete_batch_of_iggy_is_a_torn_tail_in_the_last_file_only(
 def test_a_segment_of_iggy_that_is_truncated_or_deleted_while_it_is_read_ends_there(
     iggy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from letterhead.read import iggy_segments
+    from letterhead.iggy import segments as iggy_segments
 
     monkeypatch.setattr(iggy_segments, "PIECE_LEN", 2000)
     data = b"".join(map(five, range(0, 100, 5)))

@@ -13,10 +13,10 @@ from log_bytes import batch, record
 
 pytest.importorskip("kafka")
 
-from letterhead.read.fetched import Span, rows_of, selected_spans
-from letterhead.read.kafka_client import EARLIEST, LATEST, Fetched, Place
-from letterhead.read.open_topic import _spans
-from letterhead.read.record_sets import Rows
+from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Place
+from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.record_sets import Rows
+from letterhead.kafka.topic_reader import _spans
 
 PLACE = Place("orders", 3)
 

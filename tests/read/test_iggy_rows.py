@@ -9,10 +9,10 @@ import pytest
 
 import letterhead as lh
 from batch_bytes import batch, frame
-from letterhead.conventions import kafka_gateway
 from letterhead.errors import DecodeError
-from letterhead.read.iggy_kafka_rows import KafkaRows
-from letterhead.read.iggy_rows import IggyRows
+from letterhead.iggy import kafka_gateway
+from letterhead.iggy.kafka_rows import KafkaRows
+from letterhead.iggy.rows import IggyRows
 
 PLACE = {"stream": "shop", "topic": "orders", "partition": 3}
 

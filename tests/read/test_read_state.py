@@ -1,7 +1,7 @@
 """State directories as Arrow: those of Kafka Streams 4.3.1, and those of our stores, upgraded, damaged and in use.
 
 Directories of Kafka Streams are compared with files that other programs derived from them, all others with rows that
-:mod:`letterhead.read.state_rows` parses one by one.
+:mod:`letterhead.state.reading.rows` parses one by one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from letterhead.errors import (
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.read import state_columns
-from letterhead.read.state_directory import find_stores
-from letterhead.read.state_stores import open_stores
-from letterhead.read.store_types import values_of
 from letterhead.state import SessionKey
+from letterhead.state.reading import columns as state_columns
+from letterhead.state.reading.directory import find_stores
+from letterhead.state.reading.store_types import values_of
+from letterhead.state.reading.stores import open_stores
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,

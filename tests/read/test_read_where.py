@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 import letterhead as lh
-from letterhead.read import segment_file
+from letterhead.kafka import segment_file
 
 HEADERS = {"tenant": "string", "retry": "int32"}
 

@@ -15,8 +15,8 @@ import pytest
 import letterhead as lh
 from batch_bytes import batch as iggy_batch
 from batch_bytes import frame
-from letterhead.read.indexes import offsets_every, position_before
-from letterhead.read.log_directory import partitions
+from letterhead.kafka.indexes import offsets_every, position_before
+from letterhead.kafka.log_directory import partitions
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
 
 NAME = f"{0:020}.log"

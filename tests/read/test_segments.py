@@ -21,9 +21,9 @@ import pytest
 import letterhead as lh
 from letterhead import _native
 from letterhead.errors import DecodeError, TornTailWarning
-from letterhead.read import segment_file
-from letterhead.read.file_window import FileWindow
-from letterhead.read.segments_reader import COLUMNS, OpenTransaction
+from letterhead.file_window import FileWindow
+from letterhead.kafka import segment_file
+from letterhead.kafka.segments_reader import COLUMNS, OpenTransaction
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_index
 
 ROOT = Path(__file__).parents[2]
@@ -675,5 +675,5 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = doctest.testfile(str(ROOT / "docs/how-to/read-log-segments.md"), module_relative=False)
     assert (page.failed, page.attempted > 0) == (0, True)
-    module = doctest.testmod(importlib.import_module("letterhead.read.open_segments"))
+    module = doctest.testmod(importlib.import_module("letterhead.open_segments"))
     assert (module.failed, module.attempted > 2) == (0, True)

@@ -19,8 +19,8 @@ from letterhead.spark import changelog
 from letterhead.spark import restore as restoring
 from letterhead.state import TopologyTestDriver
 from letterhead.state.interfaces import ChangelogRecord
-from letterhead.storage.keys import session_parts, window_parts
-from letterhead.storage.versioned_rows import LATEST
+from letterhead.state.storage.keys import session_parts, window_parts
+from letterhead.state.storage.versioned_rows import LATEST
 
 TABLES: dict[str, dict[str, Any]] = {
     "counts": {},

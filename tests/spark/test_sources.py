@@ -71,7 +71,7 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     sources: Any, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from letterhead import _native
-    from letterhead.read.log_directory import partitions
+    from letterhead.kafka.log_directory import partitions
     from letterhead.spark.sources import segments as source
 
     data = (samples / "orders-0" / f"{0:020}.log").read_bytes()

@@ -89,7 +89,7 @@ def test_filters_that_are_not_applied_in_full_are_returned_to_spark() -> None:
         StringStartsWith,
     )  # fmt: skip
 
-    from letterhead.read.record_sets import WHERE_FIELDS
+    from letterhead.kafka.record_sets import WHERE_FIELDS
     from letterhead.spark.sources.pushdown import push
     from letterhead.where.program import resolve
 

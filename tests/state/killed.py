@@ -32,7 +32,7 @@ from letterhead.state import (
 from letterhead.state.context import StoreContext
 from letterhead.state.layers.base import chain
 from letterhead.state.layers.cache import RecordCache
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state.storage.database import RocksDBOptions
 
 RETENTION, WINDOW = 120_000, 10_000
 PLACE = ("app-s-changelog", 0)

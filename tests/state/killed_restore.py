@@ -15,8 +15,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from letterhead.state import bulk_rows, restore, restoring
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state import restore
+from letterhead.state.restoring import bulk_rows
+from letterhead.state.restoring import restore as restoring
+from letterhead.state.storage.database import RocksDBOptions
 
 
 def main(parquet: str, task: str, options: dict[str, Any]) -> None:

@@ -40,10 +40,10 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
-from letterhead.storage import keys
-from letterhead.storage.database import RocksDBOptions, StoredFamilies
-from letterhead.storage.keys import session_key, window_key
-from letterhead.storage.versioned_rows import LATEST
+from letterhead.state.storage import keys
+from letterhead.state.storage.database import RocksDBOptions, StoredFamilies
+from letterhead.state.storage.keys import session_key, window_key
+from letterhead.state.storage.versioned_rows import LATEST
 from undisturbed import Undisturbed, check, stored
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000

@@ -20,9 +20,9 @@ from command import runner
 from letterhead.errors import ProcessorStateError, StoreNotFoundError
 from letterhead.state import restore
 from letterhead.state.rocksdb import RocksDBKeyValueStore
-from letterhead.storage import files, temporary
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.temporary import LOCK, TemporaryDirectory
+from letterhead.state.storage import files, temporary
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.temporary import LOCK, TemporaryDirectory
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -164,7 +164,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 HOLD = """
 import signal, sys
-from letterhead.storage.temporary import TemporaryDirectory
+from letterhead.state.storage.temporary import TemporaryDirectory
 directory = TemporaryDirectory("store")
 (directory.path / "copy").write_bytes(b"rows")
 print(directory.path, flush=True)

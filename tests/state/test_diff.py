@@ -13,10 +13,10 @@ import letterhead as lh
 from letterhead.errors import StoreChoiceError, StoreNotFoundError
 from letterhead.state import ChangelogRecord, diff, restore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBVersionedStore
-from letterhead.storage.database import Database, RocksDBOptions
-from letterhead.storage.keys import session_key, window_key
-from letterhead.storage.layouts import HEADERS
-from letterhead.storage.position import Position
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.keys import session_key, window_key
+from letterhead.state.storage.layouts import HEADERS
+from letterhead.state.storage.position import Position
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 

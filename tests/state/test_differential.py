@@ -24,8 +24,8 @@ from letterhead.state import (
 )
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
-from letterhead.storage.database import RocksDBOptions
-from letterhead.storage.keys import MAX_TIME
+from letterhead.state.storage.database import RocksDBOptions
+from letterhead.state.storage.keys import MAX_TIME
 
 RETENTION, WINDOW = 120_000, 10
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -12,9 +12,9 @@ import archives
 from letterhead.errors import UnexpectedColumnFamilyError
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.keys import MAX_TIME
-from letterhead.storage.position import Position
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.keys import MAX_TIME
+from letterhead.state.storage.position import Position
 
 FIXTURES = ("kv-headers", "kv-timestamped", "kv-plain", "kv-mid-upgrade", "window-headers", "session-headers")
 

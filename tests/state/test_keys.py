@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letterhead.errors import PrefixError
-from letterhead.storage import keys
-from letterhead.storage.keys import MAX_TIME, SessionKey, windowed
-from letterhead.storage.position import Position
+from letterhead.state.storage import keys
+from letterhead.state.storage.keys import MAX_TIME, SessionKey, windowed
+from letterhead.state.storage.position import Position
 
 KEYS = st.binary(max_size=4).map(lambda key: bytes(byte % 3 * 0x7F for byte in key)) | st.binary(max_size=12)
 TIMES = st.integers(0, 3) | st.integers(0, MAX_TIME)

@@ -26,7 +26,7 @@ from killed import BUFFERED, CACHED_KEYS, COMMIT_EVERY, PLACE, Operation, operat
 from letterhead.state import ChangelogRecord, SessionKey, Stores, ValueAndTimestamp
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
-from letterhead.storage.versioned_rows import with_headers
+from letterhead.state.storage.versioned_rows import with_headers
 from undisturbed import Row, Undisturbed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.

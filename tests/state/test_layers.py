@@ -43,8 +43,8 @@ from letterhead.state.layers.base import chain
 from letterhead.state.layers.cache import ENTRY_BYTES, CacheEntry, RecordCache
 from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
 from letterhead.state.memory import InMemoryKeyValueStore
+from letterhead.state.storage.keys import session_key, window_key
 from letterhead.state.values import LazyHeaders
-from letterhead.storage.keys import session_key, window_key
 
 ODD = Headers([("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("route", b"a")])
 """Keys that repeat, null beside empty, a key outside ASCII: what a layer could lose."""

@@ -14,8 +14,8 @@ from letterhead.errors import InvalidStateStoreError, NoSuchElementError, Prefix
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemoryKeyValueStore, InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.memory.sorted_map import FEW, SortedMap
-from letterhead.storage import keys
-from letterhead.storage.keys import MAX_TIME, SessionKey
+from letterhead.state.storage import keys
+from letterhead.state.storage.keys import MAX_TIME, SessionKey
 
 WINDOW, RETENTION = 10, 100
 

@@ -15,7 +15,7 @@ from letterhead.state import converters
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemoryKeyValueStore
-from letterhead.storage import raw
+from letterhead.state.storage import raw
 
 HELPERS = {
     "Utils.rawPlainValue": (raw.raw_plain_value, "streams-timestamped"),

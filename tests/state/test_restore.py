@@ -19,10 +19,11 @@ import changelogs
 import deviations
 import letterhead as lh
 import traces
-from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore, restoring
+from letterhead.state import ChangelogRecord, DamagedRowError, ProcessorStateError, Stores, restore
 from letterhead.state.context import with_position
-from letterhead.storage.keys import window_key
-from letterhead.storage.position import Position
+from letterhead.state.restoring import restore as restoring
+from letterhead.state.storage.keys import window_key
+from letterhead.state.storage.position import Position
 
 RESTORED = [
     name

@@ -19,12 +19,14 @@ import pytest
 import changelogs
 import letterhead as lh
 import traces
-from letterhead.state import ChangelogRecord, ProcessorStateError, bulk_rows, restore, restoring
+from letterhead.state import ChangelogRecord, ProcessorStateError, restore
 from letterhead.state.context import with_position
-from letterhead.storage.database import Database, RocksDBOptions, StoredFamilies
-from letterhead.storage.keys import window_key
-from letterhead.storage.layouts import HEADERS
-from letterhead.storage.position import Position
+from letterhead.state.restoring import bulk_rows
+from letterhead.state.restoring import restore as restoring
+from letterhead.state.storage.database import Database, RocksDBOptions, StoredFamilies
+from letterhead.state.storage.keys import window_key
+from letterhead.state.storage.layouts import HEADERS
+from letterhead.state.storage.position import Position
 
 EACH = 20
 """Records of a batch, which is written when the next one arrives."""

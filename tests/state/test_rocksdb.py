@@ -30,10 +30,10 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
-from letterhead.storage import database
-from letterhead.storage.database import Database, RocksDBOptions, StoredFamilies
-from letterhead.storage.layouts import HEADERS
-from letterhead.storage.position import Position
+from letterhead.state.storage import database
+from letterhead.state.storage.database import Database, RocksDBOptions, StoredFamilies
+from letterhead.state.storage.layouts import HEADERS
+from letterhead.state.storage.position import Position
 
 Rows = list[tuple[bytes, bytes]]
 NOW = struct.pack(">q", 5)

@@ -25,11 +25,11 @@ from letterhead.state.rocksdb import (
     RocksDBTimeOrderedWindowStore,
     RocksDBWindowStore,
 )
-from letterhead.storage import keys
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.keys import MAX_TIME, SessionKey
-from letterhead.storage.position import Position
-from letterhead.storage.segments import segment_interval
+from letterhead.state.storage import keys
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.keys import MAX_TIME, SessionKey
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.segments import segment_interval
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 

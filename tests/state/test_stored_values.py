@@ -123,7 +123,7 @@ def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("a header was parsed")
 
     monkeypatch.setattr("letterhead.state.values.decode", refuse)
-    monkeypatch.setattr("letterhead.storage.raw.decode", refuse)
+    monkeypatch.setattr("letterhead.state.storage.raw.decode", refuse)
     read = [VALUES.deserialize(TOPIC, NONE, data), AGGREGATIONS.deserialize(TOPIC, NONE, data)]
     assert read[0].value == b"v"
     assert read[0].timestamp == 5

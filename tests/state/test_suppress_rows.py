@@ -8,7 +8,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DecodeError
-from letterhead.storage.suppress_rows import Buffered, read_suppressed
+from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
 
 
 def sized(data: bytes | None) -> bytes:

@@ -13,7 +13,7 @@ import pytest
 import deviations
 import letterhead as lh
 from letterhead.state import PUT_NOT_VALID, ChangelogRecord, TopologyTestDriver
-from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, Version
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, Version
 from traces import VECTORS, Families, headers_of, replay, shown, shown_headers
 from traces import traces as all_traces
 

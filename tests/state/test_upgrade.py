@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from letterhead.state.rocksdb import RocksDBKeyValueStore
-from letterhead.storage.upgrade import UpgradingRows
+from letterhead.state.storage.upgrade import UpgradingRows
 
 
 @pytest.fixture

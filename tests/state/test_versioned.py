@@ -16,10 +16,10 @@ from letterhead.state import converters
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, VersionedBytes
 from letterhead.state.memory import InMemoryVersionedStore
 from letterhead.state.rocksdb import RocksDBVersionedStore
+from letterhead.state.storage import raw
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, Version, bounds, with_headers
 from letterhead.state.versioned import VersionedStore, default_segment_interval
-from letterhead.storage import raw
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, Version, bounds, with_headers
 
 RETENTION, INTERVAL = 100, 20
 

@@ -9,7 +9,7 @@ import killed
 from killed import Operation
 from letterhead.state.context import ChangelogList
 from letterhead.state.layers.base import chain
-from letterhead.storage.database import StoredFamilies
+from letterhead.state.storage.database import StoredFamilies
 
 Row = tuple[str, str, bytes]
 """A database, a family of it, and a key."""

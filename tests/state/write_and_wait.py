@@ -9,7 +9,7 @@ from typing import Any
 import letterhead as lh
 from letterhead.state import SessionKey
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state.storage.database import RocksDBOptions
 from operations import config_of, puts
 from traces import headers_of, unhex
 

@@ -36,7 +36,7 @@ MISSING = {
     ),
     "lh.where.parse('a = 1')": "a condition as SQL text needs sqlglot: pip install 'letterhead[sql]'",
     "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",
-    "letterhead.storage.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
+    "letterhead.state.storage.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
 }
 """Expressions, and the error of each where no other package is installed."""
 
@@ -123,8 +123,8 @@ class Installed(unittest.TestCase):
         for call, output in MISSING.items():
             with self.subTest(call):
                 scope = {"lh": lh, "Column": Column}
-                if call.startswith("letterhead.storage"):
-                    exec("import letterhead.storage.database", scope)
+                if call.startswith("letterhead.state.storage"):
+                    exec("import letterhead.state.storage.database", scope)
                 with self.assertRaises(ImportError) as raised:
                     eval(call, scope)
                 text = " ".join([str(raised.exception), *getattr(raised.exception, "__notes__", ())])

@@ -26,8 +26,8 @@ from letterhead.limits import Limits
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.read.reader import Reader
-    from letterhead.read.segments_reader import Bounds, SegmentsReader
+    from letterhead.kafka.segments_reader import Bounds, SegmentsReader
+    from letterhead.reader import Reader
     from letterhead.where import Condition
 
 # Lines about damaged batches; --errors column has a row for each.
@@ -84,9 +84,9 @@ def dump_command(
     rows = Rows(errors.value, "error", limit, parquet, json, everything)
     limit = limit if everything else rows.checked().limit
     try:
-        from letterhead.read.log_directory import partitions
-        from letterhead.read.record_sets import WHERE_FIELDS
-        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
+        from letterhead.kafka.log_directory import partitions
+        from letterhead.kafka.record_sets import WHERE_FIELDS
+        from letterhead.kafka.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
     except ImportError as error:
         raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
     bounds = Bounds.of(start, end, read_time("--since", since), read_time("--until", until))
@@ -119,7 +119,7 @@ def dump_command(
 
 
 def _dump_topic(url: str, bounds: Bounds, where: str | None, limit: int | None, rows: Rows, limits: Limits) -> int:
-    from letterhead.read.iggy_rows import WHERE_FIELDS
+    from letterhead.iggy.rows import WHERE_FIELDS
     from letterhead.where.program import resolve
 
     reader, partitions = open_topic(url, bounds, where, rows, limits)

@@ -15,10 +15,10 @@ from letterhead.errors import OffsetsGone, ProtocolError
 
 if TYPE_CHECKING:
     from letterhead.cli.column import Rows
+    from letterhead.iggy.connection import Address
+    from letterhead.kafka.segments_reader import Bounds
     from letterhead.limits import Limits
-    from letterhead.read.iggy_connection import Address
-    from letterhead.read.reader import Reader
-    from letterhead.read.segments_reader import Bounds
+    from letterhead.reader import Reader
     from letterhead.where import Condition
 
 SCHEMES = ("iggy://", "iggy+tcp://")
@@ -28,8 +28,8 @@ TIMEOUT_MS = 15_000
 
 def open_topic(url: str, bounds: Bounds, where: str | None, rows: Rows, limits: Limits) -> tuple[Reader, int]:
     """Return a reader of a topic, and the number of its partitions."""
-    from letterhead.read.iggy_client import Client, Topic
-    from letterhead.read.iggy_rows import COLUMNS
+    from letterhead.iggy.client import Client, Topic
+    from letterhead.iggy.rows import COLUMNS
 
     with server_errors():
         server, stream, topic = _parts(url)
@@ -53,7 +53,7 @@ def open_reader(
 
 def _parts(url: str) -> tuple[Address, str, str]:
     """Return the server, the stream and the topic of an address."""
-    from letterhead.read.iggy_connection import Address
+    from letterhead.iggy.connection import Address
 
     server, path = Address.parse_with_path(url)
     names = [unquote(part) for part in path.split("/")[1:]]
@@ -65,7 +65,7 @@ def _parts(url: str) -> tuple[Address, str, str]:
 @contextmanager
 def server_errors() -> Iterator[None]:
     """Report what the server refuses, and that it does not answer or sends invalid replies, as a failure."""
-    from letterhead.read.iggy_connection import Refused
+    from letterhead.iggy.connection import Refused
 
     try:
         with usage_errors():
@@ -78,7 +78,7 @@ def server_errors() -> Iterator[None]:
 
 def _condition(bounds: Bounds, where: Condition | None) -> Condition | None:
     """Return all bounds as one condition; those of offset and timestamp limit what is polled."""
-    from letterhead.read.segments_reader import Bounds
+    from letterhead.kafka.segments_reader import Bounds
 
     parts = [] if where is None else [where]
     offset, timestamp, none = lh.col("offset"), lh.col("timestamp"), Bounds()

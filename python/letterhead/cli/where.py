@@ -13,7 +13,7 @@ from letterhead.fields import ColumnSpec, Field, PlainKey
 from letterhead.values import of_message
 
 if TYPE_CHECKING:
-    from letterhead.read.reader import Reader
+    from letterhead.reader import Reader
     from letterhead.where import Condition
 
 __all__ = ["unseen_headers", "warn_of_unseen"]

@@ -16,8 +16,8 @@ from letterhead.errors import DecodeError, check_name, replaced
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
-from letterhead.storage.segments import segment_interval
-from letterhead.storage.suppress_rows import Buffered, read_suppressed
+from letterhead.state.storage.segments import segment_interval
+from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
 
 __all__ = ["ChangelogTable", "changelog_table"]
 

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
-from letterhead.state.restoring import Milliseconds, Restored, StoreLayout, StoreType, plan_of, restore
+from letterhead.state.restoring.restore import Milliseconds, Restored, StoreLayout, StoreType, plan_of, restore
 
 __all__ = ["restore_stores"]
 

@@ -30,7 +30,6 @@ from letterhead.errors import (
     UnsupportedOperationError,
 )
 from letterhead.state.base import HeadersBytesStore
-from letterhead.state.diffing import RowDifference, StoredRow, diff
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, StoreIterator
 from letterhead.state.layers.metered import Change
 from letterhead.state.layers.typed import (
@@ -49,7 +48,8 @@ from letterhead.state.layers.typed import (
 )
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
 from letterhead.state.reads import Scan
-from letterhead.state.restoring import Restored, restore
+from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
+from letterhead.state.restoring.restore import Restored, restore
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,
@@ -66,6 +66,8 @@ from letterhead.state.serdes import (
     ValueAndTimestampSerde,
     ValueTimestampHeadersSerde,
 )
+from letterhead.state.storage.database import RocksDBOptions
+from letterhead.state.storage.keys import SessionKey, WindowedKey
 from letterhead.state.stores import Stores
 from letterhead.state.suppliers import Supplier
 from letterhead.state.test_driver import TopologyTestDriver
@@ -77,8 +79,6 @@ from letterhead.state.values import (
     VersionedRecord,
     VersionedRecordWithHeaders,
 )
-from letterhead.storage.database import RocksDBOptions
-from letterhead.storage.keys import SessionKey, WindowedKey
 
 __all__ = [
     "restore",

@@ -10,8 +10,8 @@ from weakref import WeakSet
 
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
 from letterhead.state.interfaces import Context, StoreIterator
-from letterhead.storage.position import Position
-from letterhead.storage.raw import NO_TIMESTAMP
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.raw import NO_TIMESTAMP
 
 __all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "ValueFormat", "check_time"]
 

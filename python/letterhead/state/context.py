@@ -11,7 +11,7 @@ from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
 from letterhead.state.processor import RecordContext
 from letterhead.state.serdes import BytesSerde, Serde
-from letterhead.storage.position import Position
+from letterhead.state.storage.position import Position
 
 __all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 

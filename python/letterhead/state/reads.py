@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from letterhead.state.interfaces import StoreIterator
-from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey
+from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey
 
 __all__ = ["KeyValueReads", "Scan", "SessionReads", "WindowReads"]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from letterhead.state import rocksdb
 from letterhead.state.base import ValueFormat
 from letterhead.state.layers.caching import Order
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state.storage.database import RocksDBOptions
 
 __all__ = ["Family", "Milliseconds", "Supplier"]
 

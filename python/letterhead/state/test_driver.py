@@ -31,9 +31,9 @@ from letterhead.state.layers.typed import (
 )
 from letterhead.state.processor import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
+from letterhead.state.storage.temporary import TemporaryDirectory
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology
-from letterhead.storage.temporary import TemporaryDirectory
 
 __all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
 

@@ -10,8 +10,8 @@ from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
 from letterhead.operations import decode
-from letterhead.storage.keys import RowKey, stored_key
-from letterhead.storage.raw import shifted
+from letterhead.state.storage.keys import RowKey, stored_key
+from letterhead.state.storage.raw import shifted
 
 if TYPE_CHECKING:
     from letterhead._native import Packed

@@ -21,8 +21,8 @@ from letterhead.state.interfaces import (
     StoreIterator,
     VersionedBytes,
 )
-from letterhead.storage.keys import MAX_TIME
-from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
+from letterhead.state.storage.keys import MAX_TIME
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
 
 __all__ = ["VersionedStore", "default_segment_interval"]
 

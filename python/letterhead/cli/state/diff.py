@@ -20,7 +20,7 @@ from letterhead.cli.state.restore import opened
 from letterhead.cli.state.rows import failures
 from letterhead.cli.state.scan import Damage
 from letterhead.headers import Header, HeaderKey
-from letterhead.state.diffing import RowDifference, StoredRow, diff
+from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 
 ON_SCREEN = 20
 

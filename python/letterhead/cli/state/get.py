@@ -10,10 +10,9 @@ from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
-from letterhead.read.state_rows import Row, Store
-from letterhead.state.versioned import VersionedStore
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.keys import (
+from letterhead.state.reading.rows import Row, Store
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
     MAX_TIME,
     TimeOrderedSessionKeys,
@@ -21,6 +20,7 @@ from letterhead.storage.keys import (
     session_key,
     window_key,
 )
+from letterhead.state.versioned import VersionedStore
 
 NEEDED = {"key-value": (), "window": ("--start",), "session": ("--start", "--end"), "versioned": ()}
 ALLOWED = {**NEEDED, "versioned": ("--as-of",)}

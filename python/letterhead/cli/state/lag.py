@@ -20,7 +20,7 @@ def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server:
     ends: dict[str, int] = {}
     if changelog is None:
         return ends
-    from letterhead.state.changelog_records import records_of
+    from letterhead.state.restoring.changelog_records import records_of
 
     columns = ["topic", "partition", "offset"]
     for batch in records_of(changelog, columns):
@@ -36,8 +36,8 @@ def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server:
 
 
 def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:
-    from letterhead.read.kafka_client import LATEST, Client
-    from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
+    from letterhead.kafka.client import LATEST, Client
+    from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
 
     topics = sorted({place.rpartition("-")[0] for place in places})
     settings = python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)

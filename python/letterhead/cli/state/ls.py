@@ -19,11 +19,11 @@ from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
-from letterhead.read.state_directory import Found, Segment, find_stores
-from letterhead.read.state_rows import Store
-from letterhead.storage.database import StoredFamilies
-from letterhead.storage.position import Position
-from letterhead.storage.versioned_rows import bounds
+from letterhead.state.reading.directory import Found, Segment, find_stores
+from letterhead.state.reading.rows import Store
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.versioned_rows import bounds
 
 
 @dataclass

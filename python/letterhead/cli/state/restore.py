@@ -12,7 +12,7 @@ from letterhead.cli.render import console, counted, print_json, progress, warn
 from letterhead.cli.spelling import read_time
 from letterhead.cli.state.options import Changelog
 from letterhead.cli.state.rows import failures
-from letterhead.state.restoring import restore
+from letterhead.state.restoring.restore import restore
 
 
 def run_restore(
@@ -72,7 +72,7 @@ def opened(source: Changelog, partition: int | None = None) -> Any:
     """Return the source of a changelog, for `letterhead.state.restore`."""
     if source.bootstrap_server is None:
         return Path(source.path)
-    from letterhead.read.open_topic import topic
+    from letterhead.kafka.topic_reader import topic
 
     return topic(
         source.path,

@@ -20,10 +20,10 @@ from letterhead.errors import (
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.read.state_directory import Found, find_stores
-from letterhead.read.state_rows import INDEX, Store, open_store
-from letterhead.read.store_types import StoreType
-from letterhead.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
+from letterhead.state.reading.directory import Found, find_stores
+from letterhead.state.reading.rows import INDEX, Store, open_store
+from letterhead.state.reading.store_types import StoreType
+from letterhead.state.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
 from letterhead.values import Value
 
 

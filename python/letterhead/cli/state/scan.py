@@ -13,8 +13,8 @@ from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.cli.where import warn_of_unseen
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
-from letterhead.read.state_rows import Row, Store
-from letterhead.read.state_where import RowFilter
+from letterhead.row_filter import RowFilter
+from letterhead.state.reading.rows import Row, Store
 
 
 class Damage:

@@ -12,9 +12,9 @@ from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.headers import SUMMARY_LIMIT, VALUE_LIMIT, headers_summary, headers_table
 from letterhead.cli.render import short, sized_text, table, time_text, value_text
-from letterhead.read.state_directory import Found
-from letterhead.read.state_rows import Row
-from letterhead.read.store_types import StoreType
+from letterhead.state.reading.directory import Found
+from letterhead.state.reading.rows import Row
+from letterhead.state.reading.store_types import StoreType
 
 TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid_from", "valid_to")}
 

@@ -16,12 +16,12 @@ from letterhead.cli.render import console, counted, print_json, progress, table,
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import StateStoreError
-from letterhead.read.state_directory import Segment, find_stores
-from letterhead.read.state_rows import Store
-from letterhead.read.store_types import LAYOUTS, VALUES, StoreType
-from letterhead.storage.database import Database, RocksDBOptions
-from letterhead.storage.layouts import Layout, mixed_formats
-from letterhead.storage.upgrade import UpgradingRows
+from letterhead.state.reading.directory import Segment, find_stores
+from letterhead.state.reading.rows import Store
+from letterhead.state.reading.store_types import LAYOUTS, VALUES, StoreType
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.layouts import Layout, mixed_formats
+from letterhead.state.storage.upgrade import UpgradingRows
 
 
 @dataclass

@@ -16,11 +16,11 @@ from letterhead.cli.render import console, counted, json_text, progress
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
-from letterhead.read.state_directory import Found, Segment, find_stores
-from letterhead.read.state_rows import Store, Stored
-from letterhead.storage.database import POSITION, StoredFamilies
-from letterhead.storage.layouts import OFFSETS
-from letterhead.storage.position import Position
+from letterhead.state.reading.directory import Found, Segment, find_stores
+from letterhead.state.reading.rows import Store, Stored
+from letterhead.state.storage.database import POSITION, StoredFamilies
+from letterhead.state.storage.layouts import OFFSETS
+from letterhead.state.storage.position import Position
 
 
 class RowError(NamedTuple):

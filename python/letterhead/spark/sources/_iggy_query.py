@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from letterhead.errors import OffsetsGone
-from letterhead.read import iggy_kafka_rows
-from letterhead.read.iggy_client import Client, Place, Topic
-from letterhead.read.iggy_connection import Address
-from letterhead.read.iggy_kafka_rows import KafkaRows
-from letterhead.read.iggy_polls import Span, rows_of
-from letterhead.read.iggy_rows import COLUMNS, IggyRows
+from letterhead.iggy import kafka_rows as iggy_kafka_rows
+from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.connection import Address
+from letterhead.iggy.kafka_rows import KafkaRows
+from letterhead.iggy.polling import Span, rows_of
+from letterhead.iggy.rows import COLUMNS, IggyRows
 from letterhead.spark.sources._spans import divided, limited
 from letterhead.spark.sources.options import read_arguments
 

@@ -29,7 +29,7 @@ class _Writer:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Append the rows of a task."""
-        from letterhead.write.to_iggy import IggySink
+        from letterhead.iggy.topic_writer import IggySink
 
         arguments = dict(self._arguments)
         address = arguments.pop("address")

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from letterhead.errors import OffsetsGone, check_name
-from letterhead.read.fetched import Span, rows_of, selected_spans
-from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Place
-from letterhead.read.record_sets import WHERE_FIELDS, Rows
+from letterhead.kafka.client import EARLIEST, LATEST, Client, Place
+from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.record_sets import WHERE_FIELDS, Rows
 from letterhead.spark.sources._spans import divided, limited
 from letterhead.spark.sources.options import read_arguments
 from letterhead.spark.sources.pushdown import push
@@ -27,7 +27,7 @@ except ImportError:  # before Spark 4.2 there are no limits, and a trigger reads
     SupportsTriggerAvailableNow = object
 
 if TYPE_CHECKING:
-    from letterhead.read.kafka_options import Settings
+    from letterhead.kafka.settings import Settings
 
 __all__ = ["BatchReader", "Query", "StreamReader"]
 
@@ -37,7 +37,7 @@ Offsets: TypeAlias = dict[str, dict[str, int]]
 DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
-"""Columns by Spark's names; those of :data:`letterhead.read.record_sets.FIELDS` are the same in snake case."""
+"""Columns by Spark's names; those of :data:`letterhead.kafka.record_sets.FIELDS` are the same in snake case."""
 
 # The column timestampType has another value than the field where that is null, and is left to Spark.
 _WHERE_FIELDS = {

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from letterhead.conventions.kafka_gateway import MAPPINGS
+from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
 

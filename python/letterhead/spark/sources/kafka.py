@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from letterhead.read.kafka_options import java_settings
+from letterhead.kafka.settings import java_settings
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources._batch_only import ReadOnly
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text

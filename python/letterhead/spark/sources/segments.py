@@ -19,10 +19,10 @@ from letterhead.spark.sources.pushdown import push, reader_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.read.iggy_segments import IggySegment, IggySegmentRows
-    from letterhead.read.log_directory import Segment
-    from letterhead.read.segments_reader import Bounds
-    from letterhead.read.transactions import Transactions
+    from letterhead.iggy.segments import IggySegment, IggySegmentRows
+    from letterhead.kafka.log_directory import Segment
+    from letterhead.kafka.segments_reader import Bounds
+    from letterhead.kafka.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
 
@@ -105,7 +105,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
     """Read the segments of a path, with the values of its options."""
 
     def __init__(self, values: dict[str, Any]) -> None:
-        from letterhead.read.segments_reader import Bounds
+        from letterhead.kafka.segments_reader import Bounds
 
         self._path = values.get("path", "")
         self._bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
@@ -114,7 +114,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         self.wanted = self._rows(values.get("where"))
 
     def _rows(self, where: Any) -> Any:
-        from letterhead.read.segments_reader import COLUMNS, SegmentRows
+        from letterhead.kafka.segments_reader import COLUMNS, SegmentRows
 
         columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
         return SegmentRows(columns, self._values.get("headerColumns"), self._bounds, **arguments)
@@ -130,9 +130,9 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
         from letterhead.errors import TornTailWarning
-        from letterhead.read.log_directory import partitions
-        from letterhead.read.segments_reader import torn_tail
-        from letterhead.read.transactions import Transactions, transactions
+        from letterhead.kafka.log_directory import partitions
+        from letterhead.kafka.segments_reader import torn_tail
+        from letterhead.kafka.transactions import Transactions, transactions
 
         parts = []
         for segments in partitions(self._path):
@@ -152,7 +152,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
         from letterhead.errors import TornTailWarning
-        from letterhead.read.segments_reader import SegmentsReader
+        from letterhead.kafka.segments_reader import SegmentsReader
 
         reader = SegmentsReader(
             [[partition.segment]], self.wanted, partition.bounds, known=partition.known, torn_rows=True
@@ -174,7 +174,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
     """The same for segments of Iggy: a task reads a file."""
 
     def _rows(self, where: Any) -> IggySegmentRows:
-        from letterhead.read.iggy_segments import IggySegmentRows
+        from letterhead.iggy.segments import IggySegmentRows
 
         if self._committed:
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
@@ -185,7 +185,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
         from letterhead.errors import TornTailWarning
-        from letterhead.read.iggy_segments import iggy_partitions, torn_tail
+        from letterhead.iggy.segments import iggy_partitions, torn_tail
 
         partitions = iggy_partitions(self._path)
         for segments in partitions:
@@ -197,7 +197,7 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a file."""
         from letterhead.errors import TornTailWarning
-        from letterhead.read.iggy_segments import IggySegmentsReader
+        from letterhead.iggy.segments import IggySegmentsReader
 
         reader = IggySegmentsReader([[partition.segment]], self.wanted, torn_rows=True)
         with reader, warnings.catch_warnings():
@@ -207,8 +207,8 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
 
 
 def _parts(segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[Part]:
-    from letterhead.read.indexes import offsets_every
-    from letterhead.read.record_sets import LAST_OFFSET
+    from letterhead.kafka.indexes import offsets_every
+    from letterhead.kafka.record_sets import LAST_OFFSET
 
     after = LAST_OFFSET if segment.next_offset is None else segment.next_offset
     for first, end in pairwise([segment.base_offset, *offsets_every(segment, _SPLIT_LEN), after]):

@@ -19,9 +19,9 @@ from letterhead.spark.sources.pushdown import push, reader_class
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.read.state_columns import StoreColumns
-    from letterhead.read.state_directory import Segment
-    from letterhead.read.state_rows import Store
+    from letterhead.state.reading.columns import StoreColumns
+    from letterhead.state.reading.directory import Segment
+    from letterhead.state.reading.rows import Store
 
 __all__ = ["StateSource"]
 
@@ -74,7 +74,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
         return reader
 
     def _opened(self) -> tuple[list[Store], StoreColumns, dict[str, Any]]:
-        from letterhead.read.state_stores import open_stores
+        from letterhead.state.reading.stores import open_stores
 
         values = parse_options(self.options, OPTIONS)
         if "path" not in values:
@@ -84,7 +84,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
 
 
 def _columns(stores: list[Store], values: dict[str, Any], where: Any) -> StoreColumns:
-    from letterhead.read.state_columns import StoreColumns
+    from letterhead.state.reading.columns import StoreColumns
 
     return StoreColumns(
         stores,
@@ -124,7 +124,7 @@ class StateReader(DataSourceReader):  # type: ignore[misc]
 
     def partitions(self) -> list[InputPartition]:
         """Return a partition for each database."""
-        from letterhead.read.state_stores import remarks
+        from letterhead.state.reading.stores import remarks
 
         for remark in remarks(self._stores):
             warnings.warn(remark, stacklevel=2)

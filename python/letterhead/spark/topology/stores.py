@@ -23,9 +23,9 @@ from letterhead.state.rocksdb import (
     RocksDBVersionedStore,
     RocksDBWindowStore,
 )
+from letterhead.state.storage.keys import SessionKey
+from letterhead.state.storage.segments import Segments
 from letterhead.state.stores import Supplier
-from letterhead.storage.keys import SessionKey
-from letterhead.storage.segments import Segments
 
 __all__ = ["OneKey", "SparkStore", "spark_store"]
 

@@ -19,8 +19,8 @@ from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
 from letterhead.state.processor import RecordContext
 from letterhead.state.reads import Scan
-from letterhead.storage import keys
-from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
+from letterhead.state.storage import keys
+from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 

@@ -16,8 +16,8 @@ from letterhead.state.context import StoreContext, changelog_topic, with_positio
 from letterhead.state.converters import Parts, Split
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import Layer
-from letterhead.storage import keys
-from letterhead.storage.keys import SessionKey
+from letterhead.state.storage import keys
+from letterhead.state.storage.keys import SessionKey
 
 __all__ = [
     "ChangeLogging",

@@ -30,13 +30,13 @@ from letterhead.state.layers.base import Layer, restores_as
 from letterhead.state.layers.rows import mapped
 from letterhead.state.layers.typed import KeyValueStore, SessionStoreWithHeaders, WindowStore
 from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads
-from letterhead.state.values import AggregationWithHeaders, ValueAndTimestamp, ValueTimestampHeaders
-from letterhead.storage.raw import (
+from letterhead.state.storage.raw import (
     convert_to_timestamped_format,
     raw_aggregation,
     raw_plain_value,
     raw_timestamped_value,
 )
+from letterhead.state.values import AggregationWithHeaders, ValueAndTimestamp, ValueTimestampHeaders
 
 __all__ = ["Adapter", "KeyValueFacade", "SessionFacade", "WindowFacade", "adapted"]
 

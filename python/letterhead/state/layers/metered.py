@@ -30,8 +30,8 @@ from letterhead.state.serdes import (
     StateSerdes,
     ValueTimestampHeadersSerde,
 )
+from letterhead.state.storage.keys import RowKey, stored_key
 from letterhead.state.values import Origin
-from letterhead.storage.keys import RowKey, stored_key
 
 __all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator", "timed"]
 

@@ -20,6 +20,7 @@ from letterhead.state.layers.metered import Change, Metered, MeteredIterator, ti
 from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads, not_null
 from letterhead.state.serdes import AggregationWithHeadersSerde, ValueAndTimestampSerde, ValueTimestampHeadersSerde
+from letterhead.state.storage.keys import SessionKey, WindowedKey
 from letterhead.state.values import (
     AggregationWithHeaders,
     ValueAndTimestamp,
@@ -27,7 +28,6 @@ from letterhead.state.values import (
     VersionedRecord,
     VersionedRecordWithHeaders,
 )
-from letterhead.storage.keys import SessionKey, WindowedKey
 
 __all__ = [
     "KeyValueStore",

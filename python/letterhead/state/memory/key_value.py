@@ -9,7 +9,7 @@ from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
 from letterhead.state.reads import KeyValueReads, Scan
-from letterhead.storage.keys import increment
+from letterhead.state.storage.keys import increment
 
 __all__ = ["InMemoryKeyValueStore"]
 

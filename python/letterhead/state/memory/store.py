@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from letterhead.state.base import BytesStore
 from letterhead.state.interfaces import Context
-from letterhead.storage.position import Position
+from letterhead.state.storage.position import Position
 
 __all__ = ["InMemoryStore"]
 

@@ -11,7 +11,7 @@ from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
 from letterhead.state.reads import Scan, SessionReads, WindowReads
-from letterhead.storage.keys import (
+from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
     MAX_TIME,
     SessionKey,

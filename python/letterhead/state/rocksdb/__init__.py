@@ -6,7 +6,7 @@ from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
 from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore
 from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
 from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
-from letterhead.storage.database import RocksDBOptions
+from letterhead.state.storage.database import RocksDBOptions
 
 __all__ = [
     "RocksDBKeyValueStore",

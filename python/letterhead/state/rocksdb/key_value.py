@@ -9,9 +9,9 @@ from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import KeyValueReads, Scan
 from letterhead.state.rocksdb.store import OneDatabaseStore
-from letterhead.storage.database import RocksDBOptions
-from letterhead.storage.keys import increment
-from letterhead.storage.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
+from letterhead.state.storage.database import RocksDBOptions
+from letterhead.state.storage.keys import increment
+from letterhead.state.storage.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
 
 __all__ = ["RocksDBKeyValueStore"]
 

@@ -13,8 +13,8 @@ from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import Scan, SessionReads, WindowReads
 from letterhead.state.rocksdb.key_value import LAYOUTS
 from letterhead.state.rocksdb.store import PersistentStore
-from letterhead.storage.database import Database, RocksDBOptions
-from letterhead.storage.keys import (
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
     MAX_TIME,
     KeySchema,
@@ -29,8 +29,8 @@ from letterhead.storage.keys import (
     window_parts,
     windowed,
 )
-from letterhead.storage.layouts import PLAIN, SESSION_HEADERS, Layout
-from letterhead.storage.segments import Segments, segment_interval
+from letterhead.state.storage.layouts import PLAIN, SESSION_HEADERS, Layout
+from letterhead.state.storage.segments import Segments, segment_interval
 
 __all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "each_row"]
 

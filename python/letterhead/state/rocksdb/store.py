@@ -10,12 +10,12 @@ from typing import ClassVar
 from letterhead.errors import ProcessorStateError, of_parent
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context
-from letterhead.storage.database import Database, RocksDBOptions
-from letterhead.storage.files import read_text
-from letterhead.storage.layouts import Layout
-from letterhead.storage.position import Position
-from letterhead.storage.rows import Rows, failed
-from letterhead.storage.upgrade import UpgradingRows
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.files import read_text
+from letterhead.state.storage.layouts import Layout
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.rows import Rows, failed
+from letterhead.state.storage.upgrade import UpgradingRows
 
 __all__ = ["OneDatabaseStore", "PersistentStore"]
 

@@ -19,8 +19,8 @@ from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.reads import Scan
 from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, each_row
-from letterhead.storage.database import Database
-from letterhead.storage.keys import (
+from letterhead.state.storage.database import Database
+from letterhead.state.storage.keys import (
     MAX_TIME,
     SessionKey,
     TimeOrderedKeys,
@@ -28,7 +28,7 @@ from letterhead.storage.keys import (
     TimeOrderedWindowKeys,
     WindowedKey,
 )
-from letterhead.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, TIME_ORDERED_SESSION, Layout
+from letterhead.state.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, TIME_ORDERED_SESSION, Layout
 
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from letterhead.state.rocksdb.store import OneDatabaseStore
+from letterhead.state.storage.database import RocksDBOptions
+from letterhead.state.storage.layouts import PLAIN, VERSIONED_HEADERS, Layout
+from letterhead.state.storage.position import Position
 from letterhead.state.versioned import VersionedStore
-from letterhead.storage.database import RocksDBOptions
-from letterhead.storage.layouts import PLAIN, VERSIONED_HEADERS, Layout
-from letterhead.storage.position import Position
 
 __all__ = ["RocksDBVersionedStore"]
 

@@ -1,0 +1,398 @@
+"""The requests that read and write a topic of Apache Iggy: its partitions, offsets, and messages as they are stored.
+
+::
+
+    topic       identifier stream, identifier topic
+    its reply   u32 id, u64 created, u32 partitions, u64 expiry, u8 compression, u64 most size, u64 size, u64 messages
+                u8 length, name; u32 length, options; u32 length, derived options; then for each partition
+                u32 id, u64 created, u32 segments, u64 current offset, u64 size, u64 messages
+    poll        u8 1, identifier consumer, identifier stream, identifier topic, u8 1, u32 partition
+                u8 strategy, u64 value, u32 count, u8 0
+    its reply   u32 partition, u64 current offset, u32 count, batches as they are stored
+    send        u32 length of the following, identifier stream, identifier topic, u8 2, u8 4, u32 partition, u32 count
+                a batch
+    its reply   u32 count, then u32 stream, u32 topic, u32 partition, u64 first offset
+    me, all     nothing
+    its reply   clients: this one, or all: u32 id, u32 user, u8 transport, u32 length, address, u32 groups
+
+    identifier  u8 1, u8 4, u32 number, or u8 2, u8 length, name
+
+Little-endian. Strategies: 1 offset, 2 time in microseconds, 3 first message, 4 last messages. The reply for a topic that
+does not exist is empty. Partition, offsets and counts of a reply are compared with the request before they are used.
+"""
+
+from __future__ import annotations
+
+import ssl
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from letterhead._context_managers import Closing
+from letterhead._invariants import present
+from letterhead.errors import ProtocolError
+from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
+
+__all__ = ["MOST_BYTES", "Client", "Lost", "Messages", "Place", "Poll", "Topic"]
+
+_GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
+_GET_ME, _GET_CLIENTS = 20, 22
+_BY_OFFSET, _BY_TIME, _FIRST, _LAST = 1, 2, 3, 4
+_CONSUMER = struct.pack("<BBBI", 1, 1, 4, 1)
+_PREFIX = struct.Struct("<IQI")
+_BATCH = struct.Struct("<QQ16xQ8xI")
+_BATCH_HEADER_LEN = 256
+_FIRST_DELTA_AT = _BATCH_HEADER_LEN + 24
+_END_OF_OFFSETS = 1 << 63
+_NO_PARTITION = 3007
+
+_BACKOFF = 0.05
+_MOST_BACKOFF = 1.0
+MOST_BYTES = 1 << 26
+"""Bytes of a reply with one message. A server accepts payloads of 64,000,000 bytes, and headers of 100,000."""
+
+_MOST_LISTED = 16 << 20
+"""Bytes of a reply that lists the topics of a stream, the partitions of a topic, or connections."""
+
+
+class Topic(NamedTuple):
+    """A topic, by numbers or names."""
+
+    stream: str | int
+    topic: str | int
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.topic}"
+
+    def check(self) -> None:
+        """Raise ``ValueError`` for a name or number that no stream or topic has."""
+        _identifier("stream", self.stream)
+        _identifier("topic", self.topic)
+
+    @property
+    def identifiers(self) -> bytes:
+        """Both as the protocol writes them."""
+        return _identifier("stream", self.stream) + _identifier("topic", self.topic)
+
+
+class Place(NamedTuple):
+    """A partition of a topic."""
+
+    stream: str | int
+    topic: str | int
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.topic}-{self.partition}"
+
+
+class Poll(NamedTuple):
+    """A request for messages."""
+
+    place: Place
+    first: int  # no message has a smaller offset
+    most: int  # how many messages
+    body: bytes
+
+
+class Messages(NamedTuple):
+    """The reply to a poll."""
+
+    number: int
+    first: int  # offset of the first message; the current offset of the partition if there are none
+    end: int  # the offset after the last message
+    data: memoryview  # the whole reply, until the next request
+
+
+class Lost(ConnectionError):
+    """The connection ended before a batch was acknowledged: the server may have appended it, or append it yet.
+
+    ``session`` is how the server lists the connection, see :meth:`Client.lists`.
+    """
+
+    def __init__(self, message: str, session: bytes) -> None:
+        super().__init__(message)
+        self.session = session
+
+
+class Client(Closing):
+    """Sends requests one after the other, over a connection that is opened again when it ends.
+
+    Each method ends within ``timeout`` seconds, with all of its connections and requests.
+
+    Parameters
+    ----------
+    address : Address
+        The server.
+    timeout_ms : int
+        How long to retry each request while the server does not answer.
+    """
+
+    def __init__(self, address: Address, timeout_ms: int) -> None:
+        self.address = address
+        self.timeout = timeout_ms / 1000
+        self._connection: Connection | None = None
+        self._session: bytes | None = None
+        self._begun: object = None
+        self._until: float | None = None
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._begun = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._session = None
+
+    @contextmanager
+    def limited(self) -> Iterator[float]:
+        """Let all requests inside end within ``timeout`` seconds together, at the returned ``time.monotonic``."""
+        outer = self._until
+        self._until = time.monotonic() + self.timeout if outer is None else outer
+        try:
+            yield self._until
+        finally:
+            self._until = outer
+
+    def partitions(self, topic: Topic) -> list[Place]:
+        """Return the partitions of a topic, in order."""
+        with self.limited(), self._parsing("topic"):
+            reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)
+            if not reply:
+                if not self._read(_GET_STREAM, _identifier("stream", topic.stream), _MOST_LISTED):
+                    raise ValueError(f"stream {topic.stream!r} does not exist on {self.address}")
+                raise ValueError(f"stream {topic.stream!r} has no topic {topic.topic!r}")
+            number, count = struct.unpack_from("<I8xI", reply)
+            at = 50 + reply[49]
+            name = bytes(reply[50:at])
+            if topic.topic != number and topic.topic != name.decode(errors="replace"):
+                raise ProtocolError(f"{self.address} sent another topic than {topic}")
+            for _ in range(2):  # options
+                at += 4 + struct.unpack_from("<I", reply, at)[0]
+            if at + 40 * count != len(reply):
+                raise ProtocolError(
+                    f"{self.address} announces {count} partitions of {topic} and sent {len(reply) - at} bytes of them"
+                )
+            numbers = sorted(struct.unpack_from("<I", reply, at + 40 * index)[0] for index in range(count))
+            if len(set(numbers)) != count:
+                raise ProtocolError(f"{self.address} sent a partition of {topic} twice")
+            return [Place(*topic, number) for number in numbers]
+
+    def first_offset(self, place: Place) -> int:
+        """Return the offset of the first message of a partition, or that of the next one if it has none."""
+        with self.limited():
+            polled = self._poll_once(place, _FIRST, 0)
+            return polled.first if polled.number else self.end_offset(place)
+
+    def end_offset(self, place: Place) -> int:
+        """Return the offset that the next message of a partition gets."""
+        polled = self._poll_once(place, _LAST, 0)
+        # Without messages, offset 0 is that of a message that was deleted or that of the next one: no reply of the
+        # server distinguishes these. The smaller one skips nothing.
+        return polled.end if polled.number else polled.first + (polled.first > 0)
+
+    def offset_since(self, place: Place, micros: int) -> int:
+        """Return the offset of the first message that is not older than a time, or that of the next message."""
+        with self.limited():
+            polled = self._poll_once(place, _BY_TIME, max(micros, 0))
+            return polled.first if polled.number else self.end_offset(place)
+
+    def begin_poll(self, place: Place, offset: int, count: int) -> Poll:
+        """Send the request for messages, and return it."""
+        self._forget()
+        poll = _poll_of(place, _BY_OFFSET, offset, count)
+        if self._connection is not None:  # otherwise the request is sent later
+            with self._closing_after_errors(), self.limited() as until:
+                try:
+                    self._connection.send(READ, _POLL, poll.body, until)
+                    self._begun = poll
+                except OSError:
+                    self.close()
+        return poll
+
+    def end_poll(self, begun: Poll, most: int = MOST_BYTES) -> Messages:
+        """Receive the reply to a request, which is repeated if the connection has ended.
+
+        Raises
+        ------
+        TooLarge
+            If the reply has more bytes.
+        """
+        with self.limited() as until:
+            reply = None
+            if self._begun is begun and self._connection is not None:
+                self._begun = None
+                with self._closing_after_errors():
+                    try:
+                        reply = self._connection.receive(until, most)
+                    except PermissionError:
+                        raise
+                    except OSError:
+                        self.close()
+            return self._messages(self._read(_POLL, begun.body, most) if reply is None else reply, begun)
+
+    def send(self, place: Place, batch: bytes, count: int) -> int:
+        """Append a batch to a partition and return the offset of its first message.
+
+        Raises
+        ------
+        Lost
+            If it is not known whether the batch was appended.
+        """
+        metadata = Topic(*place[:2]).identifiers + struct.pack("<BBII", 2, 4, place.partition, count)
+        body = len(metadata).to_bytes(4, "little") + metadata + batch
+        with self.limited() as until:
+            self._forget()
+            if self._connection is None or self._session is None:
+                self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
+            connection, session = present(self._connection, "the connection"), self._session
+            with self._closing_after_errors(), self._parsing("acknowledgement"):
+                try:
+                    connection.send(SEND, _SEND, body, until)
+                    reply = connection.receive(until, SHORT_REPLY)
+                except PermissionError:
+                    raise
+                except OSError as error:
+                    raise Lost(str(error), session) from error
+                except Refused as error:
+                    raise _explained(error, place) from None
+                number, partition, offset = struct.unpack_from("<I8xIQ", reply)
+                if (number, partition) != (1, place.partition) or offset + count >= _END_OF_OFFSETS:
+                    raise ProtocolError(f"{self.address} sent the acknowledgement of another batch than one of {place}")
+                return int(offset)
+
+    def lists(self, session: bytes) -> bool | None:
+        """Return whether the server still has a connection of :class:`Lost`; None if it does not tell this user."""
+        try:
+            clients = self._read(_GET_CLIENTS, b"", _MOST_LISTED)
+        except PermissionError:
+            return None
+        at = 0
+        with self._parsing("list of connections"):
+            while at < len(clients):
+                end = at + 17 + struct.unpack_from("<I", clients, at + 9)[0]
+                if clients[at:end] == session:
+                    return True
+                at = end
+        return False
+
+    def _poll_once(self, place: Place, strategy: int, value: int) -> Messages:
+        poll = _poll_of(place, strategy, value, 1)
+        try:
+            return self._messages(self._read(_POLL, poll.body, MOST_BYTES), poll)
+        except Refused as error:
+            raise _explained(error, place) from None
+
+    def _messages(self, reply: memoryview, poll: Poll) -> Messages:
+        """Check that a reply is that to a poll, and that its batches have the messages that it announces."""
+        place = poll.place
+        with self._parsing("poll"):
+            partition, current, number = _PREFIX.unpack_from(reply)
+            if partition != place.partition:
+                raise ProtocolError(f"{self.address} sent messages of partition {partition} instead of {place}")
+            if number > poll.most:
+                raise ProtocolError(f"{self.address} sent {number} messages of {place} instead of {poll.most}")
+            left, at = number, _PREFIX.size
+            first = end = None
+            while at < len(reply):
+                partition, base, length, count = _BATCH.unpack_from(reply, at)
+                offset = base + struct.unpack_from("<I", reply, at + _FIRST_DELTA_AT)[0]
+                if (
+                    partition != place.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
+                    or count > left or offset < (poll.first if end is None else end)
+                ):  # fmt: skip
+                    raise ProtocolError(f"{self.address} sent batches that are not the next messages of {place}")
+                first = offset if first is None else first
+                end, left, at = offset + count, left - count, at + length
+            if left:
+                raise ProtocolError(f"{self.address} announces {number} messages of {place} and sent {number - left}")
+            first, end = (current, current) if first is None or end is None else (first, end)
+            if end >= _END_OF_OFFSETS:
+                raise ProtocolError(f"{self.address} sent offset {end} of {place}, which cannot exist")
+            return Messages(number, first, end, reply)
+
+    @contextmanager
+    def _parsing(self, what: str) -> Iterator[None]:
+        """Report a reply that ends inside of a field."""
+        try:
+            yield
+        except (struct.error, IndexError):
+            raise ProtocolError(f"{self.address} sent a reply that ends inside of the {what}") from None
+
+    @contextmanager
+    def _closing_after_errors(self) -> Iterator[None]:
+        """Close the connection after any error but an answer: its next reply would be to an earlier request."""
+        try:
+            yield
+        except (Refused, PermissionError):
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, command: int, body: bytes, most: int) -> memoryview:
+        """Send a request that changes nothing until it is answered."""
+        with self.limited() as until:
+            pause = _BACKOFF
+            while True:
+                connection = self._connected(until)
+                with self._closing_after_errors():
+                    try:
+                        connection.send(READ, command, body, until)
+                        return connection.receive(until, most)
+                    except PermissionError:
+                        raise
+                    except OSError as error:
+                        self.close()
+                        pause = self._wait(pause, until, error)
+
+    def _forget(self) -> None:
+        """End a connection on which a reply is outstanding: the next request would take it for its own."""
+        if self._begun is not None:
+            self.close()
+
+    def _connected(self, until: float) -> Connection:
+        self._forget()
+        pause = _BACKOFF
+        while self._connection is None:
+            try:
+                self._connection = Connection(self.address, until)
+            except PermissionError:
+                raise
+            except ssl.SSLCertVerificationError as error:
+                why = error.verify_message
+                raise ConnectionError(
+                    f"the certificate of {self.address} is not trusted: {why}; set tls_ca_file or tls_domain"
+                ) from None
+            except OSError as error:
+                pause = self._wait(pause, until, error)
+        return self._connection
+
+    def _wait(self, pause: float, until: float, error: OSError) -> float:
+        if time.monotonic() + pause >= until:
+            raise TimeoutError(f"{self.address} did not answer in {self.timeout:g} s: {error}") from error
+        time.sleep(pause)
+        return min(2 * pause, _MOST_BACKOFF)
+
+
+def _poll_of(place: Place, strategy: int, value: int, count: int) -> Poll:
+    where = struct.pack("<BI", 1, place.partition)
+    body = _CONSUMER + Topic(*place[:2]).identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
+    return Poll(place, value if strategy == _BY_OFFSET else 0, count, body)
+
+
+def _explained(error: Refused, place: Place) -> Exception:
+    if error.status == _NO_PARTITION:
+        return ValueError(f"{place.stream}/{place.topic} has no partition {place.partition}")
+    return error
+
+
+def _identifier(what: str, value: str | int) -> bytes:
+    if isinstance(value, str):
+        if not 1 <= len(value.encode()) <= 255:
+            raise ValueError(f"the name of the {what} must have 1 to 255 bytes")
+        return b"\2" + text_of(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
+        raise ValueError(f"{what} must be a name or a number of 32 bits, not {value!r}")
+    return struct.pack("<BBI", 1, 4, value)

@@ -1,0 +1,320 @@
+"""A connection to a server of Apache Iggy over TCP: its address, its frames and the login.
+
+::
+
+    request  ┌──────────┬──────────┬──────────┬──────┬──────────┬──────────┬─────────────┬────────────┬─────────────┐
+             │ 48 zeros │ u32 size │ 8 zeros  │ u8 5 │ 67 zeros │ u128     │ 24 zeros    │ u64        │ u8          │
+             │          │          │          │      │          │ client   │             │ request    │ operation   │
+             ├──────────┴──┬───────┴─────┬────┴──────┴───┬──────┴──────────┴─┬───────────┴────────────┴─────────────┘
+         177 │ 7 zeros     │ u64 session │ 4 zeros       │ u32 command       │ 56 zeros, then the body
+             └─────────────┴─────────────┴───────────────┴───────────────────┘
+    reply    ┌──────────┬──────────┬──────────┬──────┬───────────┬──────────────┬────────────┬──────────┐
+             │ 48 zeros │ u32 size │ 8 bytes  │ u8 8 │ 139 bytes │ u64 request, │ 7 zeros    │ u32      │ 36 zeros,
+             │          │          │          │      │           │ u8 operation │            │ status   │ then the body
+             └──────────┴──────────┴──────────┴──────┴───────────┴──────────────┴────────────┴──────────┘
+    eviction   the same up to byte 60, which is 13; the reason is the last byte; at 144 the versions that are accepted
+
+Little-endian. The header has 256 bytes, which the size counts. The client is a random number. The login registers it as
+operation 1, and its reply has the session that later requests carry. Commands that change nothing are operation 2 and
+are named by their code at byte 196; messages are sent by operation 160. A reply repeats operation and request.
+
+These are the frames of the protocol since 0.11, verified against server 0.9.0-edge.5.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import struct
+import time
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from letterhead.errors import LetterheadError, ProtocolError
+from letterhead.host_addresses import addresses_of
+
+__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "text_of"]
+
+REGISTER, READ, SEND = 1, 2, 160
+"""Operations: the login, a command that changes nothing, and messages to append."""
+
+SHORT_REPLY = 4096
+"""Bytes of the reply to a login, or to messages that were sent: all that a server may send before it is trusted."""
+
+_HEADER_LEN = 256
+_PIECE_LEN = 64 << 10
+_REQUEST, _REPLY, _EVICTION = 5, 8, 13
+_LOGIN, _LOGIN_WITH_TOKEN = 40, 45
+_PROTOCOL = 11 << 10
+"""Version 0.11.0, ten bits for each number."""
+
+_TRANSIENT = (57, 58)
+_NOT_ALLOWED = {
+    40: "the login was refused",
+    41: "the user has no permission for this",
+    42: "the user name or the password is wrong",
+    43: "the user name is invalid",
+    44: "the password is invalid",
+    47: "the user is not active",
+    53: "the personal access token is wrong",
+    54: "the personal access token has expired",
+}
+_EVICTED = {9: 42, 10: 53, 11: 47}
+"""Reasons for an eviction that are errors of the login, and their status."""
+
+_INCOMPATIBLE, _MALFORMED_LOGIN = 14, 15
+
+_OPTIONS = ("tls", "tls_ca_file", "tls_domain")
+_PORT = 8090
+
+
+class Refused(LetterheadError, RuntimeError):
+    """The server answered a request with an error; ``status`` is its number in Iggy's own library."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TooLarge(ProtocolError):
+    """A reply is larger than its reader accepts; it was not read."""
+
+
+class Address(NamedTuple):
+    """The address of a server, and how to log in; a token replaces user and password."""
+
+    host: str
+    port: int
+    user: str
+    password: str | None
+    tls: bool
+    tls_ca_file: str | None
+    tls_domain: str | None
+
+    @classmethod
+    def parse(cls, url: str) -> Address:
+        """Parse ``iggy://user:password@host:port`` or ``iggy://token@host:port``; errors do not show the password."""
+        address, path = cls.parse_with_path(url)
+        if path not in ("", "/"):
+            raise ValueError(
+                "the address of an Iggy server ends after the port: pass the names of stream and topic apart"
+            )
+        return address
+
+    @classmethod
+    def parse_with_path(cls, url: str) -> tuple[Address, str]:
+        """Parse an address that a path may follow, and return both."""
+        if not isinstance(url, str):
+            raise TypeError(f"the address of a server is a str, not {type(url).__name__}")
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:  # its message can have a part of the password
+            host = None
+        # urlsplit removes line ends and tabs, and a fragment begins where a # is not percent-encoded.
+        valid = bool(host) and url.isprintable() and " " not in url and "#" not in url
+        if not valid or not parts.username or parts.scheme not in ("iggy", "iggy+tcp"):
+            raise ValueError(
+                "the address of an Iggy server is iggy://user:password@host:port or iggy://token@host:port, with special "
+                "characters of user, password and token percent-encoded (urllib.parse.quote(text, safe=''))"
+            )
+        options: dict[str, str] = {}
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            if name not in _OPTIONS:  # which may be a part of a password, and is not shown
+                raise ValueError(f"an option of the address is unknown: the options are {', '.join(_OPTIONS)}")
+            if name in options:
+                raise ValueError(f"the option {name} of the address is repeated: give it once")
+            options[name] = value
+        tls = options.get("tls", "false").lower()
+        if tls not in ("true", "false"):
+            raise ValueError("the option tls of the address must be true or false")
+        password = None if parts.password is None else unquote(parts.password)
+        for what, value in (("user name or token", unquote(parts.username)), ("password", password or "")):
+            if len(value.encode()) > 255:
+                raise ValueError(f"the {what} of the address is longer than 255 bytes")
+        address = cls(
+            host or "", port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
+            options.get("tls_domain"),
+        )  # fmt: skip
+        return address, parts.path
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def __repr__(self) -> str:
+        return f"Address({str(self)!r})"
+
+
+class Connection:
+    """One connection that is logged in. Every error but :class:`Refused` and PermissionError leaves it unusable.
+
+    Parameters
+    ----------
+    address : Address
+        Where to connect.
+    until : float
+        When to stop waiting, in seconds of ``time.monotonic``.
+    """
+
+    def __init__(self, address: Address, until: float) -> None:
+        self._address = address
+        self._client = os.urandom(15) + b"\1"  # not zero
+        self._session = 0
+        self._operation = REGISTER
+        self._buffer = bytearray()
+        self._socket = _connected(address, until)
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if address.tls:
+                context = ssl.create_default_context(cafile=address.tls_ca_file)
+                context.minimum_version = ssl.TLSVersion.TLSv1_2
+                self._socket.settimeout(_left(until))
+                self._socket = context.wrap_socket(self._socket, server_hostname=address.tls_domain or address.host)
+            self._login(until)
+        except BaseException:
+            self._socket.close()
+            raise
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+    def send(self, operation: int, command: int, body: bytes, until: float) -> None:
+        """Send a request."""
+        size = _HEADER_LEN + len(body)
+        header = bytearray(_HEADER_LEN)
+        struct.pack_into("<I8xB", header, 48, size, _REQUEST)
+        header[128:144] = self._client
+        request = _request_of(operation)
+        struct.pack_into("<QB7xQ4xI", header, 168, request, operation, self._session, command * (operation == READ))
+        self._operation = operation
+        self._send(header, until)
+        self._send(body, until)
+
+    def receive(self, until: float, most: int) -> memoryview:
+        """Receive the body of a reply, of at most some bytes. The next reply overwrites it.
+
+        Raises
+        ------
+        Refused, PermissionError
+            If the server answers with an error.
+        ConnectionError, TimeoutError
+            If the connection ends, or the session does; another connection can repeat the request.
+        TooLarge
+            If the body is larger.
+        ProtocolError
+            If the server sends anything but the reply to the last request.
+        """
+        header = self._receive(_HEADER_LEN, until)
+        size, command = struct.unpack_from("<I8xB", header, 48)
+        if command == _EVICTION:
+            raise self._evicted(header)
+        if command != _REPLY or size < _HEADER_LEN:
+            raise ProtocolError(f"{self._address} does not answer as a server of Iggy 0.9 or later does")
+        (status,) = struct.unpack_from("<I", header, 216)
+        if struct.unpack_from("<QB", header, 200) != (_request_of(self._operation), self._operation):
+            raise ProtocolError(f"{self._address} sent the reply to another request")
+        if size - _HEADER_LEN > most:
+            raise TooLarge(
+                f"{self._address} announces a reply of {size - _HEADER_LEN} bytes, where at most {most} are expected"
+            )
+        body = self._receive(size - _HEADER_LEN, until)
+        if self._operation == REGISTER and len(body) >= 12:  # the status of a login is part of its body
+            status = 0 if body[:4] == bytes(4) else struct.unpack_from("<I", body, 8)[0]
+        if status:
+            raise self._error(status)
+        return body
+
+    def _send(self, data: bytes | bytearray, until: float) -> None:
+        # A call of `sendall` has no limit as a whole over TLS.
+        left = memoryview(data)
+        while left:
+            self._socket.settimeout(_left(until))
+            left = left[self._socket.send(left) :]
+
+    def _receive(self, size: int, until: float) -> memoryview:
+        done = 0
+        while done < size:
+            if done == len(self._buffer):
+                # Memory follows the bytes that arrive, not the size that the server announces.
+                larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
+                larger[:done] = self._buffer
+                self._buffer = larger
+            self._socket.settimeout(_left(until))
+            count = self._socket.recv_into(memoryview(self._buffer)[done:size])
+            if not count:
+                raise ConnectionError(f"{self._address} closed the connection")
+            done += count
+        return memoryview(self._buffer)[:size]
+
+    def _login(self, until: float) -> None:
+        version = struct.pack("<I", _PROTOCOL) + text_of("letterhead") + text_of("1")
+        user, password = self._address.user, self._address.password
+        who = text_of(user) if password is None else text_of(user) + text_of(password)
+        self.send(REGISTER, _LOGIN_WITH_TOKEN if password is None else _LOGIN, version + who + bytes(4), until)
+        body = self.receive(until, SHORT_REPLY)
+        if not body:
+            raise self._error(40)
+        if len(body) < 16:
+            raise ProtocolError(f"{self._address} sent a reply to the login that ends too early")
+        (self._session,) = struct.unpack_from("<Q", body, 8)
+
+    def _evicted(self, header: memoryview) -> Exception:
+        reason = header[-1]
+        if reason in _EVICTED:
+            return self._error(_EVICTED[reason])
+        if reason in (_INCOMPATIBLE, _MALFORMED_LOGIN):
+            newest, oldest = (
+                ".".join(str(number >> bits & 1023) for bits in (20, 10, 0))
+                for number in struct.unpack_from("<II", header, 144)
+            )
+            return Refused(
+                f"{self._address} accepts the protocol from {oldest} to {newest}, and this client has 0.11", reason
+            )
+        return ConnectionError(f"{self._address} ended the session (reason {reason})")
+
+    def _error(self, status: int) -> Exception:
+        if status in _TRANSIENT:
+            return ConnectionError(f"{self._address} does not accept requests at the moment (error {status})")
+        if status in _NOT_ALLOWED:
+            return PermissionError(f"{self._address}: {_NOT_ALLOWED[status]}")
+        return Refused(f"{self._address} refuses the request with error {status}", status)
+
+
+def text_of(text: str) -> bytes:
+    """Return text of at most 255 bytes with its length before it."""
+    data = text.encode()
+    return bytes((len(data),)) + data
+
+
+def _request_of(operation: int) -> int:
+    """Return the number of a request: each connection sends one at a time."""
+    return 0 if operation == REGISTER else 1
+
+
+def _connected(address: Address, until: float) -> socket.socket:
+    """Connect to one of the addresses of a host, which share the time that is left."""
+    addresses = addresses_of(address.host, address.port, _left(until))
+    failure: OSError = ConnectionError(f"{address.host} has no address")
+    for index, (family, kind, protocol, _, place) in enumerate(addresses):
+        client = socket.socket(family, kind, protocol)
+        try:
+            client.settimeout(_left(until) / (len(addresses) - index))
+            client.connect(place)
+        except OSError as error:
+            client.close()
+            failure = error
+        except BaseException:
+            client.close()
+            raise
+        else:
+            return client
+    raise failure
+
+
+def _left(until: float) -> float:
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("no time is left")
+    return left

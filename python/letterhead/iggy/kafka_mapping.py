@@ -1,0 +1,38 @@
+"""Convert rows of Kafka records to messages of Apache Iggy by a mapping: :func:`mapped`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead.binary_columns import binary_column
+from letterhead.errors import HeaderError, replaced
+from letterhead.iggy.kafka_gateway import IggyMessage, Record, to_message
+
+__all__ = ["COLUMNS", "mapped"]
+
+COLUMNS = ("key", "value", "headers", "timestamp", "id")
+"""Columns of records that are written."""
+
+
+def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMessage]:
+    """Return the message of each row; ``before`` rows of the table precede the batch."""
+    names = batch.schema.names
+    nothing: list[Any] = [None] * len(batch)
+    keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
+    times = nothing
+    if "timestamp" in names:
+        times = batch.column("timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
+    headers = nothing
+    if "headers" in names:
+        headers = lha.decode(lha.encode(batch.column("headers"), "kafka"), "kafka").to_pylist()
+    messages = []
+    for row, (key, value, time, pairs) in enumerate(zip(keys, values, times, headers, strict=True), before):
+        record = Record(key, value, [(pair["key"], pair["value"]) for pair in pairs or ()], time)
+        try:
+            messages.append(to_message(record, lossless=lossless))
+        except HeaderError as error:
+            raise replaced(error, error.message, row=row) from None
+    return messages

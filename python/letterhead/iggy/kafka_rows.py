@@ -1,0 +1,135 @@
+"""Convert messages of Apache Iggy that a mapping made of Kafka records to record batches of these records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead._invariants import present
+from letterhead.errors import DecodeError, HeaderError, replaced
+from letterhead.iggy.kafka_gateway import to_record
+from letterhead.iggy.rows import CONSTANTS, IggyRows
+from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
+from letterhead.row_filter import RowFilter
+
+if TYPE_CHECKING:
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["COLUMNS", "KafkaRows"]
+
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_FIELDS = {
+    **CONSTANTS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
+    "headers": _HEADERS,
+}  # fmt: skip
+
+COLUMNS = tuple(_FIELDS)
+"""The columns of a record, all of them the default."""
+
+_READ = [*CONSTANTS, "offset", "timestamp", "origin_timestamp", "headers", "payload"]
+_AS_STORED = ("string", "binary")
+
+
+class KafkaRows:
+    """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRows` does."""
+
+    where = None
+    """Nothing of a condition limits what is polled: it tests fields of records, and timestamps of messages are others."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        headers: Columns | None,
+        limits: Limits | None,
+        dialect: Dialect = "arrow",
+        where: Where | None = None,
+    ) -> None:
+        check_columns(columns, COLUMNS, headers, "raise", "error")
+        self._messages = IggyRows(_READ, limits=limits)
+        self._columns = columns
+        self._headers = headers
+        self._dialect = dialect
+        self._filter = None if where is None else RowFilter(where, _FIELDS, headers, "kafka", limits=limits)
+        selected = list(self._selected(pa.array([], _HEADERS)).type) if headers else []
+        types = _FIELDS | {"timestamp": TIMES[dialect]}
+        self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
+
+    def __call__(
+        self, data: Any, *, start: int = 0, end: int | None = None, constants: Mapping[str, Any]
+    ) -> pa.RecordBatch | None:
+        """Read the messages with offsets from ``start`` to before ``end``; return None if there are none."""
+        rows = self._messages(data, start=start, end=end, constants=constants)
+        if rows is None:
+            return None
+        records = []
+        micros = [rows.column(name).cast(pa.int64()).to_pylist() for name in ("origin_timestamp", "timestamp")]
+        messages = zip(rows.column("headers").to_pylist(), rows.column("payload").to_pylist(), *micros, strict=True)
+        for row, (headers, payload, origin, stored) in enumerate(messages):
+            try:
+                records.append(to_record([_stored(header) for header in headers or ()], payload, origin, stored))
+            except DecodeError as error:
+                raise _placed(error, rows, row, constants) from None
+        lists = [[{"key": name, "value": value} for name, value in record.headers] for record in records]
+        times = pa.array([record.timestamp for record in records], pa.int64())
+        outside = times_outside(times, self._dialect)
+        if outside is not None:
+            row = pc.indices_nonzero(outside)[0].as_py()
+            raise _placed(time_error("iggy"), rows, row, constants)
+        made = {
+            "key": pa.array([record.key for record in records], pa.binary()),
+            "value": pa.array([record.value for record in records], pa.binary()),
+            "timestamp": as_times(times, self._dialect),
+            "headers": pa.array(lists, _HEADERS),
+        }
+        if self._filter is not None:
+            selected = self._selects(made, rows)
+            if not any(selected):
+                return None
+            mask = pa.array(selected)
+            rows, made = rows.filter(mask), {name: column.filter(mask) for name, column in made.items()}
+        columns = [made[name] if name in made else rows.column(name) for name in self._columns]
+        if self._headers:
+            columns += self._selected(made["headers"]).flatten()
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
+        """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
+        return error if error.offset is not None else self._messages.located(error, data, constants=constants)
+
+    def _selects(self, made: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
+        """Test the condition on each record."""
+        condition = present(self._filter, "the condition")
+        names = sorted(condition.fields)
+        columns = []
+        for name in names:
+            column = made[name] if name in made else rows.column(name)
+            columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
+        blocks = lha.encode(made["headers"], "kafka").to_pylist() if condition.has_headers else [None] * len(rows)
+        return [
+            condition.selects(dict(zip(names, values, strict=True)), block)
+            for block, *values in zip(blocks, *columns, strict=True)
+        ]
+
+    def _selected(self, headers: pa.Array) -> pa.StructArray:
+        return lha.select(headers, "kafka", self._headers or {}, _dialect=self._dialect)
+
+
+def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, constants: Mapping[str, Any]) -> DecodeError:
+    topic = f"{constants['stream']}/{constants['topic']}"
+    offset = rows.column("offset")[row].as_py()
+    return replaced(error, topic=topic, partition=constants["partition"], offset=offset)
+
+
+def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Return key and value as stored: columns have numbers with the most significant byte first."""
+    key, value = header["key"], header["value"]
+    return (
+        key if header["key_type"] in _AS_STORED else key[::-1],
+        value if header["type"] in _AS_STORED else value[::-1],
+    )

@@ -1,0 +1,334 @@
+"""Read the log files that a server of Apache Iggy keeps of its partitions: :class:`IggySegmentsReader`.
+
+::
+
+    streams/0/topics/0/partitions/0/00000000000000000000.log      batches, one after the other
+                                    00000000000000000000.index    ┌────────────┬───────────────┬──────────────┐
+                                                                  │ u64 offset │ u64 timestamp │ u64 position │ …
+                                                                  └────────────┴───────────────┴──────────────┘
+
+Little-endian. An entry of the index is the first offset, the time in microseconds and the first byte of a batch; not
+every batch has one. A missing or invalid index counts as empty: it saves time and never decides which messages are read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError, HeaderError, TornTailWarning, counted, replaced
+from letterhead.file_window import FileWindow, check_regular
+from letterhead.iggy.rows import COLUMNS, IggyRows
+from letterhead.kafka.indexes import index_entries
+from letterhead.kafka.log_directory import Paths
+from letterhead.kafka.record_sets import LAST_OFFSET
+from letterhead.kafka.segment_file import LARGEST_CHECKED, Damage
+from letterhead.kafka.segments_reader import Bounds, Damaged, SegmentsReader, Torn
+from letterhead.limits import Limits, how_to_raise
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+
+__all__ = ["IggySegment", "IggySegmentRows", "IggySegmentsReader", "iggy_partitions", "torn_tail"]
+
+PIECE_LEN = 4 << 20
+"""Bytes of batches that are decoded together."""
+
+_HEADER_LEN = 256
+_BATCH = struct.Struct("<8xQ16xQ8xI")
+_FIRST_DELTA_AT = _HEADER_LEN + 24
+_LENGTH_AT = 32
+_INDEX_ENTRY = np.dtype([("offset", "<u8"), ("time", "<u8"), ("position", "<u8")])
+_LOG = re.compile(r"\d{20}\.log")
+
+
+class IggySegment(NamedTuple):
+    """One file of a partition."""
+
+    path: Path
+    stream: str | None  # stream, topic and partition are the numbers in the path
+    topic: str | None
+    partition: int | None
+    base_offset: int
+    next_offset: int | None  # of the next file of the partition
+    last: bool  # the last file of its partition is the only one that may be torn
+
+    @property
+    def size(self) -> int:
+        """The current size of the file in bytes."""
+        return self.path.stat().st_size
+
+
+class Batch(NamedTuple):
+    """The header of a batch."""
+
+    position: int
+    end: int
+    first_offset: int
+    last_offset: int
+
+
+class IggySegmentRows(NamedTuple):
+    """Which rows are read of segments; it can be pickled, unlike a reader."""
+
+    rows: IggyRows
+    bounds: Bounds
+    errors: OnError
+    error_column: str
+    schema: pa.Schema
+    message_bytes: int
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[str] | None,
+        headers: Columns | None,
+        bounds: Bounds,
+        *,
+        errors: OnError = "raise",
+        error_column: str = "error",
+        limits: Limits | None = None,
+        **options: Any,
+    ) -> IggySegmentRows:
+        """Return the rows within bounds; the options are those of :class:`IggyRows`."""
+        columns = COLUMNS if columns is None else columns
+        on_error: Any = {"errors": errors, "error_column": error_column}
+        schema = IggyRows(columns, headers, **on_error, **options).schema
+        also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
+        rows = IggyRows([*columns, *also], headers, limits=limits, **on_error, **options)
+        most: Any = (limits or Limits()).filled().message_bytes
+        return cls(rows, bounds, errors, error_column, schema, most)
+
+
+class IggySegmentsReader(SegmentsReader):
+    """A stream of the messages of log segments."""
+
+    def __init__(
+        self, partitions: Sequence[Sequence[IggySegment]], wanted: IggySegmentRows, *, torn_rows: bool = False
+    ) -> None:
+        super().__init__(partitions, wanted, wanted.bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
+        self._rows = wanted.rows
+        self._errors = wanted.errors
+        self._error_column = wanted.error_column
+        self._message_bytes = wanted.message_bytes
+
+    def _records(self) -> Iterator[pa.RecordBatch]:
+        for segments in self._partitions:
+            before = self.done
+            for segment in segments:
+                with FileWindow(segment.path) as file:
+                    yield from self._file(segment, file)  # type: ignore[arg-type]
+                self.done = before = before + self._sizes[segment.path]
+
+    def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
+        position, next_offset, before = _position_before(segment, file, self._bounds), segment.base_offset, self.done
+        constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
+        previous: Batch | None = None
+        while position < file.size:
+            batches = _batches(file, position, self._message_bytes)
+            wanted = [batch for batch in batches if batch.last_offset >= self._bounds.start]
+            if wanted and wanted[0].first_offset >= self._bounds.end:
+                return
+            rows = self._decoded(segment, file, wanted, constants) if wanted else None
+            if rows is not None:
+                yield rows
+            if batches:
+                previous = batches[-1]
+                position, next_offset = previous.end, previous.last_offset + 1
+                self.done = before + position
+                continue
+            code, why = _flaw_at(file, position, self._message_bytes)
+            if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
+                # Where a batch ends is uncertain if it is damaged.
+                code = "wrong_size"
+            if segment.last and code == "truncated":
+                torn = Torn(str(segment.path), position, file.size - position, why)
+                self.torn.append(torn)
+                # The caller of __next__ is above _advance and _records.
+                warnings.warn(str(torn), TornTailWarning, stacklevel=5)
+                if not self._torn_rows or self._errors != "column":
+                    return
+            last = None if segment.next_offset is None else segment.next_offset - 1
+            damage = Damage(position, file.size, segment.last and code == "truncated", next_offset, last)
+            yield from self._damaged(segment, damage, code, why, constants)
+            return
+
+    def _decoded(
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[Batch], constants: dict[str, Any]
+    ) -> pa.RecordBatch | None:
+        data = file.view(batches[0].position, batches[-1].end)
+        try:
+            rows = self._rows(data, start=self._bounds.start, end=self._bounds.end, constants=constants)
+        except HeaderError as error:
+            if len(batches) > 1:
+                for batch in batches:
+                    self._decoded(segment, file, [batch], constants)
+            located = self._rows.located(error, data, constants=constants)
+            message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
+            place = batches[0].position + (error.byte_offset or 0)
+            raise replaced(located, message, byte_offset=place) from None
+        if rows is None or not self._bounds.of_time:
+            return rows
+        since, until = self._bounds.since, self._bounds.until
+        times = rows.column("timestamp").cast(pa.int64())
+        inside = pc.greater_equal(times, 0 if since is None else 1000 * since)
+        if until is not None:
+            inside = pc.and_(inside, pc.less(times, 1000 * until))
+        rows = rows.filter(pc.fill_null(inside, True)).select(self.schema.names)
+        return rows if len(rows) else None
+
+    def _damaged(
+        self, segment: IggySegment, damage: Damage, code: str, why: str, constants: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """Raise the error of a damaged batch, or yield its row."""
+        damage = damage._replace(bounds=(self._bounds.start, self._bounds.end))
+        if not damage.hides_records:
+            return
+        if self._errors == "raise":
+            message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
+            raise DecodeError(
+                message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
+                topic=None if segment.topic is None else f"{segment.stream}/{segment.topic}",
+                partition=segment.partition,
+            )  # fmt: skip
+        if not damage.torn:
+            self.damaged.append(Damaged.of(segment.path, damage, why))
+        where = self._rows.where and self._rows.where.bind(constants)
+        if where is not None and self._errors != "column" and not where.accepts_null:
+            return
+        row: dict[str, Any] = dict(constants)
+        if self._errors == "column":
+            message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
+            row[self._error_column] = [{"code": code, "message": message, "byte_offset": damage.position}]
+        yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
+
+
+def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
+    """Find the segments of each partition in a path, in order."""
+    paths = [path] if isinstance(path, str | os.PathLike) else path
+    files: set[Path] = set()
+    for each in map(Path, paths):
+        if not each.exists():
+            raise FileNotFoundError(f"{each}: there is no such file or directory")
+        found = [file for file in each.rglob("*.log") if _LOG.fullmatch(file.name)] if each.is_dir() else [each]
+        if not found:
+            raise FileNotFoundError(f"{each}: no segments are there (00000000000000000000.log and the like)")
+        files.update(found)
+    for file in files:
+        check_regular(file)
+    groups = [[*group] for _, group in groupby(sorted(files, key=_order), key=lambda file: file.parent)]
+    return [
+        [_segment(file, following) for file, following in pairwise([*group, None]) if file is not None]
+        for group in groups
+    ]
+
+
+def _order(file: Path) -> tuple[list[tuple[int, str]], str]:
+    # Numbers are in order of their value.
+    return [(int(part) if part.isdecimal() else -1, part) for part in file.parent.parts], file.name
+
+
+def _segment(file: Path, following: Path | None) -> IggySegment:
+    parts = file.absolute().parent.parts[-6:]
+    numbers: tuple[str | None, str | None, int | None] = (None, None, None)
+    if parts[::2] == ("streams", "topics", "partitions") and parts[5].isdecimal():
+        numbers = (parts[1], parts[3], int(parts[5]))
+    return IggySegment(
+        file,
+        *numbers,
+        _base_offset(file) or 0,
+        None if following is None else _base_offset(following),
+        following is None,
+    )
+
+
+def _base_offset(file: Path) -> int | None:
+    return int(file.stem) if _LOG.fullmatch(file.name) else None
+
+
+def _batches(file: FileWindow, position: int, message_bytes: int) -> list[Batch]:
+    """Read the headers of whole batches of a few MiB together, or of one larger batch, from a byte on."""
+    data, origin = file.view(position, position + PIECE_LEN), position
+    batches: list[Batch] = []
+    at = 0
+    while (batch := _batch_in(data, at, origin, file.size)) is not None:
+        if batch.end - origin > len(data) and (batches or batch.end - batch.position > message_bytes):
+            break
+        batches.append(batch)
+        at = batch.end - origin
+    return batches
+
+
+def _batch_in(data: Any, at: int, origin: int, size: int) -> Batch | None:
+    """Read the header of the batch at a place of bytes that begin at ``origin`` of a file of ``size`` bytes."""
+    if at + _FIRST_DELTA_AT + 4 > len(data):
+        return None
+    offset, length, count = _BATCH.unpack_from(data, at)
+    position = origin + at
+    if not _HEADER_LEN <= length <= size - position or not count:
+        return None
+    first = offset + struct.unpack_from("<I", data, at + _FIRST_DELTA_AT)[0]
+    return Batch(position, position + length, first, first + count - 1)
+
+
+def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
+    """Return the code and the reason why no batch is read at a position."""
+    left = file.size - position
+    if not any(any(file.peek(at, at + PIECE_LEN)) for at in range(position, file.size, PIECE_LEN)):
+        return "truncated", f"{counted(left, 'byte')} of zeros are left"
+    header = file.peek(position, position + _HEADER_LEN)
+    if len(header) < _BATCH.size:
+        return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
+    _, length, count = _BATCH.unpack_from(header)
+    if length > left:
+        if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
+            return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
+        return "truncated", f"no whole batch begins here: it takes {counted(length, 'byte')} and {left} are left"
+    if length > message_bytes:
+        why = f"a batch of {length} bytes is over the limit of {message_bytes}: {how_to_raise('message_bytes')}"
+        return "limit_exceeded", why
+    return "wrong_size", f"no whole batch begins here: {counted(length, 'byte')} for {counted(count, 'message')}"
+
+
+def _is_valid(file: FileWindow, position: int, length: int) -> bool:
+    """Return whether a batch of this length, whatever its header says, begins at a position."""
+    data = bytearray(file.peek(position, position + length))
+    struct.pack_into("<Q", data, _LENGTH_AT, length)
+    return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
+
+
+def torn_tail(segment: IggySegment, bounds: Bounds, message_bytes: int) -> Torn | None:
+    """Return the torn end of the last segment of a partition."""
+    with FileWindow(segment.path) as file:
+        position = _position_before(segment, file, bounds._replace(start=LAST_OFFSET))
+        while batches := _batches(file, position, message_bytes):
+            position = batches[-1].end
+        if position == file.size:
+            return None
+        code, why = _flaw_at(file, position, message_bytes)
+        return Torn(str(segment.path), position, file.size - position, why) if code == "truncated" else None
+
+
+def _position_before(segment: IggySegment, file: FileWindow, bounds: Bounds) -> int:
+    """Return the byte of a valid batch that is not after the first offset, as the index names it; 0 without one."""
+    entries = index_entries(segment.path.with_suffix(".index"), _INDEX_ENTRY)
+    before = int(np.searchsorted(entries["offset"], bounds.start, "right"))
+    if not before:
+        return 0
+    position = int(entries[before - 1]["position"])
+    batches = _batches(file, position, LAST_OFFSET)[:1] if position < file.size else []
+    if not batches or not segment.base_offset <= batches[0].first_offset <= bounds.start:
+        return 0
+    return position if _is_valid(file, position, batches[0].end - position) else 0

@@ -1,0 +1,288 @@
+"""``letterhead.write.iggy``: write a table to a topic of Apache Iggy."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from letterhead._optional_dependencies import needed
+
+with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead.binary_columns import binary_column, exact_column
+from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
+from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, Message
+from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.connection import Address
+from letterhead.iggy.kafka_gateway import MAPPINGS
+from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
+from letterhead.iggy.kafka_mapping import mapped
+from letterhead.iggy.partitioning import partition_of
+from letterhead.iggy.writer import IggyWriter
+from letterhead.written import Written
+
+if TYPE_CHECKING:
+    from letterhead.results import Types
+
+__all__ = ["IggySink", "iggy"]
+
+COLUMNS = ("payload", "headers", "id", "origin_timestamp")
+"""Columns that are written; only the payload is needed."""
+
+_OF_SERVER = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
+"""Columns that a reader returns and the server sets: they are not written."""
+
+_OF_BROKER = (
+    "stream", "topic", "partition", "offset", "timestamp_type", "timestampType", "producer_id", "producer_epoch",
+    "sequence", "transactional",
+)  # fmt: skip
+"""The same of Kafka records, as a reader and as Spark name them."""
+
+_MAPPED = (pa.binary(), pa.binary(), pa.int64())
+"""Types of payloads, headers and times."""
+
+_MOST_PAYLOAD = 64_000_000
+
+
+def iggy(
+    data: Any,
+    address: str,
+    *,
+    stream: str | int,
+    topic: str | int,
+    partition: int | str | None = None,
+    partition_key: str | None = None,
+    mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
+    types: Types | None = None,
+    timeout_ms: int = 60_000,
+) -> Written:
+    """Append the rows of a table to a topic of Apache Iggy, as messages with typed headers.
+
+    Messages are sent in batches of at most 1000 rows or about a MiB, and each is acknowledged. When a connection ends
+    before that, the partition is searched for the batch, and the batch is sent again only if it is not there. Rows of one
+    partition keep their order. A program that is killed and writes its table again repeats rows: readers can recognize
+    them by their ids.
+
+    Parameters
+    ----------
+    data : Arrow table, record batch or stream
+        ``payload`` (binary or string), and optionally ``headers``, ``id`` and ``origin_timestamp``. Headers are a list of
+        structs as :func:`letterhead.read.iggy` returns them, or as :func:`letterhead.arrow.encode` accepts them. An id has
+        16 bytes, and a null is replaced by a random one. The time is a timestamp, by default the current time. Columns
+        that the server sets (``stream topic partition offset timestamp checksum``) are ignored.
+    address : str
+        As in :func:`letterhead.read.iggy`.
+    stream, topic : str or int
+        Name or number of the stream, and of the topic in it.
+    partition : int or str, optional
+        The partition to append to, or the name of a column with the partition of each row. By default partitions are used
+        in turn.
+    partition_key : str, optional
+        Name of a column of binary or string instead: rows of one key go to one partition, which is the one that the
+        server chooses for the key. Rows with a null key go to partitions in turn.
+    mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
+        Write Kafka records, as :func:`letterhead.read.topic` returns them, with the columns ``key``, ``value``,
+        ``headers`` and ``timestamp`` instead; see :func:`letterhead.read.iggy`, which reads them back. The first mapping
+        is version 1 of the proposal of Iggy's Kafka gateway. The second also keeps repeated headers and their order.
+    types : mapping of key to type, optional
+        The types of untyped header values, as in :func:`letterhead.arrow.encode`.
+    timeout_ms : int, default 60 000
+        How long each batch may take to be acknowledged, with name lookup, connection, login and retries.
+
+    Returns
+    -------
+    Written
+        The number of rows, and partition and offset of each batch.
+
+    Raises
+    ------
+    EncodeError, ConversionError
+        If a row cannot be written; it names the row. Rows of earlier chunks of a stream are written by then.
+    TypeError, ValueError
+        If a column is missing, unknown or of another type, or the stream, the topic or a partition does not exist.
+    PermissionError, ConnectionError, TimeoutError, ProtocolError, RuntimeError
+        As in :func:`letterhead.read.iggy`. After TimeoutError and ProtocolError, the last batch may have been appended.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> table = pa.table({"payload": [b"a", b"b"]})
+    >>> lh.write.iggy(table, "iggy://iggy:iggy@127.0.0.1:8090", stream="shop", topic="orders")  # doctest: +SKIP
+    Written(rows=2, batches=[Appended(partition=0, offset=0, rows=2)])
+    """
+    source = pa.RecordBatchReader.from_stream(data)
+    with IggySink(
+        address, source.schema, stream=stream, topic=topic, partition=partition, partition_key=partition_key,
+        mapping=mapping, types=types, timeout_ms=timeout_ms,
+    ) as sink:  # fmt: skip
+        for batch in source:
+            sink.write(batch)
+        return sink.written
+
+
+class IggySink:
+    """Writes record batches of one schema to a topic, with the arguments of :func:`iggy`."""
+
+    def __init__(
+        self,
+        address: str,
+        schema: pa.Schema,
+        *,
+        stream: str | int,
+        topic: str | int,
+        partition: int | str | None = None,
+        partition_key: str | None = None,
+        mapping: Literal["kafka-gateway", "kafka-gateway-lossless"] | None = None,
+        types: Types | None = None,
+        timeout_ms: int = 60_000,
+    ) -> None:
+        server = Address.parse(address)
+        if partition is not None and partition_key is not None:
+            raise ValueError("partition and partition_key exclude each other")
+        if mapping is not None:
+            check_name("mapping", mapping, MAPPINGS)
+        column = partition if isinstance(partition, str) else partition_key
+        written, ignored = (COLUMNS, _OF_SERVER) if mapping is None else (RECORD_COLUMNS, _OF_BROKER)
+        for name in schema.names:
+            if name not in (*written, *ignored, column):
+                raise unknown_name("column", name, written)
+        for name in ("payload" if mapping is None else "value", *([column] if column else [])):
+            if name not in schema.names:
+                raise ValueError(f"the table has no column {name!r}")
+        self._partition, self._key, self._types, self._mapping = partition, partition_key, types, mapping
+        self._topic = Topic(stream, topic)
+        client = Client(server, timeout_ms)
+        self._writer = IggyWriter(client)
+        try:
+            self._places = client.partitions(self._topic)
+        except BaseException:
+            client.close()
+            raise
+        self._turn = itertools.cycle(self._places)
+        self._before = 0
+        self.written = Written(0, [])
+
+    def __enter__(self) -> IggySink:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append the rows of a record batch; returns when they are acknowledged."""
+        messages = self._messages(batch)
+        appended = []
+        for place, part in self._parts(batch, messages):
+            for objects in _objects(part):
+                appended += self._writer.append(place, objects)
+        self._before += len(batch)
+        self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
+
+    def _messages(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the fields of :class:`Message` as columns; null ids are random."""
+        if self._mapping is None:
+            payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
+        else:
+            payloads, headers, times = self._mapped(batch)
+        size = pc.fill_null(pc.binary_length(payloads), 0)
+        self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
+        self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
+        return pa.record_batch([self._ids(batch), times, headers, payloads], Message._fields)
+
+    def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        """Return payloads, headers and times of the messages that Kafka records become."""
+        parts = []
+        for first in range(0, len(batch), BATCH_ROWS):  # objects of some rows at a time
+            rows = batch.slice(first, BATCH_ROWS)
+            made = mapped(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
+            columns = [
+                [each.payload for each in made],
+                [each.headers for each in made],
+                [each.origin_timestamp for each in made],
+            ]
+            parts.append([pa.array(each, type) for each, type in zip(columns, _MAPPED, strict=True)])
+        if not parts:
+            return [pa.array([], type) for type in _MAPPED]
+        return [pa.concat_arrays(each) for each in zip(*parts, strict=True)]
+
+    def _ids(self, batch: pa.RecordBatch) -> pa.Array:
+        if "id" not in batch.schema.names:
+            return pa.nulls(len(batch), pa.binary())
+        given = binary_column(batch, "id")
+        wrong = pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False)
+        self._refuse(wrong, "the id does not have 16 bytes", "wrong_size")
+        return given
+
+    def _headers(self, batch: pa.RecordBatch) -> pa.Array:
+        if "headers" not in batch.schema.names:
+            return pa.repeat(pa.scalar(b"", pa.binary()), len(batch))
+        try:
+            return lha.encode(batch.column("headers"), "iggy", types=self._types)
+        except HeaderError as error:
+            error.add_note(f"the row is counted from row {self._before} of the table")
+            raise
+
+    def _times(self, batch: pa.RecordBatch) -> pa.Array:
+        now = time.time_ns() // 1000
+        if "origin_timestamp" not in batch.schema.names:
+            return pa.repeat(pa.scalar(now, pa.int64()), len(batch))
+        times = self._exact(batch, "origin_timestamp", pa.timestamp("us", "UTC")).cast(pa.int64())
+        self._refuse(pc.fill_null(pc.less(times, 0), False), "the origin timestamp is before 1970", "out_of_range")
+        return pc.fill_null(times, now)
+
+    def _exact(self, batch: pa.RecordBatch, name: str, type: pa.DataType) -> pa.Array:
+        return exact_column(batch, name, type, self._before, "iggy-batch")
+
+    def _refuse(self, wrong: pa.BooleanArray, message: str, code: str) -> None:
+        """Raise for the first row for which a condition holds."""
+        row = pc.index(wrong, pa.scalar(True)).as_py()
+        if row >= 0:
+            raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
+
+    def _parts(self, batch: pa.RecordBatch, messages: pa.RecordBatch) -> Iterator[tuple[Place, pa.RecordBatch]]:
+        """Divide messages among partitions; those of one partition stay in order."""
+        if self._partition is None and self._key is None:
+            for first in range(0, len(messages), BATCH_ROWS):
+                yield next(self._turn), messages.slice(first, BATCH_ROWS)
+            return
+        known = {place.partition: place for place in self._places}
+        if isinstance(self._partition, int):
+            numbers, found = None, [self._partition]
+        else:
+            if self._partition is not None:
+                numbers = self._exact(batch, self._partition, pa.int64())
+            else:
+                numbers = self._by_key(binary_column(batch, str(self._key)))
+            found = pc.unique(numbers).to_pylist()
+        for number in found:
+            if number not in known:
+                raise ValueError(f"topic {self._topic} has no partition {number}: it has {len(known)}, counted from 0")
+        for number in sorted(found):
+            rows = messages if numbers is None else messages.filter(pc.equal(numbers, number))
+            yield known[number], rows
+
+    def _by_key(self, keys: pa.Array) -> pa.Array:
+        encoded = keys.dictionary_encode()
+        chosen = [
+            self._places[partition_of(key, len(self._places))].partition for key in encoded.dictionary.to_pylist()
+        ]
+        numbers = pa.array(chosen, pa.int64()).take(encoded.indices)
+        turns = [next(self._turn).partition for _ in range(numbers.null_count)]
+        return pc.replace_with_mask(numbers, pc.is_null(numbers), pa.array(turns, pa.int64()))
+
+
+def _objects(messages: pa.RecordBatch) -> Iterator[list[Message]]:
+    """Make objects of about as many rows as a batch has."""
+    bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
+    step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))
+    for first in range(0, len(messages), step):
+        columns = [column.to_pylist() for column in messages.slice(first, step).columns]
+        columns[0] = [os.urandom(16) if id is None else id for id in columns[0]]
+        yield list(map(Message, *columns))

@@ -1,0 +1,98 @@
+"""Append messages to partitions of Apache Iggy, each once, although connections end: :class:`IggyWriter`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from letterhead._context_managers import Closing
+from letterhead.iggy.batches import Batch, Message, batches_of
+from letterhead.iggy.client import Client, Lost, Place
+from letterhead.iggy.polling import Span, rows_of
+from letterhead.iggy.rows import IggyRows
+from letterhead.written import Appended
+
+__all__ = ["IggyWriter"]
+
+_PAUSE = 0.1
+"""Seconds between questions to the server, and from the end of a connection to the end of its last request."""
+
+_SETTLE = 2.0
+"""Seconds after which a batch is taken for lost if the server does not list its connections to the user."""
+
+
+class IggyWriter(Closing):
+    """Appends messages in batches and waits until each is acknowledged.
+
+    If a connection ends before, the batch can still be on its way. It is sent again only if the partition does not have
+    it after the server itself has ended the connection. A user without the permission to list connections waits for two
+    seconds instead. Batches are recognized by the checksums of their messages.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._next: dict[Place, int] = {}
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def append(self, place: Place, messages: Sequence[Message]) -> list[Appended]:
+        """Append messages to a partition, in order."""
+        made = []
+        for batch in batches_of(messages):
+            offset = self._append(place, batch)
+            made.append(Appended(place.partition, offset, len(batch.checksums)))
+            self._next[place] = offset + len(batch.checksums)
+        return made
+
+    def _append(self, place: Place, batch: Batch) -> int:
+        if place not in self._next:
+            self._next[place] = self._client.end_offset(place)
+        with self._client.limited() as until:
+            while True:
+                try:
+                    return self._client.send(place, batch.data, len(batch.checksums))
+                except Lost as error:
+                    offset = self._arrived(place, batch, error, until)
+                if offset is not None:
+                    return offset
+
+    def _arrived(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
+        """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
+        try:
+            return self._searched(place, batch, lost, until)
+        except TimeoutError:
+            raise TimeoutError(
+                f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
+                f"append it: {lost}"
+            ) from lost
+
+    def _searched(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
+        searched = self._next[place]
+        settled = time.monotonic() + _SETTLE
+        last = False
+        while True:
+            end = self._client.end_offset(place)
+            offset = self._found(Span(place, searched, end), batch)
+            if offset is not None or last:
+                return offset
+            searched = end
+            if time.monotonic() + _PAUSE >= until:
+                raise TimeoutError
+            listed = self._client.lists(lost.session)
+            last = time.monotonic() >= settled if listed is None else not listed
+            time.sleep(_PAUSE)
+
+    def _found(self, span: Span, batch: Batch) -> int | None:
+        """Return the offset of a batch in a span."""
+        wanted = batch.checksums
+        for rows in rows_of(self._client, [span], IggyRows(["offset", "checksum"], errors="null"), loss=True):
+            checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
+            for at, checksum in enumerate(checksums):
+                # A batch is appended as a whole, so its first message is enough; offset deltas differ within it.
+                if checksum is not None and int(checksum) == wanted[0]:
+                    return int(rows.column("offset")[at].as_py())
+        return None

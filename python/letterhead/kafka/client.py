@@ -1,0 +1,576 @@
+"""The requests that read a topic: metadata, offsets, and record sets as they are stored.
+
+kafka-python provides connections, TLS, SASL and the encoding of requests. Its consumer is not used, because it parses
+record sets. The parts used instead are not a public interface, so they are used in this file only, in the versions that
+the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks their signatures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import socket
+import ssl
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import how_to_install
+from letterhead.errors import ProtocolError
+from letterhead.host_addresses import AddressInfo, look_up
+from letterhead.kafka.settings import Settings
+
+try:
+    from kafka import errors as kafka_errors
+    from kafka.future import Future
+    from kafka.net.inet import KafkaNetSocket
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+    from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+    from kafka.protocol.metadata import MetadataRequest
+except ImportError as error:
+    # An old version is installed, but lacks these modules.
+    version = "kafka-python 3.0.12 or later"
+    raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
+
+__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "Place"]
+
+Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
+_ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
+
+LATEST, EARLIEST = -1, -2
+"""Times that :meth:`Client.offsets` accepts beside milliseconds."""
+
+_NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
+_BACKOFF = 0.1
+_MOST_FRAME = 128 << 20
+"""Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
+
+_MOST_FRAME_OF_LOGIN = 1 << 20
+"""Bytes of a response before the broker has accepted the client."""
+
+_SETUP_MS = 10_000
+"""How long a connection to one broker may take, before the next one is tried."""
+
+_READ_BYTES = 64 << 10
+"""Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
+
+# The error is raised; kafka-python also logs the whole response, with the data in it.
+logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
+
+_TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
+
+
+class Place(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Fetched(NamedTuple):
+    """The response to a fetch."""
+
+    records: Any  # a record set, of which the last batch may be truncated
+    end: int  # the offset after the last one that can be read; -1 if the requested offset is out of range
+    aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
+    # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
+    # that epoch ends.
+    diverging: tuple[int, int] | None = None
+
+
+class _Socket(socket.socket):
+    """A socket that returns up to 64 KiB, also when it is asked for less."""
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        return super().recv(max(size, _READ_BYTES), flags)
+
+
+class _Direct(KafkaNetSocket):  # type: ignore[misc]
+    """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
+
+    SCHEMES = ("letterhead",)
+    addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
+    """Addresses of hosts, which were looked up before: kafka-python's own lookup stops its thread."""
+
+    def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
+        return self.addresses.get((host, port), [])
+
+    def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
+        return _Socket(family, sock_type, proto)
+
+
+class _Frames:
+    """Passes whole responses to a connection.
+
+    kafka-python takes the memory that the size of a response announces at once, and stops reading a connection without a
+    word after most errors in a response.
+    """
+
+    def __init__(self, connection: Any, most: int) -> None:
+        self._connection = connection
+        self._receive = connection.data_received
+        self._most = most
+        self._size = b""  # of the next response, as far as it has arrived
+        self._pieces: list[Any] = []
+        self._missing = 0
+
+    def __call__(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            if not self._pieces:
+                count = 4 - len(self._size)
+                self._size, left = self._size + bytes(left[:count]), left[count:]
+                if len(self._size) < 4:
+                    return
+                self._pieces, self._missing, self._size = [self._size], self._checked(self._size), b""
+            piece, left = left[: self._missing], left[self._missing :]
+            self._pieces.append(piece)
+            self._missing -= len(piece)
+            if not self._missing:
+                pieces, self._pieces = self._pieces, []
+                self._pass_on(pieces)
+
+    def _checked(self, size: bytes) -> int:
+        announced = int.from_bytes(size, "big", signed=True)
+        most = _MOST_FRAME_OF_LOGIN if self._connection.initializing else self._most
+        if not 0 <= announced <= most:
+            raise kafka_errors.InvalidReceiveError(
+                f"a response of {announced} bytes, where at most {most} are expected"
+            )
+        return announced
+
+    def _pass_on(self, pieces: Iterable[Any]) -> None:
+        try:
+            for piece in pieces:
+                self._receive(piece)
+        except kafka_errors.KafkaProtocolError:
+            raise
+        except Exception as error:
+            raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
+
+
+class Client(Closing):
+    """Connections to a cluster, and the thread that runs them.
+
+    Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        transport = {name: value for name, value in settings.transport.items() if name in _TRANSPORT}
+        self.servers = settings.servers
+        self._protocol = transport.get("security_protocol", "PLAINTEXT")
+        self._mechanism = transport.get("sasl_mechanism")
+        self.timeout = settings.timeout_ms / 1000
+        self._fetch_bytes = settings.fetch_bytes
+        self._most = settings.fetch_bytes + _MOST_FRAME
+        self._connections: dict[Any, Any] = {}
+        self._leaders: dict[Place, int] = {}
+        self._epochs: dict[Place, int] = {}  # the newest known ones, also of partitions without a known leader
+        self._topic_ids: dict[str, Any] = {}
+        options = {
+            "receive_message_max_bytes": self._most,
+            "client_id": "letterhead",
+            # Several brokers are tried within a short limit, too.
+            "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
+        } | transport
+        self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
+        if self._looks_up:
+            options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
+        if self._protocol.endswith("SSL") and "ssl_context" not in options:
+            options["ssl_context"] = _ssl_context(settings.transport)
+        self._process = os.getpid()
+        self._net = NetworkSelector(client_id=options["client_id"])
+        self._manager = KafkaConnectionManager(self._net, **options)
+        self._net.start()
+
+    def close(self) -> None:
+        """Close the connections and end the thread, except in a forked child."""
+        if os.getpid() == self._process and not self._manager.closed:
+            self._net.run(self._manager.close)
+            self._net.close()
+
+    def topics(self) -> list[str]:
+        """Return the names of all visible topics, except Kafka's internal ones."""
+        answer = self._run(self._metadata, None)
+        return sorted(topic.name for topic in answer.topics if not topic.is_internal and not topic.error_code)
+
+    def partitions(self, topics: Iterable[str]) -> list[Place]:
+        """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
+        names = list(topics)
+        found = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
+        return [Place(topic.name, number) for topic in found
+                for number in sorted(each.partition_index for each in topic.partitions)]  # fmt: skip
+
+    def offsets(self, times: Mapping[Place, int], isolation: Isolation) -> dict[Place, int]:
+        """Return the first offset that is not older than a time, -1 if all are, for each partition.
+
+        Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
+        the first offset of the oldest open transaction.
+        """
+        found: dict[Place, int] = {}
+
+        async def ask(until: float) -> None:
+            by_leader: dict[int, list[Place]] = {}
+            for place in times:
+                if place not in found:
+                    by_leader.setdefault(await self._leader(place, until), []).append(place)
+            for leader, places in by_leader.items():
+                topics = [
+                    ListOffsetsRequest.ListOffsetsTopic(
+                        name=topic,
+                        partitions=[
+                            ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(
+                                partition_index=place.partition,
+                                current_leader_epoch=self._epochs.get(place, -1),
+                                timestamp=times[place],
+                            )
+                            for place in places
+                            if place.topic == topic
+                        ],
+                    )
+                    for topic in dict.fromkeys(place.topic for place in places)
+                ]
+                request = ListOffsetsRequest(
+                    replica_id=-1, isolation_level=_ISOLATION[isolation], topics=topics, min_version=2, max_version=7
+                )
+                answer = await self._ask(leader, request, until, partial(_wrong_offsets, places))
+                for topic in answer.topics:
+                    for each in topic.partitions:
+                        _check(each.error_code, Place(topic.name, each.partition_index))
+                        found[Place(topic.name, each.partition_index)] = each.offset
+
+        self._run(self._retried, ask)
+        return found
+
+    def fetch(
+        self, place: Place, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
+    ) -> Any:
+        """Start a fetch in the background, and return a handle for :meth:`fetched`.
+
+        The broker waits up to ``wait_ms`` for a record. ``last_epoch`` is the leader epoch of the record before
+        ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with that of the leader who sent the record.
+        """
+
+        async def ask(until: float) -> Fetched:
+            leader = await self._leader(place, until)
+            partition = FetchRequest.FetchTopic.FetchPartition(
+                partition=place.partition,
+                current_leader_epoch=self._epochs.get(place, -1),
+                fetch_offset=offset,
+                last_fetched_epoch=last_epoch,
+                log_start_offset=-1,
+                partition_max_bytes=self._fetch_bytes,
+            )
+            request = FetchRequest(
+                replica_id=-1,
+                max_wait_ms=min(wait_ms, int(500 * self.timeout)),  # half of the time limit
+                min_bytes=1,
+                max_bytes=self._fetch_bytes,
+                isolation_level=_ISOLATION[isolation],
+                topics=[FetchRequest.FetchTopic(topic=place.topic, partitions=[partition])],
+                rack_id="",
+                # From version 13 on, topics are named by ids instead.
+                min_version=4,
+                max_version=12,
+                **_NO_SESSION,
+            )
+            answer = await self._ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
+            _check(answer.error_code, place)
+            [topic] = answer.responses
+            [found] = topic.partitions
+            end = found.last_stable_offset if _ISOLATION[isolation] else found.high_watermark
+            if found.error_code == kafka_errors.OffsetOutOfRangeError.errno:
+                return Fetched(b"", -1, [])
+            _check(found.error_code, place)
+            other = found.diverging_epoch
+            if other is not None and other.end_offset >= 0:
+                return Fetched(b"", end, [], (other.epoch, other.end_offset))
+            if answer.throttle_time_ms and not found.records:  # a quota withholds the records
+                raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
+            aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()]
+            return Fetched(found.records or b"", end, aborted)
+
+        return self._manager.call_soon(self._retried, ask)
+
+    def fetched(self, begun: Any) -> Fetched:
+        """Wait for the response to a fetch."""
+        found: Fetched = self._run(self._manager.wait_for, begun, None)
+        return found
+
+    def _run(self, ask: Callable[..., Any], *arguments: Any) -> Any:
+        if os.getpid() != self._process:  # its thread does not exist in this process
+            raise RuntimeError("the connections were opened before a fork: open new ones in the new process")
+        try:
+            return self._net.run(ask, *arguments)
+        except kafka_errors.KafkaError as error:
+            raise self._explained(error) from error
+
+    async def _metadata(self, topics: list[str] | None, until: float | None = None) -> Any:
+        wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+
+        async def ask(until: float) -> Any:
+            request = MetadataRequest(
+                topics=wanted,
+                allow_auto_topic_creation=False,
+                include_cluster_authorized_operations=False,
+                include_topic_authorized_operations=False,
+                max_version=12,
+            )
+            answer = await self._ask_any(request, until, partial(_wrong_metadata, topics))
+            for topic in answer.topics:
+                if topics is not None and topic.error_code in _NO_TOPIC:
+                    raise ValueError(f"there is no topic {topic.name!r} at {self.servers}")
+                if topics is not None:
+                    _check(topic.error_code, topic.name)
+            self._manager.cluster.update_metadata(answer)
+            self._note_leaders(answer)
+            return answer
+
+        return await self._retried(ask, until)
+
+    def _note_leaders(self, answer: Any) -> None:
+        for topic in answer.topics:
+            topic_id = topic.topic_id if answer.API_VERSION >= 10 else None
+            if self._topic_ids.setdefault(topic.name, topic_id) != topic_id:  # a new topic, whose epochs begin at 0
+                self._topic_ids[topic.name] = topic_id
+                self._epochs = {place: epoch for place, epoch in self._epochs.items() if place.topic != topic.name}
+            for each in topic.partitions:
+                place = Place(topic.name, each.partition_index)
+                # Before version 9 the epoch can be an old one (KAFKA-9212).
+                epoch = each.leader_epoch if answer.API_VERSION >= 9 else -1
+                # A broker that has not heard of the newest election names the leader before it.
+                stale = 0 <= epoch < self._epochs.get(place, -1)
+                self._leaders[place] = -1 if stale else each.leader_id
+                self._epochs[place] = max(epoch, self._epochs.get(place, -1))
+
+    async def _leader(self, place: Place, until: float) -> int:
+        if self._leaders.get(place, -1) < 0:
+            answer = await self._metadata([place.topic], until)
+            if place.partition not in (each.partition_index for topic in answer.topics for each in topic.partitions):
+                raise ValueError(f"topic {place.topic!r} has no partition {place.partition}")
+            if self._leaders[place] < 0:
+                raise kafka_errors.LeaderNotAvailableError(str(place))
+        return self._leaders[place]
+
+    async def _ask_any(self, request: Any, until: float, wrong: _Wrong) -> Any:
+        """Send a request to brokers until one answers: known ones first, then the bootstrap servers."""
+        cluster = self._manager.cluster
+        known, named = (
+            random.sample(brokers, len(brokers)) for brokers in (cluster.brokers(), cluster.bootstrap_brokers())
+        )
+        failure: Exception = kafka_errors.NodeNotReadyError(self.servers)
+        for broker in [*known, *named]:
+            try:
+                return await self._ask(broker.node_id, request, until, wrong)
+            except kafka_errors.NodeNotReadyError:
+                continue  # its earlier error is reported instead
+            except kafka_errors.KafkaError as error:
+                if _final(error):
+                    raise
+                failure = error
+        raise failure
+
+    async def _ask(self, node: Any, request: Any, until: float, wrong: _Wrong) -> Any:
+        """Send a request to a broker. ``wrong`` returns what is wrong with a response that does not answer it."""
+        broker = self._manager.cluster.broker_metadata(node)
+        if broker is None:
+            raise kafka_errors.UnknownBrokerIdError(node)
+        place = f"{broker.host}:{broker.port}"
+        if self._looks_up and (node not in self._connections or self._connections[node].closed):
+            await self._look_up(broker.host, broker.port, until)
+        # Metadata is refreshed by _retried, not by kafka-python.
+        connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
+        if not isinstance(connection.data_received, _Frames):
+            connection.data_received = _Frames(connection, self._most)
+        accepted = False
+        try:
+            setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000
+            await self._waited(connection.init_future, min(setup, until))
+            accepted = True
+            answer = await self._waited(connection.send_request(request), until)
+        except kafka_errors.KafkaTimeoutError as error:
+            connection.close(error)  # a response that comes later is to an earlier request
+            raise kafka_errors.KafkaTimeoutError(f"{place} does not respond") from error
+        except kafka_errors.KafkaProtocolError as error:
+            if isinstance(error, kafka_errors.InvalidReceiveError) and not accepted:
+                raise
+            raise ProtocolError(f"{place} sent an invalid response: {error.args[0]}") from error
+        except kafka_errors.KafkaError:
+            raise
+        except Exception as error:  # a response to the login that kafka-python does not check
+            connection.close()
+            raise ProtocolError(f"{place} sent an invalid response to the login ({type(error).__name__})") from error
+        why = wrong(answer)
+        if why is not None:
+            raise ProtocolError(f"{place} {why}")
+        return answer
+
+    async def _look_up(self, host: str, port: int, until: float) -> None:
+        addresses = Future()
+
+        def answer(value: list[AddressInfo] | Exception) -> None:
+            with contextlib.suppress(RuntimeError):  # the client was closed meanwhile
+                self._net.call_soon_threadsafe(lambda: addresses.success(value))
+
+        look_up(host, port, answer)
+        value = await self._waited(addresses, until)
+        _Direct.addresses[host, port] = [] if isinstance(value, Exception) else value
+
+    async def _waited(self, future: Any, until: float) -> Any:
+        return await self._manager.wait_for(future, max(1.0, 1000 * (until - time.monotonic())))
+
+    async def _retried(self, ask: Callable[[float], Awaitable[Any]], until: float | None = None) -> Any:
+        """Ask again after temporary errors, until ``until`` or for :attr:`timeout` seconds."""
+        until = time.monotonic() + self.timeout if until is None else until
+        failure: Exception | None = None
+        while True:
+            try:
+                return await ask(until)
+            except kafka_errors.KafkaError as error:
+                if _final(error):
+                    raise
+                if failure is None or not isinstance(error, _WITHOUT_REASON):
+                    failure = error
+                self._leaders.clear()
+                if time.monotonic() + _BACKOFF >= until:
+                    reason = failure.args[0] if isinstance(failure, kafka_errors.KafkaTimeoutError) else str(failure)
+                    raise kafka_errors.KafkaTimeoutError(reason) from error
+            await self._net.sleep(_BACKOFF)
+
+    def _explained(self, error: Exception) -> Exception:
+        """Return the error to raise: what went wrong and what to do, without the value of a setting."""
+        servers, reason = self.servers, str(error.args[0]) if error.args else type(error).__name__
+        if isinstance(error, _REJECTED):
+            how = f" by {self._mechanism}" if self._mechanism else ""
+            return PermissionError(f"{servers} rejected the login{how}: {reason}")
+        if isinstance(error, kafka_errors.AuthorizationError):
+            return PermissionError(f"{servers} does not allow it: {reason}")
+        if _untrusted(error):
+            return ConnectionError(
+                f"the certificate of {servers} is not trusted: {reason}; name the file of the authority that signed it "
+                "in ssl_cafile"
+            )
+        if isinstance(error, kafka_errors.InvalidReceiveError):
+            return ConnectionError(
+                f"{servers} does not speak Kafka's protocol over {self._protocol}: name the security_protocol of the "
+                f"port ({reason})"
+            )
+        if isinstance(error, kafka_errors.KafkaTimeoutError):
+            return TimeoutError(
+                f"no answer from {servers} in {self.timeout:g} s: {reason} (security protocol {self._protocol})"
+            )
+        return RuntimeError(f"{servers}: {reason}")
+
+
+def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
+    names = [topic.name for topic in answer.topics or ()]
+    if not all(isinstance(name, str) for name in names) or len({*names}) != len(names):
+        return "sent metadata of topics without a name, or of one topic twice"
+    if topics is not None and {*names} != {*topics}:
+        return "sent metadata of other topics than the requested ones"
+    for topic in answer.topics or ():
+        numbers = [partition.partition_index for partition in topic.partitions or ()]
+        if len({*numbers}) != len(numbers) or min(numbers, default=0) < 0:
+            return f"sent metadata with invalid partitions of topic {topic.name}"
+    if not all(broker.host and 0 < broker.port < 1 << 16 for broker in answer.brokers or ()):
+        return "sent metadata with a broker that has no valid address"
+    return None
+
+
+def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
+    pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
+    if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
+        return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
+    if any(partition.offset < -1 for _, partition in pairs):
+        return "sent a negative offset"
+    return None
+
+
+def _wrong_fetch(place: Place, last_epoch: int, answer: Any) -> str | None:
+    if answer.error_code:
+        return None
+    pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]
+    if [(topic, partition.partition_index) for topic, partition in pairs] != [place]:
+        return f"sent records of other partitions than {place}"
+    [(_, partition)] = pairs
+    if last_epoch < 0 and partition.diverging_epoch is not None and partition.diverging_epoch.end_offset >= 0:
+        return f"reports that records of {place} were removed, of which none was read"
+    return None
+
+
+_Wrong: TypeAlias = Callable[[Any], str | None]
+
+_NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
+_WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
+"""Errors that say less than those before them."""
+
+_REJECTED = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    kafka_errors.IllegalSaslStateError,
+)
+
+
+def _ssl_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return a context with the certificates of the settings, from files or from PEM text."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.get("ssl_check_hostname", True)
+    try:
+        _load_certificates(context, settings)
+    except (OSError, ssl.SSLError) as error:
+        names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
+        files = [f"{name} {settings[name]}" for name in names if name in settings]
+        raise ValueError(
+            f"a certificate or its key cannot be read ({', '.join(files) or 'from text'}): {error}"
+        ) from None
+    return context
+
+
+def _load_certificates(context: ssl.SSLContext, settings: Mapping[str, Any]) -> None:
+    authorities = {"cafile": settings.get("ssl_cafile"), "cadata": settings.get("ssl_ca_pem")}
+    if any(authorities.values()):
+        context.load_verify_locations(**authorities)
+    else:
+        context.load_default_certs()
+    if "ssl_crlfile" in settings:
+        context.load_verify_locations(settings["ssl_crlfile"])
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    # Without a password OpenSSL would ask for one on the terminal.
+    password = settings.get("ssl_password", "")
+    if "ssl_certfile" in settings:
+        context.load_cert_chain(settings["ssl_certfile"], settings.get("ssl_keyfile"), password)
+    elif "ssl_cert_pem" in settings:
+        # OpenSSL reads a key from a file only: this one only its owner can read, and it is deleted afterwards.
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
+            pem.write(settings["ssl_cert_pem"])
+            pem.flush()
+            context.load_cert_chain(pem.name, password=password)
+
+
+def _check(code: int, where: object) -> None:
+    if code:
+        raise kafka_errors.for_code(code)(str(where))
+
+
+def _final(error: Exception) -> bool:
+    """Return whether a retry would fail in the same way."""
+    if isinstance(error, kafka_errors.UnknownBrokerIdError):  # the metadata does not list a new leader yet
+        return False
+    return not getattr(error, "retriable", False) or _untrusted(error)
+
+
+def _untrusted(error: BaseException) -> bool:
+    # kafka-python keeps the TLS error as text only.
+    return isinstance(error.__cause__ or error.__context__, ssl.SSLCertVerificationError) or (
+        "CERTIFICATE_VERIFY_FAILED" in str(error)
+    )

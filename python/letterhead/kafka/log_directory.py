@@ -1,0 +1,119 @@
+"""Find the segments of a log: in the directory of a partition, in the directories of a broker, or in single files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from letterhead._formatting import printable
+from letterhead.file_window import check_regular, open_regular
+
+__all__ = ["Paths", "Segment", "partitions"]
+
+Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+
+_LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
+"""The name of a segment, also in tiered storage, which appends an id to the offset."""
+
+_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
+
+
+class Segment(NamedTuple):
+    """One file of a log."""
+
+    path: Path
+    topic: str | None  # topic and partition are from the name of the directory
+    partition: int | None
+    base_offset: int  # the least offset in it, from the name of the file, or else from its first batch
+    next_offset: int | None  # of the partition's next segment; None for the last one, the only one that may be torn
+
+    @property
+    def size(self) -> int:
+        """The current size of the file in bytes."""
+        return self.path.stat().st_size
+
+
+def partitions(path: Paths) -> list[list[Segment]]:
+    """Return the segments of each partition, in the order of their offsets.
+
+    ``path`` is the directory of a partition, a directory of such directories, a file, or files. Files of one directory
+    that are named by their offsets belong to one partition; each other file is a partition of its own.
+    """
+    if isinstance(path, str | os.PathLike):
+        only = Path(path)
+        if not only.exists():
+            raise FileNotFoundError(f"{printable(str(only))}: there is no such file or directory")
+        if only.is_dir():
+            return _in_directory(only)
+        check_regular(only)
+        return [_in_order([only])]
+    together: dict[Path, list[Path]] = {}
+    for file in map(Path, path):
+        if file.is_dir() or not file.exists():
+            raise FileNotFoundError(
+                f"{printable(str(file))}: there is no such file; a list must name files, not directories"
+            )
+        check_regular(file)
+        together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
+    return [_in_order(group) for group in together.values()]
+
+
+def _in_directory(directory: Path) -> list[list[Segment]]:
+    segments = _segments(directory)
+    if segments:
+        return [segments]
+    # Directories that a broker is deleting or moving have a suffix after the partition, and do not match.
+    children = [child for child in directory.iterdir() if child.is_dir() and _DIRECTORY.fullmatch(child.name)]
+    found = sorted(
+        (segments for segments in map(_segments, children) if segments),
+        key=lambda segments: (segments[0].topic, segments[0].partition),
+    )
+    if not found:
+        raise FileNotFoundError(
+            f"{printable(str(directory))}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
+        )
+    return found
+
+
+def _segments(directory: Path) -> list[Segment]:
+    files = [file for file in directory.iterdir() if _LOG.fullmatch(file.name) and not file.is_dir()]
+    for file in files:
+        check_regular(file)
+    for swap in directory.glob("*.log.swap"):
+        # It replaces several segments, some of which may already be deleted.
+        if not swap.with_suffix("").exists():
+            raise ValueError(
+                f"{printable(str(swap))}: a compaction was not finished: start the broker once, which finishes it"
+            )
+    return _in_order(files)
+
+
+def _in_order(files: Iterable[Path]) -> list[Segment]:
+    ordered = sorted(map(_alone, files), key=lambda segment: (segment.base_offset, segment.path))
+    return [
+        *(one._replace(next_offset=following.base_offset) for one, following in pairwise(ordered)),
+        *(last._replace(next_offset=_next_offset(last)) for last in ordered[-1:]),
+    ]
+
+
+def _next_offset(last: Segment) -> int | None:
+    """Return the base offset of the next segment in the directory of a partition, even if it is not to be read."""
+    if last.topic is None or not _LOG.fullmatch(last.path.name):
+        return None
+    names = (_LOG.fullmatch(name) for name in os.listdir(last.path.parent))
+    return min((after for name in names if name and (after := int(name[1])) > last.base_offset), default=None)
+
+
+def _alone(file: Path) -> Segment:
+    directory, name = _DIRECTORY.fullmatch(file.absolute().parent.name), _LOG.fullmatch(file.name)
+    topic, partition = (directory["topic"], int(directory["partition"])) if directory else (None, None)
+    return Segment(file, topic, partition, int(name[1]) if name else _first_offset(file), None)
+
+
+def _first_offset(file: Path) -> int:
+    with open_regular(file) as data:
+        return max(int.from_bytes(data.read(8), "big", signed=True), 0)

@@ -1,0 +1,387 @@
+"""The batches of one segment file: which are whole and in order, and where reading continues after damage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead._invariants import present
+from letterhead.errors import DecodeError, counted
+from letterhead.file_window import FileWindow
+from letterhead.kafka.indexes import position_before
+from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.record_sets import LAST_OFFSET, Batch, batches_of
+from letterhead.limits import how_to_raise
+
+__all__ = ["LARGEST_CHECKED", "Damage", "Flaw", "SegmentFile", "verified_position"]
+
+PIECE_LEN = 4 << 20
+"""Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
+
+_FRAME_LEN = 12
+_MAGIC_AT = 16
+_LEAST_LEN = 26
+"""Bytes of a message of magic 0 without key and value, the shortest batch."""
+
+_HEADER_LEN = 61
+"""Bytes of a batch of magic 2 before its records; messages of older formats have less."""
+
+_LEAST_RECORD = 6
+"""Bytes of a record without key, value and headers, after its length."""
+
+_LEAST_ZEROS = 16
+"""A batch whose last bytes are zeros, so many at least, can be one that was not written to its end."""
+
+LARGEST_CHECKED = 128 << 20
+"""An end of a log of more bytes is not read to find out whether it is whole."""
+
+_MOST_SEARCHED = 128 << 20
+"""Bytes of candidates that may be read to find the next batch after damage, beyond four times those of the file."""
+
+_CODEC_BITS = 0x07
+
+_MOST_OFFSETS = (1 << 31) - 1
+"""Offsets that a segment can hold: its index stores them as int32."""
+
+_SEARCH_LEN = 1 << 20
+
+_BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
+"""Codes of errors of a whole batch; other errors concern one record."""
+
+
+class Flaw(NamedTuple):
+    """An error of a whole batch."""
+
+    code: str
+    why: str
+    beyond: int = 0  # no batch that begins before this byte can be trusted
+    of_file: bool = False  # the file is not a log segment
+
+
+class Damage(NamedTuple):
+    """Bytes that are not a batch, or not the batch that belongs there, and the offsets that their records can have."""
+
+    position: int
+    end: int
+    torn: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
+    first: int
+    last: int | None  # None if it is unknown
+    bounds: tuple[int, int] = (0, LAST_OFFSET)  # the offsets to read: the first one, and the one to stop before
+
+    @property
+    def hides_records(self) -> bool:
+        """Whether records within the bounds can be in it."""
+        first, last = self.offsets
+        return last is None or first <= last
+
+    @property
+    def offsets(self) -> tuple[int, int | None]:
+        """The first and the last of the offsets within the bounds."""
+        start, end = self.bounds
+        return max(self.first, start), None if self.last is None else min(self.last, end - 1)
+
+    @property
+    def missing(self) -> str:
+        """The offsets and the number of the records that cannot be read. Compaction may have removed some before."""
+        first, last = self.offsets
+        if last is None:
+            return f"the records from offset {first} on are missing"
+        return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
+
+
+class SegmentFile(FileWindow):
+    """A segment, of which a few batches at a time are in memory.
+
+    A batch of more than ``message_bytes`` is not read.
+    """
+
+    def __init__(self, segment: Segment, message_bytes: int = _MOST_OFFSETS) -> None:
+        super().__init__(segment.path)
+        self.segment = segment
+        self._message_bytes = message_bytes
+        self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
+        self._searched = 0  # bytes of candidates whose checksum was computed
+
+    def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[Batch], Flaw | None]:
+        """Read batches of a few MiB together, or one larger batch, from a byte on.
+
+        ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
+        the bytes after them.
+        """
+        window = position + len(self.view(position, position + pieces * PIECE_LEN))
+        batches, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
+        if not batches:
+            return [], self._flaw_at(end, least)
+        if end > window and (len(batches) > pieces or (batches[-1].size > self._message_bytes and len(batches) > 1)):
+            # The last batch is read with those after it.
+            end = batches.pop().position
+        elif end > window and batches[-1].size > self._message_bytes:
+            why = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
+            return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
+        if len(self.view(position, end)) < end - position:  # the file has become shorter
+            return self.batches(position, least, pieces)
+        after, most = least, self._most()
+        for at, batch in enumerate(batches):
+            if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
+                # The offset of a compressed message set is its last one: its first record follows the previous batch.
+                batches[at] = batch._replace(base_offset=after)
+            if not after <= batch.base_offset <= batch.last_offset <= most:
+                flaw = present(self._misplaced(batch, after), "the flaw of a batch")
+                # If two batches overlap, either can be the wrong one.
+                both = at > 0 and batch.base_offset < after
+                return batches[: at - both], flaw._replace(beyond=batch.end) if both else flaw
+            after = batch.last_offset + 1
+        following = self._batch_at(end)
+        if following is not None and following.base_offset < after:
+            why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
+            return batches[:-1], Flaw("not_in_order", why, following.end)
+        if following is None and end < self.size:
+            # Where a batch ends is uncertain if it is damaged.
+            [last_flaw] = self.flaws(batches[-1:])
+            return (batches, None) if last_flaw is None else (batches[:-1], last_flaw)
+        return batches, None
+
+    def data(self, batches: Sequence[Batch]) -> memoryview:
+        """Return the bytes of consecutive batches."""
+        return self.view(batches[0].position, batches[-1].end)
+
+    def damage(self, position: int, least: int, flaw: Flaw) -> Damage:
+        """Find the end of the damage that begins at a position."""
+        after = self._next_valid(position, least, flaw.beyond)
+        following = None if after is None else self._batch_at(after)
+        if following is not None and after is not None:
+            return Damage(position, after, False, least, following.base_offset - 1)
+        if self.segment.next_offset is not None:
+            return Damage(position, self.size, False, least, self.segment.next_offset - 1)
+        batch = self._batch_at(position)
+        last = batch.last_offset if batch is not None and self._misplaced(batch, least) is None else None
+        torn = not self._is_exhausted and self._is_unfinished(position, flaw)
+        return Damage(position, self.size, torn, least, last)
+
+    def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
+        """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
+        return _flaws([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
+
+    def error(self, flaw: Flaw, damage: Damage) -> DecodeError:
+        """Return the error that names the file, the offsets and the byte."""
+        path = self.segment.path
+        if flaw.of_file:
+            message = f"{path}: {flaw.why}"
+        else:
+            message = f"{path}: the batch at offset {damage.first}: {flaw.why}: {damage.missing}"
+        return DecodeError(
+            message,
+            format="record-batch",
+            code=flaw.code,
+            byte_offset=damage.position,
+            topic=self.segment.topic,
+            partition=self.segment.partition,
+            offset=None if flaw.of_file else damage.offsets[0],
+        )
+
+    def torn_tail(self) -> tuple[Flaw, Damage] | None:
+        """Return what is wrong with the end of the log, if it is torn. Only the headers of the batches before are read."""
+        position, least = verified_position(self, LAST_OFFSET), self.segment.base_offset
+        while position < self.size:
+            batches, flaw = self.batches(position, least)
+            if batches and batches[-1].end == self.size:
+                [flaw] = self.flaws(batches[-1:])
+                batches = batches if flaw is None else batches[:-1]
+            if batches:
+                position, least = batches[-1].end, batches[-1].last_offset + 1
+            if flaw is not None:
+                damage = self.damage(position, least, flaw)
+                if damage.torn:
+                    return flaw, damage
+                position = damage.end
+        return None
+
+    def _batch_at(self, position: int) -> Batch | None:
+        """Read the header of the whole batch that begins at a position."""
+        header = self.peek(position, position + _HEADER_LEN)
+        beyond = max(self.size - position - len(header), 0)
+        return next(iter(batches_of(header, 0, 1, beyond, origin=position)[0]), None)
+
+    def _most(self) -> int:
+        """Return the largest offset that the segment can have."""
+        most = self.segment.base_offset + _MOST_OFFSETS
+        return most if self.segment.next_offset is None else min(most, self.segment.next_offset - 1)
+
+    def _misplaced(self, batch: Batch, least: int) -> Flaw | None:
+        """Check the offsets of a batch against the previous batch and the segment."""
+        most = self._most()
+        if batch.base_offset < least:
+            return Flaw("not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}")
+        if not batch.base_offset <= batch.last_offset <= most:
+            return Flaw("not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}")
+        return None
+
+    def _flaw_at(self, position: int, least: int) -> Flaw:
+        """Return the reason why no batch begins at a position."""
+        left = self.size - position
+        if position == 0 and left <= _MAGIC_AT:
+            why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
+            return Flaw("truncated", why, of_file=True)
+        if position == 0 and not self._begins_as_a_batch():
+            why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
+            return Flaw("bad_magic", why, of_file=True)
+        if self._zeros_from() <= position:
+            return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
+        begin = self.peek(position, position + _MAGIC_AT + 1)
+        if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
+            return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+        offset = int.from_bytes(begin[:8], "big", signed=True)
+        if len(begin) >= 8 and not least <= offset <= self._most():
+            why = f"it begins at offset {offset}, but the least possible is {least}, the largest {self._most()}"
+            return Flaw("not_in_order", why)
+        if left < _FRAME_LEN:
+            return Flaw("truncated", f"{counted(left, 'byte')} of a batch are left")
+        length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
+        if length > left - _FRAME_LEN:
+            return Flaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
+        return Flaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
+
+    def _begins_as_a_batch(self) -> bool:
+        """Return whether the file can begin with a batch, even one that was not written to its end."""
+        begin = self.peek(0, _MAGIC_AT + 1)
+        if not any(begin):
+            return True  # preallocated and never written
+        offset = int.from_bytes(begin[:8], "big", signed=True)
+        length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
+        return (
+            0 <= offset - self.segment.base_offset <= _MOST_OFFSETS
+            and length >= _LEAST_LEN - _FRAME_LEN
+            and begin[_MAGIC_AT] <= 2
+        )
+
+    def _is_unfinished(self, position: int, flaw: Flaw) -> bool:
+        """Return whether the bytes to the end of the file are zeros, or a batch that was not written to its end.
+
+        A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
+        wrong order, nor another file.
+        """
+        if flaw.of_file or flaw.code in ("not_in_order", "limit_exceeded"):
+            return False
+        if flaw.code == "truncated":
+            return not self._is_whole_to_the_end(position)
+        # Where a file is made longer before it is written, zeros follow what was written.
+        batch = self._batch_at(position)
+        end = self.size if batch is None else batch.end
+        if self._zeros_from() > max(end - _LEAST_ZEROS, position):
+            return False
+        return batch is None or _records_end_in_zeros(batch, self.peek(position, batch.end))
+
+    def _is_whole_to_the_end(self, position: int) -> bool:
+        """Return whether a batch that seems to be truncated has a valid checksum: then its length is wrong."""
+        left = self.size - position
+        if not _LEAST_LEN <= left <= LARGEST_CHECKED:
+            return False
+        data = bytearray(self.peek(position, self.size))
+        data[8:_FRAME_LEN] = (left - _FRAME_LEN).to_bytes(4, "big")
+        return any(data) and _flaws([bytes(data)]) == [None]
+
+    def _zeros_from(self) -> int:
+        """Return the byte at which the zeros at the end of the file begin."""
+        if self._zeros is None or self._zeros[1] != self.size:
+            self._zeros = self._find_zeros(), self.size
+        return self._zeros[0]
+
+    def _find_zeros(self) -> int:
+        end, zeros = self.size, bytes(_SEARCH_LEN)
+        while end > 0:
+            piece = self.peek(max(end - _SEARCH_LEN, 0), end)
+            if piece != zeros[: len(piece)]:
+                return end - len(piece) + len(piece.rstrip(b"\0"))
+            end -= max(len(piece), 1)
+        return 0
+
+    def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
+        """Return the position of the next batch that belongs there and has a valid checksum."""
+        # The length of an invalid batch may still be right: its content is not searched then.
+        batch = self._batch_at(position)
+        after = beyond or (batch.end if batch is not None else 0)
+        if after and self._is_valid(after, least):
+            return after
+        for at in self._candidates(max(position + 1, beyond)):
+            if self._is_exhausted:
+                break
+            if self._is_valid(at, least):
+                return at
+        return None
+
+    @property
+    def _is_exhausted(self) -> bool:
+        """Whether so many candidates have claimed so many bytes that no damage explains them."""
+        return self._searched > _MOST_SEARCHED + 4 * self.size
+
+    def _candidates(self, position: int) -> Iterator[int]:
+        """Yield the positions at which a possible length and magic are where a batch has them."""
+        end = min(self.size - _MAGIC_AT, self._zeros_from())
+        while position < end:
+            window = np.frombuffer(self.peek(position, position + _SEARCH_LEN + _MAGIC_AT), np.uint8)
+            places = np.flatnonzero(window[_MAGIC_AT:] <= 2)
+            lengths: Any = sum(window[places + 8 + byte].astype(np.int64) << 8 * (3 - byte) for byte in range(4))
+            lengths += _FRAME_LEN
+            fits = (lengths >= _LEAST_LEN) & (lengths <= self.size - position - places)
+            yield from (position + int(place) for place in places[fits])
+            position += _SEARCH_LEN
+
+    def _is_valid(self, position: int, least: int) -> bool:
+        batch = self._batch_at(position) if position < self.size else None
+        if batch is None or batch.size > self._message_bytes or self._misplaced(batch, least) is not None:
+            return False
+        self._searched += batch.size
+        return self.flaws([batch]) == [None]
+
+
+def verified_position(file: SegmentFile, offset: int) -> int:
+    """Return the byte of a valid batch that is not after an offset, as the index of the segment names it; 0 without one."""
+    position = position_before(file.segment, offset)
+    if not 0 < position < file.size:
+        return 0
+    batches = file.batches(position, file.segment.base_offset)[0][:1]
+    valid = batches and batches[0].base_offset <= offset and file.flaws(batches) == [None]
+    return position if valid else 0
+
+
+def _flaws(batches: list[bytes]) -> list[Flaw | None]:
+    # An error of a batch is reported for its first message.
+    return [
+        next((Flaw(error["code"], error["message"].removeprefix("message 0: "))
+              for error in errors or () if error["code"] in _BATCH_ERRORS), None)
+        for errors in lha.validate(pa.array(batches, pa.binary()), "record-batch").to_pylist()
+    ]  # fmt: skip
+
+
+def _records_end_in_zeros(batch: Batch, data: bytes) -> bool:
+    """Return whether a record of a batch should begin among the zeros at its end, as far as that can be told."""
+    if batch.magic < 2 or batch.attributes & _CODEC_BITS:
+        return True
+    at, zeros = _HEADER_LEN, len(data.rstrip(b"\0"))
+    for _ in range(batch.records):
+        if at >= zeros:
+            return True
+        length, at = _varint(data, at)
+        if length < _LEAST_RECORD or at + length > len(data):
+            return False
+        at += length
+    # Even the header was not written to its end.
+    return zeros <= _HEADER_LEN
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a zig-zag number and the byte after it; -1 if the data ends in it."""
+    number = 0
+    for shift in range(0, 35, 7):
+        if at == len(data):
+            break
+        byte = data[at]
+        number |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return number >> 1 ^ -(number & 1), at
+    return -1, at

@@ -1,0 +1,327 @@
+"""The stream of records that :func:`letterhead.read.segments` returns, and what it reports beside the records."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import pyarrow as pa
+
+from letterhead._formatting import printable
+from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
+from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.record_sets import (
+    CONSTANTS,
+    FIELDS,
+    LAST_OFFSET,
+    WHERE_FIELDS,
+    Batch,
+    Rows,
+    aborted_batches,
+    next_pieces,
+)
+from letterhead.kafka.segment_file import Damage, Flaw, SegmentFile, verified_position
+from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
+from letterhead.limits import Limits
+from letterhead.output_columns import Dialect
+from letterhead.reader import Reader
+from letterhead.where.program import resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.where.conditions import Where
+
+__all__ = ["COLUMNS", "Bounds", "Damaged", "OpenTransaction", "SegmentRows", "SegmentsReader", "Torn", "torn_tail"]
+
+COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
+"""The default columns."""
+
+Invalid: TypeAlias = tuple[int, Flaw]
+"""The first invalid one of several batches, by its index, and its error."""
+
+
+class Torn(NamedTuple):
+    """The end of a log that is not a whole batch, as a broker leaves it if it stops while it writes."""
+
+    file: str
+    position: int  # byte at which the first batch that is not whole begins: a broker would truncate the file there
+    left: int  # bytes from there to the end
+    why: str  # what is wrong with them
+
+    def __str__(self) -> str:
+        return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
+
+
+class Damaged(NamedTuple):
+    """Bytes of a segment whose records are missing."""
+
+    file: str
+    position: int  # the first of the bytes
+    end: int  # the byte after the last
+    first: int  # the least offset that is missing
+    last: int | None  # the largest; None if it is unknown
+    missing: str  # the offsets and the number of records
+    why: str
+
+    @classmethod
+    def of(cls, path: Path, damage: Damage, why: str) -> Damaged:
+        """Return the damage of a file."""
+        return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
+
+    def __str__(self) -> str:
+        return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
+
+
+class Bounds(NamedTuple):
+    """The records of a partition to read: offsets, and times in milliseconds since 1970. Both ends are excluded."""
+
+    start: int = 0
+    end: int = LAST_OFFSET
+    since: int | None = None
+    until: int | None = None
+
+    @classmethod
+    def of(cls, start: int | None, end: int | None, since: int | None, until: int | None) -> Bounds:
+        """Return bounds of which ``None`` leaves a side open."""
+        return cls(0 if start is None else start, LAST_OFFSET if end is None else end, since, until)
+
+    @property
+    def of_time(self) -> bool:
+        """Whether timestamps are bounded."""
+        return self.since is not None or self.until is not None
+
+
+class SegmentsReader(Reader):
+    """A stream of the records of log segments.
+
+    With ``committed``, aborted transactions are left out, and each partition ends at its first open one; ``known`` are
+    the transactions of the only partition, if they were read before.
+
+    Attributes
+    ----------
+    torn : list of Torn
+        Truncated ends of logs found so far. A ``TornTailWarning`` was emitted for each.
+    damaged : list of Damaged
+        Damaged batches found so far, unless ``errors="raise"``.
+    open_transactions : list of OpenTransaction
+        Transactions at which reading committed records has stopped so far.
+    total, done : int
+        Bytes of all files, and bytes read so far.
+    """
+
+    def __init__(
+        self,
+        partitions: Sequence[Sequence[Segment]],
+        wanted: SegmentRows,
+        bounds: Bounds,
+        *,
+        committed: bool = False,
+        known: Transactions | None = None,
+        torn_rows: bool = False,
+    ) -> None:
+        super().__init__(wanted.schema, self._records)
+        self.torn: list[Torn] = []
+        self.damaged: list[Damaged] = []
+        self.open_transactions: list[OpenTransaction] = []
+        # A broker may delete a file while it is read.
+        self._sizes = {segment.path: segment.size for segments in partitions for segment in segments}
+        self.total = sum(self._sizes.values())
+        self.done = 0
+        self._partitions = partitions
+        self._wanted = wanted
+        self._bounds = bounds
+        self._committed = committed
+        self._known = Transactions([], []) if known is None else known
+        self._torn_rows = torn_rows
+
+    def _records(self) -> Iterator[pa.RecordBatch]:
+        for segments in self._partitions:
+            known = self._known
+            narrowed = self._wanted.narrowed(segments[0], self._bounds)
+            if self._committed:
+                known = transactions(segments, narrowed.start, strict=self._wanted.errors == "raise")
+            bounds = narrowed._replace(end=min([narrowed.end, *(one.first_offset for one in known.open)]))
+            self.open_transactions += [one for one in known.open if one.first_offset < narrowed.end]
+            before = self.done
+            for segment in segments:
+                if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
+                    with SegmentFile(segment, self._wanted.message_bytes) as file:
+                        yield from self._segment(file, bounds, known)
+                self.done = before = before + self._sizes[segment.path]
+
+    def _segment(self, file: SegmentFile, bounds: Bounds, known: Transactions) -> Iterator[pa.RecordBatch]:
+        position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
+        pieces = 1
+        while position < file.size:
+            batches, flaw = file.batches(position, least, pieces)
+            selected = 0
+            for rows, invalid in self._wanted.rows(file, batches, bounds, known):
+                if invalid is None:
+                    selected += len(rows)
+                    yield rows
+                else:
+                    at, flaw = invalid
+                    batches = batches[:at]
+            if self._wanted.where is not None:
+                pieces = next_pieces(pieces, batches, selected)
+            if batches:
+                position, least = batches[-1].end, batches[-1].last_offset + 1
+                self.done = before + position
+            if least >= bounds.end:
+                return
+            if flaw is not None:
+                damage = file.damage(position, least, flaw)
+                if damage.torn:
+                    torn = Torn(str(file.segment.path), position, damage.end - position, flaw.why)
+                    self.torn.append(torn)
+                    # The caller of __next__ is above _advance and _records.
+                    warnings.warn(str(torn), TornTailWarning, stacklevel=5)
+                    if self._torn_rows and self._wanted.errors == "column":
+                        yield self._wanted.error_row(file, flaw, damage)
+                    return
+                damage = damage._replace(bounds=(bounds.start, bounds.end))
+                if damage.hides_records or flaw.of_file:
+                    if self._wanted.errors == "raise":
+                        raise file.error(flaw, damage)
+                    self.damaged.append(Damaged.of(file.segment.path, damage, flaw.why))
+                    if self._wanted.keeps_error_rows(file):
+                        yield self._wanted.error_row(file, flaw, damage)
+                position = damage.end
+
+
+class SegmentRows:
+    """Converts batches of segment files to record batches of :attr:`schema`, with the options of :class:`Rows`."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        headers: Columns | None,
+        bounds: Bounds,
+        errors: OnError = "raise",
+        *,
+        error_column: str = "error",
+        dialect: Dialect = "arrow",
+        limits: Limits | None = None,
+        where: Where | None = None,
+    ) -> None:
+        self.errors = errors
+        self.where = resolve(where, WHERE_FIELDS, headers)
+        self._columns = frozenset(columns)
+        self._error_column = error_column
+        on_error: Any = {"errors": errors, "error_column": error_column}
+        self.schema = Rows(columns, headers, dialect=dialect, **on_error).schema
+        options: Any = {"dialect": dialect, "limits": limits, "where": self.where, "timed": bounds.of_time}
+        self._strict = Rows(columns, headers, **options)
+        self._lax = Rows(columns, headers, **options, **on_error)
+        self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
+
+    def narrowed(self, segment: Segment, bounds: Bounds) -> Bounds:
+        """Return bounds that leave out records of a partition that the condition excludes by their offsets."""
+        if self.where is None:
+            return bounds
+        where = self.where.bind({"topic": segment.topic, "partition": segment.partition})
+        low, high = where.between("offset")
+        end = bounds.start if where.known is False else LAST_OFFSET if high is None else high + 1
+        return bounds._replace(start=max(bounds.start, low or 0), end=min(bounds.end, end))
+
+    def rows(
+        self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
+    ) -> Iterator[tuple[pa.RecordBatch, Invalid | None]]:
+        """Yield the rows of batches with valid headers, each with ``None``; last, the first batch that is invalid."""
+        if not batches:
+            return
+        try:
+            rows, invalid = self._read(file, batches, bounds, known)
+        except HeaderError as error:
+            if error.code != "too_large" or len(batches) == 1:
+                raise
+            # Decompressed, they are more than an Arrow column can hold.
+            half = len(batches) // 2
+            for before, part in ((0, batches[:half]), (half, batches[half:])):
+                for rows, invalid in self.rows(file, part, bounds, known):
+                    yield rows, invalid and (before + invalid[0], invalid[1])
+                    if invalid is not None:
+                        return
+            return
+        if rows is not None and len(rows):
+            yield rows, None
+        if invalid is not None:
+            yield None, invalid
+
+    def _read(
+        self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
+    ) -> tuple[pa.RecordBatch | None, Invalid | None]:
+        aborted = known.aborted_among(batches)
+        options: Any = {
+            "start": bounds.start, "end": bounds.end, "since": bounds.since, "until": bounds.until,
+            "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "constants": _constants(file),
+            "origin": batches[0].position,
+        }  # fmt: skip
+        # Control batches have no rows, so nothing else validates their checksums.
+        control = [at for at, batch in enumerate(batches) if batch.control]
+        invalid = _first_invalid(file, batches, control) if control else None
+        if invalid is not None:
+            batches = batches[: invalid[0]]
+        if not batches:
+            return None, invalid
+        try:
+            rows = self._strict(file.data(batches), batches, **options)
+        except HeaderError as error:
+            if error.code == "too_large":
+                raise
+            read = [at for at, batch in enumerate(batches) if batch.last_offset >= bounds.start]
+            invalid = _first_invalid(file, batches, read) or invalid
+            whole = batches if invalid is None else batches[: invalid[0]]
+            if self.errors == "raise" and error.row is not None and error.row < len(whole):
+                place = {"origin": options["origin"], "constants": options["constants"]}
+                located = self._strict.located(error, file.data(batches), batches, **place)
+                raise _placed(file, whole[error.row], located) from None
+            return self._lax(file.data(whole), whole, **options) if whole else None, invalid
+        if rows is not None and self.errors == "column":
+            no_errors = pa.nulls(len(rows), self._lax.schema.field(self._error_column).type)
+            rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
+        return rows, invalid
+
+    def keeps_error_rows(self, file: SegmentFile) -> bool:
+        """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
+        where = self.where and self.where.bind(_constants(file))
+        return where is None or self.errors == "column" or where.accepts_null
+
+    def error_row(self, file: SegmentFile, flaw: Flaw, damage: Damage) -> pa.RecordBatch:
+        """Return the row that stands for a batch that is not whole. Its message begins with the reason."""
+        row = {name: value for name, value in _constants(file).items() if name in self._columns}
+        if self.errors == "column":
+            of = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
+            message = f"{flaw.why}{of}: {file.segment.path}"
+            row[self._error_column] = [{"code": flaw.code, "message": message, "byte_offset": damage.position}]
+        return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
+
+
+def torn_tail(last: Segment, bounds: Bounds, known: Transactions) -> Torn | None:
+    """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
+    with SegmentFile(last) as file:
+        tail = file.torn_tail() if last.next_offset is None else None
+    end = min([bounds.end, *(one.first_offset for one in known.open)])
+    if tail is None or tail[1].first >= end:
+        return None
+    flaw, damage = tail
+    return Torn(str(last.path), damage.position, damage.end - damage.position, flaw.why)
+
+
+def _constants(file: SegmentFile) -> dict[str, Any]:
+    return {"topic": file.segment.topic, "partition": file.segment.partition}
+
+
+def _first_invalid(file: SegmentFile, batches: Sequence[Batch], indexes: Sequence[int]) -> Invalid | None:
+    flaws = zip(indexes, file.flaws([batches[at] for at in indexes]), strict=True)
+    return next(((at, flaw) for at, flaw in flaws if flaw is not None), None)
+
+
+def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
+    """Return the error of a batch with its place in the file."""
+    message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
+    return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

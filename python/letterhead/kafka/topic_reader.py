@@ -1,0 +1,208 @@
+"""``letterhead.read.topic``: read a Kafka topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from letterhead._optional_dependencies import needed
+
+with needed("reading a topic", "'letterhead[arrow,kafka]'"):
+    import numpy  # noqa: F401
+    import pyarrow  # noqa: F401
+
+from letterhead.errors import OffsetsGone, check_name
+from letterhead.kafka.client import EARLIEST, LATEST, Client, Isolation, Place
+from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.record_sets import Rows
+from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
+from letterhead.offset_spec import Points, check_points, time_of
+from letterhead.reader import Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["topic"]
+
+COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
+"""The default columns; without the headers if some are asked for as columns."""
+
+
+def topic(
+    topic: str,
+    *,
+    bootstrap_servers: str | Sequence[str],
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    start: Points = "earliest",
+    end: Points = "latest",
+    partitions: Iterable[int] | None = None,
+    isolation_level: Isolation = "read_uncommitted",
+    errors: OnError = "raise",
+    error_column: str = "error",
+    where: Where | None = None,
+    batch_bytes: int = 1 << 20,
+    fetch_bytes: int = FETCH_BYTES,
+    timeout_ms: int = TIMEOUT_MS,
+    limits: Limits | None = None,
+    **settings: Any,
+) -> Reader:
+    """Read a Kafka topic into Arrow, without a Python object per record.
+
+    Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
+    batch. No group is joined and nothing is committed. The next fetch runs while the current one is decoded, so about
+    three times ``fetch_bytes`` and one batch of rows are in memory.
+
+    Parameters
+    ----------
+    topic : str
+        Name of the topic.
+    bootstrap_servers : str or sequence of str
+        ``host:port`` of brokers.
+    columns : sequence of str, optional
+        Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
+        producer_epoch sequence transactional``. Other columns are not built. By default the first eight, without
+        ``headers`` if the argument ``headers`` is given.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
+    start, end : str, datetime, int or mapping, default "earliest" and "latest"
+        Where to begin, and where to stop: ``"earliest"``, ``"latest"``, or a time (a datetime with its time zone, or
+        milliseconds since 1970), which stands for the first record that is not older. The record at ``end`` is not read.
+        A mapping of partition to offset, or to one of these, sets every partition separately.
+    partitions : iterable of int, optional
+        The partitions to read; all by default.
+    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
+        ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with an invalid record, as in :func:`letterhead.arrow.messages`.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        :mod:`letterhead.arrow`. Offsets and timestamps that it excludes are not fetched, as far as brokers can tell.
+    batch_bytes : int, default 1 MiB
+        Stored bytes for each batch of rows; at least one record batch of the topic. Up to eight times as many while
+        ``where`` selects few records.
+    fetch_bytes : int, default 4 MiB
+        Size of a fetch in bytes.
+    timeout_ms : int, default 60 000
+        How long a call to the brokers may take, with name lookup, connection, login and retries of temporary errors.
+    limits : Limits, optional
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+    **settings
+        Connection settings of kafka-python: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
+        ``sasl_plain_password``, ``ssl_cafile`` and so on.
+
+    Returns
+    -------
+    Reader
+        An Arrow stream and a context manager. It connects when the first batch is read.
+
+    Raises
+    ------
+    ImportError
+        If kafka-python is not installed.
+    TypeError, ValueError
+        If an option is invalid, or two columns would have the same name. While reading, if the topic, a partition or an
+        offset does not exist.
+    OffsetsGone
+        While reading, if records were deleted before they were read.
+    LogTruncated
+        While reading, if an unclean leader election removed records after they were read.
+    PermissionError
+        While reading, if the brokers reject the user.
+    ConnectionError, TimeoutError
+        While reading, if a certificate is not trusted, or no broker answers in time.
+    ProtocolError
+        While reading, if a response of a broker is invalid, or is of another topic or partition.
+    RuntimeError
+        While reading, if a broker answers with another error.
+    DecodeError
+        While reading, if a record is invalid and ``errors="raise"``.
+
+    Examples
+    --------
+    >>> with lh.read.topic(
+    ...     "orders", bootstrap_servers="127.0.0.1:9092", columns=["offset"], headers={"tenant": "string"}
+    ... ) as reader:  # doctest: +SKIP
+    ...     table = reader.read_all()
+    """
+    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
+    connection = python_settings(bootstrap_servers, settings, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes)
+    check_points(start, end)
+    if columns is None:
+        columns = [name for name in COLUMNS if not (headers and name == "headers")]
+    rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
+    wanted = None if partitions is None else sorted(set(partitions))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with Client(connection) as client:
+            places = _places(client, topic, wanted)
+            spans = _spans(client, places, start, end, isolation_level)
+            spans = selected_spans(client, spans, rows.where)
+            yield from rows_of(client, spans, rows, isolation=isolation_level, batch_bytes=batch_bytes)
+
+    return Reader(rows.schema, batches)
+
+
+def _places(client: Client, topic: str, wanted: Sequence[int] | None) -> list[Place]:
+    places = client.partitions([topic])
+    if wanted is None:
+        return places
+    missing = [number for number in wanted if Place(topic, number) not in places]
+    if missing:
+        raise ValueError(f"topic {topic!r} has no partition {missing[0]}: it has {len(places)}, counted from 0")
+    return [Place(topic, number) for number in wanted]
+
+
+def _spans(client: Client, places: Sequence[Place], start: Points, end: Points, isolation: Isolation) -> list[Span]:
+    """Resolve ``start`` and ``end`` to offsets, and check that these can be read."""
+    first = client.offsets(dict.fromkeys(places, EARLIEST), isolation)
+    last = client.offsets(dict.fromkeys(places, LATEST), isolation)
+    starts, ends = (
+        _offsets(client, name, places, points, first, last) for name, points in (("start", start), ("end", end))
+    )
+    for place in places:
+        if starts[place] < first[place]:
+            raise OffsetsGone(place, starts[place], f"it was deleted, and the first one is {first[place]}")
+        for name, offset in (("start", starts[place]), ("end", ends[place])):
+            if offset > last[place]:
+                raise ValueError(f"{place}: {name} is offset {offset}, but the partition ends at {last[place]}")
+    return [Span(place, starts[place], ends[place]) for place in places]
+
+
+def _offsets(
+    client: Client,
+    name: str,
+    places: Sequence[Place],
+    points: Points,
+    first: Mapping[Place, int],
+    last: Mapping[Place, int],
+) -> dict[Place, int]:
+    by_partition = points if isinstance(points, Mapping) else {place.partition: points for place in places}
+    found = {}
+    times = {}
+    for place in places:
+        if place.partition not in by_partition:
+            raise ValueError(
+                f"{name} has no entry for partition {place.partition}: add one, or leave it out of partitions"
+            )
+        point = by_partition[place.partition]
+        if point == "earliest":
+            found[place] = first[place]
+        elif point == "latest":
+            found[place] = last[place]
+        elif isinstance(point, int) and isinstance(points, Mapping):
+            found[place] = point
+        else:
+            times[place] = time_of(name, point)
+    if times:
+        # -1: all records are older. "read_uncommitted" also finds records of open transactions.
+        for place, offset in client.offsets(times, "read_uncommitted").items():
+            found[place] = min(offset, last[place]) if offset >= 0 else last[place]
+    return found

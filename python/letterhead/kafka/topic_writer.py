@@ -1,0 +1,221 @@
+"""``letterhead.write.topic``: write a table to a Kafka topic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from letterhead._optional_dependencies import needed
+
+with needed("writing to a topic", "'letterhead[arrow,produce]'"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from confluent_kafka import KafkaException, Producer
+
+from letterhead import arrow as lha
+from letterhead.binary_columns import binary_column, exact_column
+from letterhead.errors import EncodeError, HeaderError, unknown_name
+from letterhead.written import Appended, DeliveryError, Written
+
+if TYPE_CHECKING:
+    from letterhead.results import Types
+
+__all__ = ["topic"]
+
+COLUMNS = ("key", "value", "headers", "timestamp")
+
+_OF_BROKER = (
+    "stream", "topic", "partition", "offset", "timestamp_type", "producer_id", "producer_epoch", "sequence",
+    "transactional",
+)  # fmt: skip
+"""Columns that a reader returns and a broker sets: they are not written."""
+
+_POLL = 0.1
+
+
+def topic(
+    data: Any,
+    topic: str,
+    *,
+    bootstrap_servers: str | Sequence[str],
+    partition: int | str | None = None,
+    types: Types | None = None,
+    timeout_ms: int = 60_000,
+    settings: Mapping[str, Any] | None = None,
+) -> Written:
+    """Append the rows of a table to a Kafka topic, as records with headers.
+
+    Records are sent by confluent-kafka with ``enable.idempotence``, so that a broker stores each once although a request
+    is repeated. Rows of one partition keep their order. A program that is killed and writes its table again repeats rows.
+
+    Parameters
+    ----------
+    data : Arrow table, record batch or stream
+        ``key`` and ``value`` (binary or string, null for none), ``headers`` and ``timestamp``, each optional. Headers are a
+        list of structs as :func:`letterhead.read.topic` returns them, or as :func:`letterhead.arrow.encode` accepts them.
+        Columns that a broker sets (``topic partition offset timestamp_type`` and so on) are ignored.
+    topic : str
+        Name of the topic, which must exist unless the brokers create topics.
+    bootstrap_servers : str or sequence of str
+        ``host:port`` of brokers.
+    partition : int or str, optional
+        The partition to append to, or the name of a column with the partition of each row. By default the key chooses it,
+        as in Kafka's Java producer.
+    types : {"be", "le", "text", "binary"}, optional
+        How typed header values are written, as in :func:`letterhead.arrow.encode`.
+    timeout_ms : int, default 60 000
+        How long to retry a record before it is an error.
+    settings : mapping, optional
+        More settings of librdkafka, such as ``{"security.protocol": "SSL", "compression.type": "zstd"}``.
+
+    Returns
+    -------
+    Written
+        The number of rows, and partition and offsets of the records.
+
+    Raises
+    ------
+    DeliveryError
+        If brokers did not acknowledge records; ``errors`` has the reason for each row. The other rows are written.
+    EncodeError, ConversionError
+        If a row cannot be written; it names the row. Rows before its chunk of a stream are written.
+    TypeError, ValueError
+        If a column is unknown or has another type.
+    ImportError
+        If confluent-kafka is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> table = pa.table({"key": ["k1"], "value": [b"v"], "headers": [[{"key": "tenant", "value": b"acme"}]]})
+    >>> lh.write.topic(table, "orders", bootstrap_servers="127.0.0.1:9092")  # doctest: +SKIP
+    Written(rows=1, batches=[Appended(partition=0, offset=0, rows=1)])
+    """
+    source = pa.RecordBatchReader.from_stream(data)
+    column = partition if isinstance(partition, str) else None
+    for name in source.schema.names:
+        if name not in (*COLUMNS, *_OF_BROKER, column):
+            raise unknown_name("column", name, COLUMNS)
+    if column is not None and column not in source.schema.names:
+        raise ValueError(f"the table has no column {column!r}")
+    servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+    producer = Producer({
+        "bootstrap.servers": servers, "enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 5,
+        "delivery.timeout.ms": timeout_ms, "log_level": 3, **(settings or {}),
+    })  # fmt: skip
+    deliveries = _Deliveries()
+    rows = 0
+    try:
+        for batch in source:
+            _send(producer, topic, batch, partition, types, rows, deliveries)
+            rows += len(batch)
+    except Exception as error:
+        # The rows before it are written all the same.
+        _flush(producer)
+        if deliveries.errors:
+            error.add_note(str(DeliveryError(topic, dict(sorted(deliveries.errors.items())))))
+        raise
+    _flush(producer)
+    if deliveries.errors:
+        raise DeliveryError(topic, dict(sorted(deliveries.errors.items())))
+    return Written(rows, deliveries.batches())
+
+
+def _flush(producer: Any) -> None:
+    # Each record ends with an answer or its own time limit.
+    while producer.flush(1.0):
+        pass
+
+
+class _Deliveries:
+    """The answers of brokers: where each row is, or why it is not there."""
+
+    def __init__(self) -> None:
+        self.places: dict[int, tuple[int, int]] = {}
+        self.errors: dict[int, str] = {}
+
+    def of(self, row: int) -> Any:
+        """Return the function that is called with the answer for a row."""
+
+        def answered(error: Any, message: Any) -> None:
+            if error is not None:
+                self.errors[row] = error.str()
+            else:
+                offset = message.offset()
+                self.places[row] = (message.partition(), -1 if offset is None else max(offset, -1))
+
+        return answered
+
+    def batches(self) -> list[Appended]:
+        """Return runs of offsets that follow one another."""
+        runs: list[Appended] = []
+        for partition, offset in sorted(self.places.values()):
+            last = runs[-1] if runs else Appended(-1, 0, 0)
+            following = last.offset + last.rows if last.offset >= 0 else -1
+            if (last.partition, following) == (partition, offset):
+                runs[-1] = last._replace(rows=last.rows + 1)
+            else:
+                runs.append(Appended(partition, offset, 1))
+        return runs
+
+
+def _send(
+    producer: Any,
+    topic: str,
+    batch: pa.RecordBatch,
+    partition: int | str | None,
+    types: Types | None,
+    before: int,
+    deliveries: _Deliveries,
+) -> None:
+    names = batch.schema.names
+    nothing = [None] * len(batch)
+    keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
+    if isinstance(partition, str):
+        partitions = exact_column(batch, partition, pa.int32(), before, "kafka").to_pylist()
+    else:
+        partitions = [partition] * len(batch)
+    parts = (keys, values, _headers(batch, types, before), _times(batch, before), partitions)
+    for row, (key, value, headers, time, place) in enumerate(zip(*parts, strict=True), before):
+        options: dict[str, Any] = {"key": key, "value": value, "on_delivery": deliveries.of(row)}
+        if headers:
+            options["headers"] = [(header["key"], header["value"]) for header in headers]
+        if time is not None:
+            options["timestamp"] = time
+        if place is not None:
+            options["partition"] = place
+        while True:
+            try:
+                producer.produce(topic, **options)
+                break
+            except BufferError:  # the queue is full
+                producer.poll(_POLL)
+            except KafkaException as error:
+                deliveries.errors[row] = error.args[0].str()
+                break
+        producer.poll(0)
+
+
+def _headers(batch: pa.RecordBatch, types: Types | None, before: int) -> Sequence[Any]:
+    if "headers" not in batch.schema.names:
+        return [None] * len(batch)
+    try:
+        written = lha.encode(batch.column("headers"), "kafka", types=types)
+    except HeaderError as error:
+        error.add_note(f"the row is counted from row {before} of the table")
+        raise
+    return lha.decode(written, "kafka").to_pylist()  # type: ignore[no-any-return]
+
+
+def _times(batch: pa.RecordBatch, before: int) -> Sequence[int | None]:
+    if "timestamp" not in batch.schema.names:
+        return [None] * len(batch)
+    times = batch.column("timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+    row = pc.index(pc.fill_null(pc.less_equal(times, 0), False), pa.scalar(True)).as_py()
+    if row >= 0:
+        raise EncodeError(
+            "the timestamp is not after 1970-01-01, which librdkafka cannot send: set it to null for the current time",
+            format="kafka", code="out_of_range", row=before + row,
+        )  # fmt: skip
+    return times.to_pylist()  # type: ignore[no-any-return]

@@ -1,0 +1,118 @@
+"""The aborted and the open transactions of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.record_sets import Batch
+from letterhead.kafka.segment_file import Damage, SegmentFile, verified_position
+
+__all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
+
+_ABORT = 0
+"""The type of a control record that aborts; it follows the version in the record's key."""
+
+
+class Aborted(NamedTuple):
+    """An aborted transaction: its producer, its first record and its control record."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction without an end in the log: a reader of committed records stops at its first offset."""
+
+    topic: str | None
+    partition: int | None
+    producer_id: int
+    first_offset: int
+
+
+class Transactions(NamedTuple):
+    """The transactions that matter to a reader of committed records."""
+
+    aborted: list[Aborted]
+    open: list[OpenTransaction]
+
+    def aborted_among(self, batches: Sequence[Batch]) -> list[tuple[int, int]]:
+        """Return producer and first offset of each aborted transaction that overlaps the batches."""
+        first, last = batches[0].base_offset, batches[-1].last_offset
+        return [(one.producer_id, one.first_offset) for one in self.aborted
+                if one.last_offset >= first and one.first_offset <= last]  # fmt: skip
+
+
+def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = True) -> Transactions:
+    """Read the control records of one partition, from an offset to the end of the log.
+
+    Only transactions with records from ``start`` on are found, by their control records. Damaged bytes in the middle of
+    the log that may be a control record, or begin a transaction, raise DecodeError if ``strict``; otherwise transactions
+    that may have ended in them are open.
+    """
+    aborted: list[Aborted] = []
+    begun: dict[int, tuple[Segment, Batch]] = {}
+    endless: list[tuple[Segment, Batch]] = []
+    for segment in segments:
+        if segment.next_offset is not None and segment.next_offset <= start:
+            continue
+        with SegmentFile(segment) as file:
+            for batch in _transactional(file, start, strict=strict):
+                if batch is None:
+                    endless += begun.values()
+                    begun.clear()
+                elif not batch.control:
+                    begun.setdefault(batch.producer_id, (segment, batch))
+                elif batch.producer_id in begun:
+                    first = begun.pop(batch.producer_id)[1].base_offset
+                    if _is_abort(file, batch):
+                        aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
+    for segment, batch in begun.values():
+        with SegmentFile(segment) as file:
+            _invalid(file, [batch], strict=True)
+    return Transactions(aborted, [
+        OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
+        for segment, batch in (*endless, *begun.values())
+    ])  # fmt: skip
+
+
+def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[Batch | None]:
+    """Yield the batches of transactions, and ``None`` for damage that may have been one."""
+    position, least = verified_position(file, start), file.segment.base_offset
+    while position < file.size:
+        batches, flaw = file.batches(position, least)
+        among = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
+        # Damaged records are found when the records are read; control records are read here only.
+        checked = [batch for batch in among if batch.control] if strict else among
+        bad = _invalid(file, checked, strict=strict)
+        yield from (None if batch in bad else batch for batch in among)
+        if batches:
+            position, least = batches[-1].end, batches[-1].last_offset + 1
+        if flaw is not None:
+            damage = file.damage(position, least, flaw)
+            if damage.torn:
+                return
+            if strict:
+                raise file.error(flaw, damage)
+            yield None
+            position = damage.end
+
+
+def _is_abort(file: SegmentFile, batch: Batch) -> bool:
+    messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
+    [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
+    return int.from_bytes(record["key"][2:4], "big") == _ABORT
+
+
+def _invalid(file: SegmentFile, batches: Sequence[Batch], *, strict: bool) -> set[Batch]:
+    """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
+    bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
+    if bad and strict:
+        batch, flaw = next(iter(bad.items()))
+        raise file.error(flaw, Damage(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
+    return {*bad}

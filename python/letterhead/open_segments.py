@@ -1,0 +1,134 @@
+"""``letterhead.read.segments``: read a broker's log segments without the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from letterhead._optional_dependencies import needed
+
+with needed("reading segments", "'letterhead[arrow]'"):
+    import numpy  # noqa: F401
+    import pyarrow  # noqa: F401
+
+from letterhead.errors import check_name
+from letterhead.kafka.log_directory import Paths, partitions
+from letterhead.kafka.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["segments"]
+
+
+def segments(
+    path: Paths,
+    *,
+    format: Literal["record-batch", "iggy-batch"] = "record-batch",
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    start: int | None = None,
+    end: int | None = None,
+    since: int | datetime | None = None,
+    until: int | datetime | None = None,
+    isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
+    errors: OnError = "raise",
+    error_column: str = "error",
+    where: Where | None = None,
+    limits: Limits | None = None,
+) -> SegmentsReader:
+    """Read log segments of Kafka or Iggy from their files.
+
+    Use it for backups, tiered storage or a broker that does not start: no broker is needed. Files are read a few MiB
+    at a time, and checksums are verified.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        The directory of a partition (``orders-0``), a broker's directory of such directories, a ``.log`` file, or files,
+        such as those of tiered storage. Partitions are read one after the other.
+    format : {"record-batch", "iggy-batch"}, default "record-batch"
+        The format of the files: Kafka's, or that of a server of Iggy 0.9 or later. The directory is then that of one of
+        its partitions, or one that contains such directories, the columns are those of :func:`letterhead.read.iggy`, and
+        the times are those at which messages were stored. Stream and topic are the numbers in the path. A server writes
+        the last messages to its files when it stops.
+    columns : sequence of str, optional
+        Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
+        ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
+        ``transactional``. Topic and partition come from the name of the directory, and are null if it has another name.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
+    start, end : int, optional
+        First offset, and the offset to stop before, of every partition.
+    since, until : int or datetime, optional
+        First timestamp, and the timestamp to stop before: milliseconds since 1970, or a datetime with a time zone.
+        A record without a timestamp is before every other.
+    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
+        ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
+        transaction, which the reader lists in ``open_transactions``.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with an invalid record, as in :func:`letterhead.arrow.messages`. An invalid batch becomes one such
+        row, whose error names the missing offsets. An incomplete batch at the end of a partition has no row.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which records to return: a condition on headers, on ``topic`` and ``partition``, and on fields of a record, as in
+        :mod:`letterhead.arrow`. Batches that it excludes by their offsets or timestamps are not read, and not verified.
+    limits : Limits, optional
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    SegmentsReader
+        A stream of record batches. If the last segment of a partition ends in an incomplete batch, or in zeros, the
+        records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the
+        place. ``damaged`` lists damaged batches and the offsets that are missing.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no segment.
+    OSError
+        If a segment is a pipe or a device.
+    DecodeError
+        While reading, if ``errors="raise"`` and a file is not a log segment, or a batch is damaged, or truncated in a
+        segment that is not the last of its partition. It names the file, topic, partition and offset, and the byte in
+        the file.
+    ValueError
+        If an option is invalid, or two columns would have the same name.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> with lh.read.segments("tests/samples/orders-0", columns=["offset"], headers={"tenant": "string"}) as reader:
+    ...     table = reader.read_all()
+    >>> table.num_rows, table.column_names, reader.torn
+    (10000, ['offset', 'tenant'], [])
+    """
+    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
+    check_name("format", format, ("record-batch", "iggy-batch"))
+    bounds = Bounds.of(start, end, _millis(since), _millis(until))
+    if format == "iggy-batch":
+        from letterhead.iggy.segments import IggySegmentRows, IggySegmentsReader, iggy_partitions
+
+        wanted = IggySegmentRows.of(
+            columns, headers, bounds, errors=errors, error_column=error_column, limits=limits, where=where
+        )
+        return IggySegmentsReader(iggy_partitions(path), wanted)
+    rows = SegmentRows(
+        COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
+        where=where,
+    )  # fmt: skip
+    return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")
+
+
+def _millis(time: int | datetime | None) -> int | None:
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise ValueError(f"{time} has no time zone: pass datetime(..., tzinfo=UTC)")
+    return round(time.timestamp() * 1000)

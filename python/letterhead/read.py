@@ -1,0 +1,48 @@
+"""Read topics of Kafka and Iggy, log segments and state directories as Arrow streams.
+
+:func:`topic`, :func:`iggy`, :func:`segments` and :func:`state` return a :class:`Reader`: a stream of record batches and a context
+manager. It opens its files or connections when the first batch is read, and keeps a bounded part in memory.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from letterhead.errors import LogTruncated, OffsetsGone, StoreChoiceError, TornTailWarning
+from letterhead.reader import Reader
+
+if TYPE_CHECKING:
+    from letterhead.iggy.topic_reader import iggy as iggy
+    from letterhead.kafka.topic_reader import topic as topic
+    from letterhead.open_segments import segments as segments
+    from letterhead.state.reading.state_reader import state as state
+
+__all__ = [
+    "topic",
+    "segments",
+    "state",
+    "iggy",
+    "Reader",
+    "OffsetsGone",
+    "LogTruncated",
+    "StoreChoiceError",
+    "TornTailWarning",
+]
+
+# A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use.
+_READERS = {
+    "topic": "letterhead.kafka.topic_reader",
+    "segments": "letterhead.open_segments",
+    "state": "letterhead.state.reading.state_reader",
+    "iggy": "letterhead.iggy.topic_reader",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _READERS:
+        globals()[name] = getattr(importlib.import_module(_READERS[name]), name)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_READERS})

@@ -1,0 +1,1 @@
+"""Read state directories as Arrow streams: :func:`letterhead.read.state`."""

@@ -1,0 +1,406 @@
+"""Convert rows of stores to Arrow columns, many rows at once; :mod:`letterhead.state.reading.rows` parses single rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
+from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
+from letterhead.row_filter import RowFilter
+from letterhead.state.reading.directory import Segment
+from letterhead.state.reading.rows import SUFFIXES, Store, StoredVersion
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.keys import MAX_TIME
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["StoreColumns"]
+
+BATCH_ROWS = 10_000
+BATCH_BYTES = 16 << 20
+"""A record batch has at most so many rows, and is complete when it reaches so many bytes."""
+
+
+class StoreColumns:
+    """Converts rows of stores of one type to record batches of :attr:`schema`.
+
+    The options and errors are those of :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
+    columns of ``headers``.
+    """
+
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        columns: Sequence[str] | None = None,
+        headers: Columns | None = None,
+        *,
+        window_size: int | None = None,
+        errors: OnError = "raise",
+        error_column: str = "error",
+        dialect: Dialect = "arrow",
+        limits: Limits | None = None,
+        where: Where | None = None,
+    ) -> None:
+        # Plain values are never decoded, so the options are checked here.
+        checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
+        self._type = stores[0].type
+        self._format = stores[0].value_format
+        self._headers = headers
+        self._window_size = window_size
+        self._errors: OnError = errors
+        self._error_column = error_column
+        self._dialect: Dialect = dialect
+        self._limits = limits
+        self._check(stores[0].found.name)
+        fields = {"task": pa.string(), "store": pa.string(), **self._fields()}
+        if columns is None:
+            left_out = {name for name in ("task", "store") if len({_labels(store)[name] for store in stores}) == 1}
+            columns = [name for name in fields if name not in left_out]
+        check_columns(columns, fields, headers, errors, error_column)
+        self._wanted = frozenset(columns)
+        typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
+        errors_field = [(error_column, checked.type.field(error_column).type)] if errors == "column" else []
+        self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
+        if not self.schema.names:
+            raise ValueError("no columns were asked for")
+        self._where = where if where is None else RowFilter(
+            where, fields, headers, self._format, errors=errors, limits=limits
+        )  # fmt: skip
+        if self._where and self._where.has_headers and self._type.values != "headers":
+            raise StoreChoiceError(f"store {stores[0].found.name} is {self._type}: it has no headers for where=")
+
+    def batches(self, store: Store, segment: Segment) -> Iterator[pa.RecordBatch]:
+        """Read one database of a store, in the order of stored keys. It is open until the last batch is read."""
+        with StoredFamilies(segment.directory) as families:
+            for keys, values in _grouped(store.rows(families)):
+                batch = self._batch(_Rows(store, segment, families, self._errors, keys, values))
+                # Rows whose versions are all deleted contain none.
+                if len(batch):
+                    yield batch
+
+    def _check(self, name: str) -> None:
+        """Check the window size and the headers against the type of store."""
+        type, size = self._type, self._window_size
+        missing = None
+        if size is not None and type.keys != "window":
+            missing = "it has no windows"
+        elif size is not None and size <= 0:
+            missing = f"the window size {size} is not positive"
+        elif self._headers is not None and type.values != "headers":
+            missing = "it has no headers to make columns of"
+        if missing is not None:
+            raise StoreChoiceError(f"store {name} is {type}: {missing}")
+
+    def _fields(self) -> dict[str, pa.DataType]:
+        """Return the columns that stores of the type have, and their types."""
+        type = self._type
+        time = TIMES[self._dialect]
+        fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[type.name]}
+        if type.keys == "versioned":
+            fields |= {"valid_from": time, "valid_to": time}
+        if self._window_size is not None:
+            fields["window_end"] = time
+        if type.values != "plain" and type.keys in ("key-value", "window"):
+            fields["timestamp"] = time
+        fields["value"] = pa.binary()
+        if type.values == "headers":
+            fields["headers"] = lha.decode(_EMPTY, self._format).type.field("headers").type
+        return fields
+
+    def _batch(self, rows: _Rows) -> pa.RecordBatch:
+        columns = rows.split_versions() if self._type.keys == "versioned" else {}
+        columns |= self._keys(rows)
+        if self._where is not None:
+            kept = self._selected(self._where, rows, columns)
+            columns = {name: column.filter(kept) for name, column in columns.items()}
+            rows.keep(kept.to_pylist())
+        columns |= self._values(rows)
+        rows.add_missing_errors()
+        for name, label in _labels(rows.store).items():
+            if name in self._wanted:
+                columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
+        for name in sorted(_TIMES & self._wanted & columns.keys()):
+            outside = times_outside(columns[name], self._dialect)
+            if outside is not None:
+                rows.add_error(outside, time_error(self._format, column=name))
+            columns[name] = as_times(columns[name], self._dialect)
+        if self._errors == "column":
+            columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
+
+    def _selected(self, where: RowFilter, rows: _Rows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
+        """Return which rows a condition selects. With ``errors="column"``, those with an error are among them."""
+        named = {name: columns[name].to_pylist() for name in where.fields & columns.keys()}
+        needs_value = not where.fields <= columns.keys() | _labels(rows.store).keys()
+        selected = []
+        for row, value in enumerate(rows.values):
+            fields: dict[str, Any] = _labels(rows.store) | {name: column[row] for name, column in named.items()}
+            try:
+                if needs_value:
+                    fields["timestamp"], _, fields["value"] = self._parts(rows.store, value)
+                selected.append(where.selects(fields, value if where.has_headers else None))
+            except DecodeError as error:
+                if self._errors == "raise":
+                    raise rows.damaged(row, error) from error
+                rows.missing_errors[row] = error
+                selected.append(self._errors == "column")
+        if self._errors == "column":
+            selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
+        return pa.array(selected, pa.bool_())
+
+    def _parts(self, store: Store, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
+        """Return the timestamp, the headers and the payload of a value; null for those that cannot be read, if allowed."""
+        try:
+            return (None, None, None) if value is None else store.value_parts(value)
+        except DecodeError:
+            if self._errors != "null":
+                raise
+            return None, None, None
+
+    def _keys(self, rows: _Rows) -> dict[str, pa.Array]:
+        type, keys = self._type, pa.array(rows.keys, pa.binary())
+        least = SUFFIXES[type.keys] + type.time_ordered
+        bad = pc.less(pc.binary_length(keys), least)
+        if type.time_ordered:
+            bad = pc.or_(bad, pc.not_equal(pc.binary_slice(keys, 0, 1), b"\0"))
+        rows.find_errors(bad, lambda row: rows.store.key_parts(rows.keys[row]))
+        columns = _slices(keys, bad, least, _KEYS[type.name])
+        if self._window_size is not None:
+            # As in Kafka Streams, the end of a window is at most the largest time.
+            latest = pc.min_element_wise(columns["window_start"], MAX_TIME - self._window_size, skip_nulls=False)
+            columns["window_end"] = pc.add(latest, self._window_size)
+        return columns
+
+    def _values(self, rows: _Rows) -> dict[str, pa.Array]:
+        if self._headers is None and not self._wanted & _STORED_FIELDS.keys():
+            return {}
+        values = pa.array(rows.values, pa.binary())
+        if self._type.values == "plain":
+            return {"value": values}
+        if self._type.values == "timestamped":
+            bad = pc.less(pc.binary_length(values), 8)
+            rows.find_errors(bad, lambda row: rows.store.value_parts(rows.values[row] or b""))
+            return _slices(values, bad, 8, _TIMESTAMPED)
+        columns = {}
+        try:
+            if self._wanted & _STORED_FIELDS.keys():
+                messages = lha.decode(values, self._format, errors=self._errors, limits=self._limits)
+                fields = dict(zip(messages.type.names, messages.flatten(), strict=True))
+                columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
+                # The typed columns report the same errors, and are added below.
+                if self._errors == "column" and self._headers is None:
+                    rows.add_errors(fields["error"])
+            if self._headers is not None:
+                typed = self._select(values, self._errors)
+                selected = typed.flatten()
+                if self._errors == "column":
+                    rows.add_errors(selected.pop())
+                columns |= zip(typed.type.names, selected, strict=False)
+        except DecodeError as error:
+            raise rows.damaged(error.row or 0, error) from error
+        return columns
+
+    def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
+        error_column = self._error_column if errors == "column" else "error"
+        return lha.select(
+            values,
+            self._format,
+            self._headers or {},
+            errors=errors,
+            _dialect=self._dialect,
+            limits=self._limits,
+            error_column=error_column,
+        )
+
+
+class _Rows:
+    """Rows of one database that become a record batch, and their errors.
+
+    ``keys`` are stored keys, ``values`` are in the newer form; after :meth:`split_versions` there is one of each version.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        segment: Segment,
+        families: StoredFamilies,
+        errors: OnError,
+        keys: list[bytes],
+        values: Sequence[bytes | None],
+    ) -> None:
+        self.store = store
+        self.keys = keys
+        self.values = values
+        self._name = store.found.database(segment)
+        self._families = families
+        self._raises = errors == "raise"
+        self._errors: dict[int, list[dict[str, Any]]] = {}
+        self._at: list[int] | None = None
+        # Errors of the condition's headers, by row, which no column reports if it has none of them.
+        self.missing_errors: dict[int, DecodeError] = {}
+
+    def keep(self, kept: Sequence[bool]) -> None:
+        """Remove the other rows."""
+        places = [row for row, is_kept in enumerate(kept) if is_kept]
+        self.keys = [self.keys[row] for row in places]
+        self.values = [self.values[row] for row in places]
+        self._at = self._at and [self._at[row] for row in places]
+        self._errors = {at: self._errors[row] for at, row in enumerate(places) if row in self._errors}
+        self.missing_errors = {
+            at: self.missing_errors[row] for at, row in enumerate(places) if row in self.missing_errors
+        }
+
+    def has_errors(self, row: int) -> bool:
+        """Return whether errors of a row were found so far."""
+        return row in self._errors
+
+    def add_missing_errors(self) -> None:
+        """Add the errors of the condition in rows without another error."""
+        for row, error in self.missing_errors.items():
+            if row not in self._errors and not self._raises:
+                byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+                self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
+
+    def split_versions(self) -> dict[str, pa.Array]:
+        """Make a row of each version of a key, oldest first."""
+        keys: list[bytes] = []
+        found: list[StoredVersion | None] = []
+        for key, value in zip(self.keys, self.values, strict=True):
+            try:
+                versions: list[StoredVersion | None] = [*self.store.versions(key, value or b"")[::-1]]
+            except DecodeError as error:
+                self._add(len(keys), key, error)
+                versions = [None]
+            keys += [key] * len(versions)
+            found += versions
+        self.keys, self.values = keys, [version and version.value for version in found]
+        self._at = [version.at if version else 0 for version in found]
+        return {
+            "valid_from": pa.array([version and version.valid_from for version in found], pa.int64()),
+            "valid_to": pa.array([version and version.valid_to for version in found], pa.int64()),
+        }
+
+    def find_errors(self, bad: pa.BooleanArray, parse: Callable[[int], object]) -> None:
+        """Add the errors of bad rows, which parsing them one by one raises."""
+        for row in pc.indices_nonzero(bad).to_pylist():
+            try:
+                parse(row)
+            except DecodeError as error:
+                self._add(row, self.keys[row], error)
+
+    def add_error(self, bad: pa.BooleanArray, error: DecodeError) -> None:
+        """Add the same error to some rows."""
+        for row in pc.indices_nonzero(bad).to_pylist():
+            self._add(row, self.keys[row], error)
+
+    def add_errors(self, found: pa.Array) -> None:
+        """Add the column of errors of decoded values."""
+        for row in pc.indices_nonzero(found.is_valid()).to_pylist():
+            moved = self._moved(row)
+            for error in found[row].as_py():
+                byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + moved
+                self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
+
+    def errors(self, type: pa.DataType) -> pa.Array:
+        """Return the errors of each row, null for a valid one."""
+        if not self._errors:
+            return pa.nulls(len(self.keys), type)
+        return pa.array([self._errors.get(row) for row in range(len(self.keys))], type)
+
+    def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
+        """Return the error of a value that does not decode."""
+        byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+        return DamagedRowError(self._name, self.keys[row], replaced(error, byte_offset=byte_offset, row=None))
+
+    def _add(self, row: int, key: bytes, error: DecodeError) -> None:
+        if self._raises:
+            raise DamagedRowError(self._name, key, error) from error
+        entry = ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)
+        self._errors.setdefault(row, []).append(entry._asdict())
+
+    def _moved(self, row: int) -> int:
+        """Return how many bytes later a byte of a value is in the stored value."""
+        if self._at is not None:
+            return self._at[row]
+        stored = self.store.find(self._families, self.keys[row])
+        return 0 if stored is None else -stored.added
+
+
+def _grouped(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Group rows into record batches."""
+    keys: list[bytes] = []
+    values: list[bytes] = []
+    size = 0
+    for key, value in rows:
+        keys.append(key)
+        values.append(value)
+        size += len(key) + len(value)
+        if size >= BATCH_BYTES or len(keys) == BATCH_ROWS:
+            yield keys, values
+            keys, values, size = [], [], 0
+    if keys:
+        yield keys, values
+
+
+def _slices(
+    column: pa.BinaryArray, bad: pa.BooleanArray, least: int, places: dict[str, tuple[int, int]]
+) -> dict[str, pa.Array]:
+    """Return slices of bytes as columns, of the types in :data:`_INTEGERS` or bytes; bad rows are null."""
+    any_bad = pc.any(bad).as_py()
+    if any_bad:
+        column = pc.if_else(bad, bytes(least), column)
+    columns = {}
+    for name, (start, stop) in places.items():
+        part = pc.binary_slice(column, start, stop)
+        if name in _INTEGERS:
+            # Stored integers are big-endian and fill their slice: reversed, they are Arrow's.
+            part = pa.Array.from_buffers(_INTEGERS[name], len(part), [None, pc.binary_reverse(part).buffers()[2]])
+        columns[name] = pc.if_else(bad, None, part) if any_bad else part
+    return columns
+
+
+def _labels(store: Store) -> dict[str, str | None]:
+    return {"task": store.found.task or None, "store": store.found.name}
+
+
+_EMPTY = pa.array([], pa.binary())
+
+_END = (1 << 31) - 1
+"""The end of any bytes. (Without an end, pyarrow would allocate a product of it and the number of rows.)"""
+
+_INTEGERS = {
+    "window_start": pa.int64(),
+    "sequence": pa.int32(),
+    "session_start": pa.int64(),
+    "session_end": pa.int64(),
+    "timestamp": pa.int64(),
+}
+"""Columns that are stored as integers, and their types."""
+
+_TIMES = {"window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to", "timestamp"}
+"""Columns of milliseconds since 1970."""
+
+_KEYS: dict[str, dict[str, tuple[int, int]]] = {
+    "key-value": {"key": (0, _END)},
+    "window": {"key": (0, -12), "window_start": (-12, -4), "sequence": (-4, _END)},
+    "session": {"key": (0, -16), "session_start": (-8, _END), "session_end": (-16, -8)},
+    "time-ordered-window": {"key": (9, -4), "window_start": (1, 9), "sequence": (-4, _END)},
+    "time-ordered-session": {"key": (17, _END), "session_start": (9, 17), "session_end": (1, 9)},
+    "versioned": {"key": (8, _END)},
+}
+"""Slices of the stored keys of each type, as :mod:`letterhead.state.storage.keys` draws them."""
+
+_TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
+"""Slices of values with timestamps and without headers."""
+
+_STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
+"""Columns, and the fields of the message that they are."""

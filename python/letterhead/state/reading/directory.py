@@ -1,0 +1,152 @@
+"""Find the stores in a directory, and the process that has one open.
+
+::
+
+    <state>/<application>/<task>/rocksdb/<store>                     one database
+    <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
+
+Any of these directories can be given. A directory is a database if it has a file of one, also if others are missing.
+Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from letterhead.errors import StoreNotFoundError
+from letterhead.state.storage.files import has_database_files
+from letterhead.state.storage.segments import segment_start
+
+__all__ = ["Found", "Segment", "find_stores", "holder", "task_partition"]
+
+TASK = re.compile(r"(?:.+__)?\d+_(\d+)")
+# From the directory of all applications to a segment.
+DEEPEST = 4
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A database: a whole store, or a segment of one with its first millisecond."""
+
+    directory: Path
+    start: int | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A store in a directory."""
+
+    name: str
+    task: str  # empty if the directory that was searched is the task's
+    directory: Path  # absolute
+    shown: Path  # below the directory that was searched, as the user spelled that
+    segments: tuple[Segment, ...]  # oldest first
+
+    @property
+    def segmented(self) -> bool:
+        """Whether the store has segments of time."""
+        return self.segments[0].start is not None
+
+    @property
+    def label(self) -> str:
+        """The name of the store in messages."""
+        return self._labelled(self.name)
+
+    def database(self, segment: Segment) -> str:
+        """Return the name of one of its databases in messages."""
+        return self._labelled(segment.directory.name)
+
+    def _labelled(self, name: str) -> str:
+        return f"{self.task}/{name}" if self.task else name
+
+
+def find_stores(given: Path, name: str | None = None) -> list[Found]:
+    """Return the stores in a directory, or those with a name, by task and name; raise StoreNotFoundError if none."""
+    top = given.resolve()
+    if not top.exists():
+        raise StoreNotFoundError(f"there is no directory {given}: give a state, task or store directory")
+    if not top.is_dir():
+        raise StoreNotFoundError(f"{given} is not a directory: give a state, task or store directory")
+    stores: dict[tuple[Path, bool], list[Segment]] = {}
+    for path in _databases(top):
+        start = _segment_start(path)
+        place = path if start is None else path.parent
+        stores.setdefault((place, start is not None), []).append(Segment(path, start))
+    found = [
+        Found(
+            place.name,
+            _task(place, top),
+            place,
+            given / place.relative_to(top) if place.is_relative_to(top) else place,
+            tuple(sorted(segments, key=lambda segment: segment.start or 0)),
+        )
+        for (place, _), segments in stores.items()
+    ]
+    if not found:
+        raise StoreNotFoundError(
+            f"there is no store in {given}: no directory in it has a file CURRENT, as RocksDB's have"
+        )
+    names = sorted({store.name for store in found})
+    if name is not None and name not in names:
+        there = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
+        raise StoreNotFoundError(f"there is no store {name} in {given}: there {there}")
+    return sorted((store for store in found if name in (None, store.name)), key=lambda store: (store.task, store.name))
+
+
+def task_partition(name: str) -> int | None:
+    """Return the partition in the name of a task's directory; None if it is not named like one."""
+    task = TASK.fullmatch(name)
+    return None if task is None else int(task[1])
+
+
+def holder(directory: Path) -> int | None:
+    """Return the id of the process that has a database open; None if none has, or the system does not tell."""
+    if sys.platform != "linux":
+        return None
+    import fcntl
+
+    try:
+        with (directory / "LOCK").open("rb") as lock:
+            query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            type, *_, process = struct.unpack(_FLOCK, fcntl.fcntl(lock, fcntl.F_GETLK, query))
+    except OSError:
+        return None
+    return None if type == fcntl.F_UNLCK else process
+
+
+# struct flock of fcntl(2) on Linux: type, whence, start, length, process.
+_FLOCK = "hhqqi4x"
+
+
+def _databases(top: Path) -> list[Path]:
+    def fail(error: OSError) -> None:
+        raise error
+
+    found = []
+    for place, directories, files in os.walk(top, onerror=fail):
+        path = Path(place)
+        # A hidden directory has a store that is being restored, or the rest of a segment that is being removed.
+        directories[:] = [name for name in directories if not name.startswith(".")]
+        if has_database_files(files):
+            found.append(path)
+            directories.clear()
+        elif len(path.relative_to(top).parts) == DEEPEST:
+            directories.clear()
+    return sorted(found)
+
+
+def _segment_start(path: Path) -> int | None:
+    # In the directory of key-value stores, a name that looks like a segment's is a store's.
+    return None if path.parent.name == "rocksdb" else segment_start(path.parent.name, path.name)
+
+
+def _task(store: Path, top: Path) -> str:
+    task = store.parent.parent if store.parent.name == "rocksdb" else store.parent
+    if task.is_relative_to(top) and task != top:
+        return str(task.relative_to(top))
+    return task.name if TASK.fullmatch(task.name) else ""

@@ -1,0 +1,295 @@
+"""Read and parse the rows of a store in a directory, as the store would read them; nothing is moved or changed.
+
+While a store is upgraded, its rows are in two column families. They are read as one, in the order of the store: by
+segment, then by stored key.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import letterhead as lh
+from letterhead.errors import DamagedRowError, DecodeError
+from letterhead.limits import Limits
+from letterhead.state.reading.directory import Found, Segment, holder
+from letterhead.state.reading.store_types import StoreType, store_type_of
+from letterhead.state.storage.database import StoredFamilies, list_families
+from letterhead.state.storage.keys import (
+    SessionKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    WindowKeys,
+    session_parts,
+    window_parts,
+)
+from letterhead.state.storage.layouts import Legacy
+from letterhead.state.storage.raw import headers_end, shifted
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
+
+__all__ = ["INDEX", "SUFFIXES", "Row", "Store", "Stored", "StoredVersion", "open_store"]
+
+INDEX = b"\1"
+AFTER_INDEX = b"\2"
+
+ByTime: TypeAlias = type[TimeOrderedWindowKeys] | type[TimeOrderedSessionKeys]
+
+
+class Stored(NamedTuple):
+    """A row as it is stored."""
+
+    key: bytes
+    value: bytes
+    family: str
+    older: Legacy | None  # converts an older value to the newer form
+
+    def newer(self) -> bytes:
+        """Return the value in the newer form."""
+        return self.value if self.older is None else self.older.convert(self.key, self.value)
+
+    @property
+    def added(self) -> int:
+        """Number of bytes that the newer form has before the value."""
+        return len(self.newer()) - len(self.value)
+
+
+class StoredVersion(NamedTuple):
+    """A version in a row of a versioned store."""
+
+    valid_from: int
+    valid_to: int | None  # None for the latest version
+    value: bytes | None  # None if the key is deleted
+    at: int  # byte of the row at which the value begins
+
+
+class Row(NamedTuple):
+    """A parsed row, or a version."""
+
+    key: bytes  # without times
+    times: dict[str, int | None]  # start of a window; start and end of a session; valid_from and valid_to of a version
+    value: bytes | None  # None for a version that deletes the key
+    timestamp: int | None  # None if the store's values have none
+    headers: lh.Headers | None  # None if the store keeps none
+
+
+@dataclass(frozen=True)
+class Store:
+    """A store of a known type."""
+
+    found: Found
+    type: StoreType
+    names: list[list[str]]  # of the column families of each of its databases
+    process: int | None = None  # which has it open
+    limits: Limits | None = None  # on what is read of a value with headers
+
+    @property
+    def assumption(self) -> str:
+        """The warning if the type is assumed."""
+        return f"store {self.found.label}: read as {self.type}: {self.type.assumed}"
+
+    @property
+    def unwritten(self) -> str:
+        """The warning if a process has it open."""
+        return (
+            f"store {self.found.label} is open in process {self.process}: rows that it has not written to files yet are "
+            "missing"
+        )
+
+    def databases(self, *, backward: bool = False) -> Iterator[tuple[Segment, StoredFamilies]]:
+        """Open its databases, one after the other."""
+        for segment in self.found.segments[::-1] if backward else self.found.segments:
+            with StoredFamilies(segment.directory) as families:
+                yield segment, families
+
+    def sources(self, families: StoredFamilies) -> list[tuple[str, Legacy | None]]:
+        """Return the column families of a database that have rows of the store, newest first."""
+        layout = self.type.layout
+        sources: list[tuple[str, Legacy | None]] = [(layout.family, None)]
+        sources += [(older.family, older) for older in layout.legacy]
+        return [(family, older) for family, older in sources if family in families.names]
+
+    def stored(
+        self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
+    ) -> Iterator[Stored]:
+        """Read the rows of all families in one order; if two have the same key, only the newer one."""
+        scans = [
+            _tagged(families.rows(family, first, last, backward=backward), family, older)
+            for family, older in self.sources(families)
+        ]
+        before = None
+        # Of equal keys, the one of the newer family comes first.
+        for row in heapq.merge(*scans, key=itemgetter(0), reverse=backward):
+            if row.key != before:
+                yield row
+            before = row.key
+
+    def rows(self, families: StoredFamilies) -> Iterator[tuple[bytes, bytes]]:
+        """Read the keys and values of a database, with values in the newer form, without index entries."""
+        older = [family for family, legacy in self.sources(families) if legacy is not None]
+        family = self.type.layout.family
+        rows: Iterator[tuple[bytes, bytes]] = iter(())
+        if any(next(families.rows(each), None) for each in older):
+            rows = ((row.key, _newer_or_damaged(row)) for row in self.stored(families))
+        elif family in families.names:
+            rows = families.rows(family)
+        return ((key, value) for key, value in rows if key[:1] != INDEX) if self.type.time_ordered else rows
+
+    def get(self, families: StoredFamilies, key: bytes) -> bytes | None:
+        """Read the value of a stored key, in the newer form."""
+        row = self.find(families, key)
+        return None if row is None else row.newer()
+
+    def find(self, families: StoredFamilies, key: bytes) -> Stored | None:
+        """Read the row of a stored key."""
+        for family, older in self.sources(families):
+            value = families.get(family, key)
+            if value is not None:
+                return Stored(key, value, family, older)
+        return None
+
+    def take_apart(self, segment: Segment, row: Stored) -> list[Row]:
+        """Parse a stored row into several versions, no row (index entry), or one row; raise DamagedRowError."""
+        try:
+            key, times = self.key_parts(row.key)
+            if self.is_index(row.key):
+                return []
+            value = row.newer()
+            if self.type.keys == "versioned":
+                return [self._version(key, version) for version in self.versions(row.key, value)]
+            try:
+                timestamp, headers, payload = self.value_parts(value)
+            except DecodeError as error:
+                raise shifted(error, -row.added) from error
+            return [Row(key, times, payload, timestamp, headers)]
+        except DecodeError as error:
+            raise DamagedRowError(segment.directory.name, row.key, error) from error
+
+    def is_index(self, stored: bytes) -> bool:
+        """Return whether a stored key is an index entry of a time-ordered store."""
+        return self.type.time_ordered and stored[:1] == INDEX
+
+    def has_index(self, families: StoredFamilies) -> bool:
+        """Return whether a database of a time-ordered store has an index: Kafka Streams leaves it out if nothing reads it."""
+        scans = (families.rows(family, INDEX, AFTER_INDEX) for family, _ in self.sources(families))
+        return self.type.time_ordered and any(
+            key[:1] == INDEX for rows in scans for key, _ in itertools.islice(rows, 1)
+        )
+
+    def plain_key(self, stored: bytes) -> bytes:
+        """Return a stored key as a store that is not time-ordered would store it."""
+        if not self.type.time_ordered:
+            return stored
+        if stored[:1] not in (b"\0", INDEX):
+            raise _damaged("the key begins with neither 00 nor 01", code="out_of_range")
+        return stored[1:] if self.is_index(stored) else self._by_time.of_row(stored)
+
+    def row_key(self, index: bytes) -> bytes:
+        """Return the key of the row of an index entry."""
+        return self._by_time.row(index[1:])
+
+    def key_parts(self, stored: bytes) -> tuple[bytes, dict[str, int | None]]:
+        """Parse a stored key into the key and its times; raise DecodeError if it is invalid."""
+        keys = self.type.keys
+        least = SUFFIXES[keys] + self.type.time_ordered
+        if len(stored) < least:
+            raise _damaged(f"a stored key of {len(stored)} bytes is too short: {least} of it are the time")
+        stored = self.plain_key(stored)
+        if keys == "window":
+            key, start, _ = window_parts(stored)
+            return key, {"start": start}
+        if keys == "session":
+            session = session_parts(stored)
+            return session.key, {"start": session.start, "end": session.end}
+        return (stored[8:], {}) if keys == "versioned" else (stored, {})
+
+    def value_parts(self, value: bytes) -> tuple[int | None, lh.Headers | None, bytes]:
+        """Parse a value into timestamp, headers and payload; raise DecodeError if it is invalid."""
+        if self.type.values == "plain":
+            return None, None, value
+        if self.type.values == "timestamped":
+            if len(value) < 8:
+                raise _damaged(f"timestamp takes 8 bytes and {len(value)} are left", 0)
+            return _INT64.unpack_from(value)[0], None, value[8:]
+        message: Any = lh.decode(value, self.value_format, limits=self.limits)
+        return getattr(message, "timestamp", None), message.headers, message.payload
+
+    def versions(self, stored: bytes, value: bytes) -> list[StoredVersion]:
+        """Parse a row of a versioned store, newest version first; raise DecodeError if it is invalid."""
+        if stored.startswith(LATEST):
+            latest = Latest.read(value)
+            return [StoredVersion(latest.timestamp, None, latest.value, 8)]
+        row, end, found = SegmentRow.read(value), len(value), []
+        for index, version in enumerate(row.versions):
+            end -= len(version.value or b"")
+            found.append(StoredVersion(version.valid_from, row.valid_to(index), version.value, end))
+        return found
+
+    @property
+    def _by_time(self) -> ByTime:
+        return TimeOrderedWindowKeys if self.type.keys == "window" else TimeOrderedSessionKeys
+
+    @property
+    def value_format(self) -> str:
+        """The format of values with headers."""
+        return "streams-timestamped" if self.type.keys in ("key-value", "window") else "streams"
+
+    def header_bytes(self, stored: bytes, value: bytes) -> int:
+        """Count the bytes of headers in a row in the newer form; raise DecodeError if it is invalid."""
+        if self.type.values != "headers" or self.is_index(stored):
+            return 0
+        if self.type.keys != "versioned":
+            return headers_end(value)
+        return sum(headers_end(each.value) for each in self.versions(stored, value) if each.value is not None)
+
+    def _version(self, key: bytes, version: StoredVersion) -> Row:
+        times = {"valid_from": version.valid_from, "valid_to": version.valid_to}
+        if version.value is None:
+            return Row(key, times, None, None, None)
+        try:
+            _, headers, payload = self.value_parts(version.value)
+        except DecodeError as error:
+            raise shifted(error, version.at) from error
+        return Row(key, times, payload, None, headers)
+
+
+SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.suffix, "versioned": 8}
+"""Bytes that a stored key has beside the key, without the first byte of time-ordered stores."""
+
+
+def open_store(
+    found: Found, store_type: str | None = None, values: str | None = None, limits: Limits | None = None
+) -> Store:
+    """Determine the type of a store, as :func:`store_type_of` does, and the process that has it open."""
+    names = [list_families(segment.directory.name, segment.directory) for segment in found.segments]
+    type = store_type_of(found, names, store_type, values)
+    if type.layout.version is not None:
+        for segment in found.segments:
+            with StoredFamilies(segment.directory) as families:
+                type.layout.check_version(found.label, families.version())
+    processes = (holder(segment.directory) for segment in found.segments)
+    return Store(found, type, names, next((process for process in processes if process is not None), None), limits)
+
+
+def _newer_or_damaged(row: Stored) -> bytes:
+    """Return a value in the newer form, or as it is if it is damaged."""
+    try:
+        return row.newer()
+    except DecodeError:
+        return row.value
+
+
+def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | None) -> Iterator[Stored]:
+    for key, value in rows:
+        yield Stored(key, value, family, older)
+
+
+def _damaged(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:
+    return DecodeError(message, format=None, code=code, byte_offset=byte_offset)
+
+
+_INT64 = struct.Struct(">q")

@@ -1,0 +1,128 @@
+"""``letterhead.read.state``: read the state directories of Kafka Streams and of letterhead."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from letterhead._optional_dependencies import needed
+
+with needed("reading a state directory", "'letterhead[arrow,state]'"):
+    import pyarrow as pa
+
+from letterhead.reader import Reader
+from letterhead.state.reading.columns import StoreColumns
+from letterhead.state.reading.stores import open_stores, remarks
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["state"]
+
+
+def state(
+    directory: str | os.PathLike[str],
+    *,
+    store: str | None = None,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    store_type: str | None = None,
+    values: str | None = None,
+    window_size: int | None = None,
+    errors: OnError = "raise",
+    error_column: str = "error",
+    where: Where | None = None,
+    limits: Limits | None = None,
+) -> Reader:
+    """Read the RocksDB stores of Kafka Streams or letterhead, without a JVM.
+
+    The directory is not changed or locked. A store that a process has open can be read, except for rows that the process
+    has not written to files yet. Rows that an unfinished upgrade has left in an older column family are returned as the
+    store itself would read them: without headers, and with the timestamp -1 if they had none.
+
+    Parameters
+    ----------
+    directory : path
+        A state, application, task or store directory. The type of its stores is determined at once; rows are read with
+        the first batch.
+    store : str, optional
+        Read only the stores of this name, of all tasks.
+    columns : sequence of str, optional
+        Names of the columns, in order. By default all that the type of store has:
+
+        * ``task`` and ``store``, if there are several;
+        * ``key``, without the times that a stored key contains;
+        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; for sessions
+          ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
+        * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
+        * ``value``, the payload; null for a version that deletes the key;
+        * ``headers``, if the store keeps them.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
+    store_type : str, optional
+        The type, if the files leave it open: ``key-value``, ``window``, ``session``, ``versioned``,
+        ``time-ordered-window`` or ``time-ordered-session``.
+    values : {"plain", "timestamped"}, optional
+        The values of time-ordered windows without headers, which the files leave open.
+    window_size : int, optional
+        Length of a window in milliseconds, which is not in the files.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
+        errors in a last column, null for a valid row. Columns that were not asked for are not checked.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
+    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+        Which rows to return: a condition on headers and on the columns above, as in :mod:`letterhead.arrow`.
+    limits : Limits, optional
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    Reader
+        The rows by task and store, then by segment, then by stored key.
+
+    Raises
+    ------
+    StoreNotFoundError
+        If there is no store.
+    ValueError
+        If the stores have several types, an option is invalid, or two columns would have the same name.
+    DamagedRowError
+        While reading, if ``errors="raise"``: it names the store, the stored key, and the byte in the stored value.
+    ProcessorStateError
+        If the files cannot be opened or read.
+    ModuleNotFoundError
+        If pyarrow or rocksdict is not installed.
+
+    Warns
+    -----
+    UserWarning
+        If the type of a store is assumed, because the files fit several, or a process has a store open.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> with lh.read.state("tests/samples/streams-state-0_0", store="sessions") as rows:
+    ...     rows.schema.names, rows.read_all().num_rows
+    (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
+    """
+    stores = open_stores(Path(directory), store, store_type, values, limits)
+    rows = StoreColumns(
+        stores, columns, headers, window_size=window_size, errors=errors, error_column=error_column, limits=limits,
+        where=where,
+    )  # fmt: skip
+    for remark in remarks(stores):
+        warnings.warn(remark, stacklevel=2)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for each in stores:
+            for segment in each.found.segments:
+                yield from rows.batches(each, segment)
+
+    return Reader(rows.schema, batches)

@@ -1,0 +1,299 @@
+"""Determine the type of a store from its column families, or from its rows if the families leave it open.
+
+Key-value and window stores with timestamps or headers have families of their own. Plain rows of every type are in
+`default`: a store in one database is then plain key-value or versioned, one in segments has windows or sessions, by key
+or by time. The rows decide: the times that the keys of a type would contain have to fit the segment.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
+from letterhead.state.reading.directory import Found, Segment
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.keys import (
+    MAX_TIME,
+    TimeOrderedKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    session_parts,
+    window_parts,
+)
+from letterhead.state.storage.layouts import (
+    DEFAULT,
+    HEADERS,
+    OFFSETS,
+    PLAIN,
+    SESSION_HEADERS,
+    TIME_ORDERED_HEADERS,
+    TIME_ORDERED_SESSION,
+    TIMESTAMPED,
+    VERSIONED_HEADERS,
+    WITH_HEADERS,
+    WITH_TIMESTAMP,
+    Layout,
+)
+from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
+
+__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "StoreType", "check_store_type", "store_type_of", "values_of"]
+
+LAYOUTS: dict[tuple[str, str], Layout] = {
+    ("key-value", "plain"): PLAIN,
+    ("key-value", "timestamped"): TIMESTAMPED,
+    ("key-value", "headers"): HEADERS,
+    ("window", "plain"): PLAIN,
+    ("window", "timestamped"): TIMESTAMPED,
+    ("window", "headers"): HEADERS,
+    ("session", "plain"): PLAIN,
+    ("session", "headers"): SESSION_HEADERS,
+    ("time-ordered-window", "plain"): PLAIN,
+    ("time-ordered-window", "timestamped"): PLAIN,
+    ("time-ordered-window", "headers"): TIME_ORDERED_HEADERS,
+    ("time-ordered-session", "plain"): PLAIN,
+    ("time-ordered-session", "headers"): TIME_ORDERED_SESSION,
+    ("versioned", "plain"): PLAIN,
+    ("versioned", "headers"): VERSIONED_HEADERS,
+}
+"""The column families of each type of store, by the name of the layout."""
+
+STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
+VALUES = ("plain", "timestamped", "headers")
+
+ROWS_EXAMINED = 500
+SEGMENTS_EXAMINED = 4
+
+
+def values_of(store_type: str, layout: str) -> str:
+    """Return the form of the values in a layout, one of VALUES: the name of the layout, except for time-ordered sessions.
+
+    Kafka Streams opens a family for their headers, but writes bare aggregations into it.
+    """
+    return "plain" if store_type == "time-ordered-session" else layout
+
+
+@dataclass(frozen=True)
+class StoreType:
+    """The type of a store."""
+
+    name: str  # one of STORE_TYPES
+    layout_name: str  # one of VALUES
+    assumed: str = ""  # why it may be another type; empty if it is certain
+
+    @property
+    def layout(self) -> Layout:
+        """The column families of its rows."""
+        return LAYOUTS[self.name, self.layout_name]
+
+    @property
+    def values(self) -> str:
+        """The form of its values, one of VALUES."""
+        return values_of(self.name, self.layout_name)
+
+    @property
+    def time_ordered(self) -> bool:
+        """Whether its rows are ordered by time, with an index by key."""
+        return self.name.startswith("time-ordered")
+
+    @property
+    def keys(self) -> str:
+        """The form of its keys: `key-value`, `window`, `session` or `versioned`."""
+        return self.name.removeprefix("time-ordered-")
+
+    def __str__(self) -> str:
+        values = {"headers": "with headers", "timestamped": "with timestamps", "plain": "plain"}[self.values]
+        return f"{self.name.replace('time-ordered-', 'time-ordered ')}, {values}"
+
+
+def check_store_type(name: str) -> None:
+    """Raise StoreChoiceError if there is no such type."""
+    if name not in STORE_TYPES:
+        raise StoreChoiceError(str(unknown_name("store type", name, STORE_TYPES)))
+
+
+def store_type_of(
+    store: Found, names: list[list[str]], store_type: str | None = None, values: str | None = None
+) -> StoreType:
+    """Determine the type of a store from the names of the column families of each of its databases.
+
+    ``store_type`` and ``values`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
+    UnexpectedColumnFamilyError if there is an unknown family.
+    """
+    families = set().union(*names)
+    found = _by_families(store, families)
+    if store_type is not None:
+        found = _as_chosen(store, families, found, store_type)
+    elif len(candidates := _candidates(store, found)) > 1:
+        found = _by_rows(store, found, candidates)
+    if values is not None:
+        found = _with_values(store, found, values)
+    elif found.name == "time-ordered-window" and found.values == "plain":
+        reasons = [found.assumed] if found.assumed else []
+        found = StoreType(found.name, "timestamped", ", and ".join([*reasons, "its values may have no timestamps"]))
+    for segment, of_segment in zip(store.segments, names, strict=True):
+        found.layout.check(segment.directory.name, of_segment)
+    return found
+
+
+def _by_families(store: Found, families: set[str]) -> StoreType:
+    own = families - {DEFAULT, OFFSETS}
+    by_key = "window" if store.segmented else "key-value"
+    if not own:
+        return StoreType(by_key, "plain")
+    if own == {WITH_TIMESTAMP}:
+        return StoreType(by_key, "timestamped")
+    if own in ({WITH_HEADERS}, {WITH_HEADERS, WITH_TIMESTAMP}):
+        return StoreType(by_key, "headers")
+    for name in ("session", "time-ordered-window", "versioned"):
+        if own == {LAYOUTS[name, "headers"].family}:
+            return StoreType(name, "headers")
+    known = {layout.family for layout in LAYOUTS.values()}
+    foreign = min(own - known or own)
+    raise UnexpectedColumnFamilyError(
+        f"store {store.label}: column family {foreign!r} in {store.directory} is of no store type known here"
+        f"{' beside the others' if foreign in known else ''}. A newer version or another program wrote it: read it with "
+        "that one; nothing was changed",
+        store.name,
+        foreign,
+    )
+
+
+def _candidates(store: Found, found: StoreType) -> list[str]:
+    if found.layout_name == "headers" and found.name == "session":
+        return ["session", "time-ordered-session"]
+    if found.layout_name != "plain":
+        return [found.name]
+    if store.segmented:
+        return ["window", "session", "time-ordered-window", "time-ordered-session"]
+    return ["key-value", "versioned"]
+
+
+def _by_rows(store: Found, found: StoreType, candidates: list[str]) -> StoreType:
+    examined = 0
+    fits = dict.fromkeys(candidates, 0)
+    ends = dict(itertools.zip_longest(store.segments, (segment.start for segment in store.segments[1:])))
+    for segment, key, value in _first_rows(store):
+        examined += 1
+        for name in candidates:
+            fits[name] += FITS[name](key, value, segment.start, ends[segment])
+    if not examined:
+        return StoreType(candidates[0], found.layout_name, "there are no rows to tell by")
+    if "versioned" in candidates:
+        # A plain row can have any key and value, but is hardly ever a version by chance.
+        if fits["versioned"] * 2 <= examined:
+            return StoreType("key-value", found.layout_name)
+        return StoreType("versioned", found.layout_name, "its rows look like versions, and could be plain key-value")
+    best = max(candidates, key=lambda name: fits[name])
+    others = [name for name in candidates if name != best and fits[name] == examined]
+    if fits[best] == examined and not others:
+        return StoreType(best, found.layout_name)
+    for name in (best, *others):
+        if name in _BY_TIME and _is_indexed(store, _BY_TIME[name]):
+            return StoreType(name, found.layout_name)
+    why = f"its rows could be {' or '.join(others)}" if others else "not all of its rows look like that"
+    return StoreType(best, found.layout_name, why)
+
+
+def _first_rows(store: Found) -> Iterator[tuple[Segment, bytes, bytes]]:
+    """Yield the first rows of each column family."""
+    for segment in store.segments[-SEGMENTS_EXAMINED:]:
+        with StoredFamilies(segment.directory) as families:
+            for family in families.names:
+                if family != OFFSETS:
+                    for key, value in itertools.islice(families.rows(family), ROWS_EXAMINED):
+                        yield segment, key, value
+
+
+def _is_indexed(store: Found, keys: type[TimeOrderedKeys]) -> bool:
+    """Return whether the first row of a store has an entry in the index of a time-ordered store: no other type has one."""
+    for segment in store.segments[-SEGMENTS_EXAMINED:]:
+        with StoredFamilies(segment.directory) as families:
+            for family in families.names:
+                first = next(families.rows(family), None) if family != OFFSETS else None
+                if first is not None and first[0][:1] == b"\0":
+                    return families.get(family, keys.index(keys.of_row(first[0]))) is not None
+    return False
+
+
+def _as_chosen(store: Found, families: set[str], found: StoreType, chosen: str) -> StoreType:
+    check_store_type(chosen)
+    layout = LAYOUTS.get((chosen, found.layout_name))
+    if layout is None or (found.layout_name == "headers" and layout.family not in families):
+        own = ", ".join(sorted(families - {OFFSETS}))
+        raise StoreChoiceError(f"store {store.label} is not {chosen}: its column families are {own}")
+    return StoreType(chosen, found.layout_name)
+
+
+def _with_values(store: Found, found: StoreType, chosen: str) -> StoreType:
+    if chosen not in VALUES:
+        raise StoreChoiceError(str(unknown_name("values", chosen, VALUES)))
+    for layout_name in VALUES:
+        if LAYOUTS.get((found.name, layout_name)) is found.layout and values_of(found.name, layout_name) == chosen:
+            return replace(found, layout_name=layout_name)
+    raise StoreChoiceError(f"store {store.label} is {found}, by its column families: its values cannot be {chosen}")
+
+
+Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]
+"""Whether a key and a value can be a row of a type, in a segment from a start to before an end."""
+
+
+def _window_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
+    if len(key) < 12:
+        return False
+    _, time, sequence = window_parts(key)
+    return sequence >= 0 and _in_segment(time, start, end)
+
+
+def _session_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
+    if len(key) < 16:
+        return False
+    session = session_parts(key)
+    return 0 <= session.start <= session.end and _in_segment(session.end, start, end)
+
+
+def _by_time(undo: Callable[[bytes], bytes], fits: Fits) -> Fits:
+    def by_time_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
+        if key[:1] == b"\1":
+            # An index entry has no value; an upgraded one has no headers.
+            return value in (b"", b"\0") and fits(key[1:], value, start, end)
+        return key[:1] == b"\0" and len(key) >= 13 and fits(undo(key), value, start, end)
+
+    return by_time_fits
+
+
+def _version_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
+    try:
+        if key.startswith(LATEST):
+            return Latest.read(value).timestamp >= 0
+        if len(key) >= 8 and key[0] < 0x80:
+            SegmentRow.read(value)
+            return True
+    except DecodeError:
+        pass
+    return False
+
+
+def _in_segment(time: int, start: int | None, end: int | None) -> bool:
+    """Return whether a time can be in a segment. Only the first segment is longer than the time before it."""
+    if start is None:
+        return time >= 0
+    longest = 2 * start if start > 0 else MAX_TIME
+    return max(start, 0) <= time < (longest if end is None else min(longest, end))
+
+
+_BY_TIME: dict[str, type[TimeOrderedKeys]] = {
+    "time-ordered-window": TimeOrderedWindowKeys,
+    "time-ordered-session": TimeOrderedSessionKeys,
+}
+
+FITS: dict[str, Fits] = {
+    "key-value": lambda key, value, start, end: True,
+    "versioned": _version_fits,
+    "window": _window_fits,
+    "session": _session_fits,
+    "time-ordered-window": _by_time(TimeOrderedWindowKeys.of_row, _window_fits),
+    "time-ordered-session": _by_time(TimeOrderedSessionKeys.of_row, _session_fits),
+}

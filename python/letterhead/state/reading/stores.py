@@ -1,0 +1,64 @@
+"""Open the stores of a directory that can be read as one table: those of all tasks, if they have one type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from letterhead.errors import StoreChoiceError
+from letterhead.limits import Limits
+from letterhead.state.reading.directory import find_stores
+from letterhead.state.reading.rows import Store, open_store
+from letterhead.state.reading.store_types import VALUES, StoreType, check_store_type
+
+__all__ = ["open_stores", "remarks"]
+
+
+def open_stores(
+    directory: Path,
+    name: str | None = None,
+    store_type: str | None = None,
+    values: str | None = None,
+    limits: Limits | None = None,
+) -> list[Store]:
+    """Open the stores in a directory, or those with a name, by task and name.
+
+    Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``, ``values``
+    and ``limits`` are as in :func:`letterhead.read.state`, and so are the errors.
+    """
+    if store_type is not None:
+        check_store_type(store_type)
+    found = [open_store(each, store_type, values, limits) for each in find_stores(directory, name)]
+    names = {store.found.name for store in found}
+    stores = [
+        store for name in names for store in _alike([each for each in found if each.found.name == name], values, limits)
+    ]
+    stores.sort(key=lambda store: (store.found.task, store.found.name))
+    if len({(store.type.keys, store.type.values) for store in stores}) > 1:
+        each = "; ".join(sorted({f"{store.found.name} is {store.type}" for store in stores}))
+        remedy = "say which by store=" if len(names) > 1 else "give the directory of one task"
+        raise StoreChoiceError(f"the stores in {directory} differ in type: {each}: {remedy}")
+    return stores
+
+
+def _alike(tasks: list[Store], values: str | None, limits: Limits | None) -> list[Store]:
+    """Return the stores of one name, with the type of the newest of them."""
+    # If a task has few rows or none, other tasks show the type of the store.
+    certain = {store.type.name for store in tasks if not store.type.assumed}
+    if len(certain) == 1:
+        [name] = certain
+        tasks = [open_store(store.found, name, values, limits) if store.type.name != name else store for store in tasks]
+    newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.layout_name))
+    return [replace(store, type=_upgraded(store.type, newest)) for store in tasks]
+
+
+def _upgraded(type: StoreType, newest: StoreType) -> StoreType:
+    families = (newest.layout.family, *(older.family for older in newest.layout.legacy))
+    same = type.name == newest.name and type.layout.family in families
+    return replace(type, layout_name=newest.layout_name) if same else type
+
+
+def remarks(stores: list[Store]) -> list[str]:
+    """Return warnings for a reader of the stores: types that were assumed, and rows that are not in files yet."""
+    assumed = [f"{store.assumption} (choose with store_type= and values=)" for store in stores if store.type.assumed]
+    return assumed + [store.unwritten for store in stores if store.process is not None]

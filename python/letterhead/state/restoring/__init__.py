@@ -1,0 +1,1 @@
+"""Restore stores from changelogs, and compare stores with them."""

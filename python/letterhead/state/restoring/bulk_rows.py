@@ -1,0 +1,420 @@
+"""Write the records of a changelog to the databases of a store, many at once: :class:`Target`.
+
+The offset of the last record is written with its rows, or after them where writing them again changes nothing. A process
+that dies loses the last rows with their offset, and the next one continues after the offset that it finds, with the
+position and the largest time of that offset.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import arrow
+from letterhead._invariants import present
+from letterhead.errors import DamagedRowError, DecodeError
+from letterhead.headers import Headers
+from letterhead.state.context import CONSISTENCY_POSITION, position_of
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.restoring.changelog_records import Records
+from letterhead.state.storage.database import POSITION, Database, RocksDBOptions
+from letterhead.state.storage.keys import (
+    KeySchema,
+    SessionKeys,
+    TimeOrderedKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    WindowKeys,
+)
+from letterhead.state.storage.layouts import Layout
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.segments import Segments, segment_interval
+from letterhead.state.versioned import VersionedStore
+
+__all__ = ["Plan", "Rows", "Target", "open_target", "rows_of", "without_positions"]
+
+Changes = Iterable[tuple[bytes, "bytes | None"]]
+
+OPTIONS = RocksDBOptions(write_buffer_bytes=64 << 20)
+PAIRS = 8192
+"""How many rows become Python objects at once."""
+OBSERVED = b"letterhead-observed"
+"""While a store is restored: the largest time so far, in the family of offsets."""
+ADDED = b"letterhead-added"
+"""While a store is restored: the offset up to which a file may have been added, in the family of offsets."""
+
+
+class Plan(NamedTuple):
+    """The store to write: its type, the names of its layout and of the form of its values, and times in milliseconds."""
+
+    name: str
+    store_type: str
+    layout_name: str
+    values: str
+    layout: Layout
+    retention: int | None
+    segment_interval: int | None
+
+    @property
+    def segmented(self) -> bool:
+        """Whether the store has a database for each segment of time."""
+        return self.store_type not in ("key-value", "versioned")
+
+    @property
+    def place(self) -> Path:
+        """The directory of the store below that of its task."""
+        return Path(self.name) if self.segmented else Path("rocksdb", self.name)
+
+
+class Rows(NamedTuple):
+    """Rows of a store.
+
+    Attributes
+    ----------
+    keys, values : pyarrow.BinaryArray
+        Values are as the store has them; null deletes the row.
+    times : numpy.ndarray of int64
+        The timestamps of their records.
+    offset : int
+        The offset of the last of their records.
+    position : Position
+        The position of the store after them.
+    """
+
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    times: np.ndarray[Any, np.dtype[np.int64]]
+    offset: int
+    position: Position
+
+    @property
+    def memory(self) -> int:
+        """About how many bytes they take."""
+        return int(self.keys.nbytes + self.values.nbytes)
+
+    def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield the key and value of each row."""
+        for some in _pairs(self.keys, self.values):
+            yield from some
+
+
+def _pairs(keys: pa.BinaryArray, values: pa.BinaryArray) -> Iterator[list[tuple[bytes, bytes | None]]]:
+    for start in range(0, len(keys), PAIRS):
+        some = slice(start, start + PAIRS)
+        yield list(zip(keys[some].to_pylist(), values[some].to_pylist(), strict=True))
+
+
+def rows_of(records: Records, plan: Plan, position: Position) -> Rows:
+    """Return the rows that the records are in the store."""
+    return Rows(records.keys, _values(records, plan), records.timestamps, int(records.offsets[-1]), position)
+
+
+def _values(records: Records, plan: Plan) -> pa.BinaryArray:
+    if plan.values == "headers":
+        fields = {"headers": records.headers, "payload": records.values}
+        with_time = plan.store_type in ("key-value", "window", "time-ordered-window")
+        if with_time:
+            fields["timestamp"] = pa.array(records.timestamps)
+        messages = pa.StructArray.from_arrays(list(fields.values()), list(fields), mask=records.values.is_null())
+        return arrow.encode(messages, "streams-timestamped" if with_time else "streams")
+    if plan.values == "timestamped":
+        big_endian = pa.py_buffer(records.timestamps.astype(">i8"))
+        times = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8), len(records.timestamps), [None, big_endian])
+        return pc.binary_join_element_wise(times.cast(pa.binary()), records.values, b"")
+    return records.values
+
+
+def without_positions(records: Records, position: Position) -> tuple[Records, Position]:
+    """Remove the positions that Kafka Streams appends to headers if it keeps reads consistent, and merge them with one.
+
+    Left in the records, they would become two headers of each row.
+    """
+    all_headers = present(records.headers, "the column of headers")
+    if not _any_ends_with(all_headers, CONSISTENCY_POSITION):
+        return records, position
+    kept = []
+    merged = position.copy()
+    for headers in all_headers.to_pylist():
+        found = ChangelogRecord(b"", None, 0, Headers((each["key"], each["value"]) for each in headers or ()))
+        plain, of_record = position_of(found)
+        merged.merge(of_record)
+        kept.append([{"key": key, "value": value} for key, value in plain.headers])
+    return records._replace(headers=pa.array(kept, all_headers.type)), merged
+
+
+def _any_ends_with(headers: pa.ListArray, key: str) -> bool:
+    """Return whether the last header of any record has this key."""
+    ends = headers.offsets.to_numpy()
+    last = ends[1:][ends[1:] > ends[:-1]] - 1
+    return bool(pc.any(pc.equal(headers.values.field("key").take(pa.array(last)), key)).as_py())
+
+
+class Target:
+    """The databases of a store that is restored; a subclass for each way in which rows are divided among them.
+
+    Attributes
+    ----------
+    offset : int
+        The offset of the last record whose rows are written, with the offset.
+    added : int
+        The offset up to which there may be rows: more than ``offset`` after a process died between the two.
+    observed : int
+        The largest time so far, in milliseconds.
+    position : Position
+        The position of the store.
+    """
+
+    def __init__(self, plan: Plan, task: Path, place: tuple[str, int]) -> None:
+        self.plan = plan
+        self.place = place
+        self.offset = self.added = self.observed = -1
+        self.position = Position()
+        self._open(task)
+        # A database without an offset was created in the batch that was lost, and has no rows.
+        found = [(database.offsets(), database) for database in self.databases()]
+        kept = [each for each in found if self._topic in each[0]]
+        if kept:
+            offsets, behind = min(kept, key=lambda each: each[0][self._topic])
+            self.offset = max(offsets[self._topic], -1)
+            self.observed = offsets.get(OBSERVED.decode(), -1)
+            self.position = behind.position()
+        self.added = max([self.offset, *(offsets.get(ADDED.decode(), -1) for offsets, _ in found)])
+
+    @property
+    def _topic(self) -> str:
+        return f"{self.place[0]}-{self.place[1]}"
+
+    def _open(self, task: Path) -> None:
+        raise NotImplementedError
+
+    def databases(self) -> list[Database]:
+        """Return the open databases."""
+        raise NotImplementedError
+
+    def write(self, some: list[Rows]) -> None:
+        """Write rows; the list is emptied, so that they need no memory for longer than they must."""
+        raise NotImplementedError
+
+    def _marks(self) -> list[tuple[bytes, bytes | None]]:
+        return [
+            (self._topic.encode(), _INT64.pack(self.offset)),
+            (OBSERVED, _INT64.pack(self.observed)),
+            (POSITION, self.position.serialize()),
+        ]
+
+    def commit(self) -> None:
+        """Write what Kafka Streams writes at a commit to the files of all databases."""
+        offset = self.offset if self.offset >= 0 else None
+        for database in self.databases():
+            database.commit({self.place: offset}, self.position)
+            database.flush()
+
+    def finish(self) -> None:
+        """Remove what only a restore has, and close the databases. To call after :meth:`commit`, again if it was cut."""
+        for database in self.databases():
+            database.write((), [(OBSERVED, None), (ADDED, None)])
+        self.close()
+
+    def close(self) -> None:
+        """Close the databases, and write what is in memory to files."""
+        for database in self.databases():
+            database.close()
+
+
+class KeyValueTarget(Target):
+    """A key-value store.
+
+    Its rows are sorted, and added as a file: RocksDB takes a third of the time that it takes to write them.
+    """
+
+    def _open(self, task: Path) -> None:
+        self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
+        # Beside the database: what a killed process leaves is not moved into place with it.
+        self._file = task / "rows.sst"
+
+    def databases(self) -> list[Database]:
+        """Return the open databases."""
+        return [self._database] if self._database.is_open else []
+
+    def write(self, some: list[Rows]) -> None:
+        """Write rows."""
+        keys = pa.concat_arrays([each.keys for each in some])
+        values = pa.concat_arrays([each.values for each in some])
+        offset, position = some[-1].offset, some[-1].position
+        some.clear()
+        keys, values = _last_by_key(keys, values)
+        self._database.write((), [(ADDED, _INT64.pack(offset))])
+        self._database.flush()
+        self._database.add_file(self._file, _pairs(keys, values))
+        self.offset, self.position = offset, position
+        self.added = max(self.added, offset)
+        self._database.write((), self._marks())
+        self._database.flush()
+
+
+def _last_by_key(keys: pa.BinaryArray, values: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
+    """Return the last row of each key, sorted by key."""
+    order = pc.sort_indices(keys)
+    keys = keys.take(order)
+    # The sort is stable.
+    last = pa.concat_arrays([pc.not_equal(keys[:-1], keys[1:]), pa.array([True])])
+    if not pc.all(last).as_py():
+        order, keys = order.filter(last), keys.filter(last)
+    return keys, values.take(order)
+
+
+class WrittenTarget(Target):
+    """A store whose rows are written, each batch together with its offset."""
+
+    def write(self, some: list[Rows]) -> None:
+        """Write rows."""
+        for rows in some:
+            changed: dict[Database, Changes] = dict.fromkeys(self.databases(), ())
+            changed.update(self._changes(rows))
+            self.offset, self.position = rows.offset, rows.position
+            for database, changes in changed.items():
+                if database.is_open:
+                    database.write(changes, self._marks(), self._dropped())
+        some.clear()
+
+    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+        """Return what to write, by database."""
+        raise NotImplementedError
+
+    def _dropped(self) -> list[tuple[bytes, bytes]]:
+        return []
+
+
+class VersionedTarget(WrittenTarget):
+    """A versioned store, whose rows depend on those that exist."""
+
+    def _open(self, task: Path) -> None:
+        self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
+        self._versions = _Versions(self.plan, self._database)
+
+    def databases(self) -> list[Database]:
+        """Return the open databases."""
+        return [self._database] if self._database.is_open else []
+
+    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+        versions = self._versions
+        versions.changed, versions.dropped = {}, []
+        versions.observe(self.observed)
+        timed = zip(rows.pairs(), rows.times.tolist(), strict=True)
+        versions.restore(ChangelogRecord(key, value, time, _NO_HEADERS) for (key, value), time in timed)
+        self.observed = versions.observe(-1)
+        return {self._database: versions.changed.items()}
+
+    def _dropped(self) -> list[tuple[bytes, bytes]]:
+        return self._versions.dropped
+
+
+class _Versions(VersionedStore):
+    """A versioned store that keeps its changes in memory."""
+
+    def __init__(self, plan: Plan, database: Database) -> None:
+        retention = present(plan.retention, "the retention")
+        super().__init__(plan.name, retention, plan.segment_interval, headers=plan.values == "headers")
+        self._rows = database.rows
+        self.changed: dict[bytes, bytes | None] = {}
+        self.dropped: list[tuple[bytes, bytes]] = []
+        self._find_segments()
+        self._opened(None)
+
+    def observe(self, time: int) -> int:
+        """Advance the observed time, and return it."""
+        self._observed = max(self._observed, time)
+        return self._observed
+
+    def _read(self, key: bytes) -> bytes | None:
+        return self.changed[key] if key in self.changed else self._rows.get(key)
+
+    def _write(self, rows: Changes) -> None:
+        self.changed.update(rows)
+
+    def _drop(self, first: bytes, end: bytes) -> None:
+        self.dropped.append((first, end))
+        for key in [key for key in self.changed if first <= key < end]:
+            del self.changed[key]
+
+    def _key_from(self, key: bytes) -> bytes | None:
+        return self._rows.key_from(key)
+
+
+class SegmentedTarget(WrittenTarget):
+    """A store of windows or sessions."""
+
+    def _open(self, task: Path) -> None:
+        plan, retention = self.plan, present(self.plan.retention, "the retention")
+        self._retention = retention
+        self._interval = plan.segment_interval or segment_interval(retention)
+        keys, by_time = _KEYS[plan.store_type]
+        self._suffix, self._by_time = keys.suffix, by_time
+        self._segments = Segments(plan.name, task / plan.place, retention, self._interval, plan.layout, OPTIONS)
+
+    def databases(self) -> list[Database]:
+        """Return the open databases."""
+        return self._segments.all()
+
+    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+        times = self._times(rows.keys)
+        self.observed = max(self.observed, int(times.max()))
+        segments = np.where(times >= 0, times // self._interval, -(-times // self._interval))
+        pairs = list(rows.pairs())
+        found: dict[Database, Changes] = {}
+        for segment in np.unique(segments):
+            wanted = np.flatnonzero(segments == segment)
+            time = int(times[wanted[0]])
+            is_new = self._segments.of(time) is None
+            database = self._segments.live(time, self.observed)
+            if database is None:
+                continue
+            if is_new:
+                # The rows before these are not missing in it, whenever the process dies.
+                database.write((), self._marks())
+                database.flush()
+            found[database] = [*self._stored(pairs[at] for at in wanted)]
+        return found
+
+    def _stored(self, rows: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
+        if self._by_time is None:
+            yield from rows
+            return
+        for key, value in rows:
+            yield self._by_time.index(key), None if value is None else b""
+            yield self._by_time.row(key), value
+
+    def _times(self, keys: pa.BinaryArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Return the time in each key, which is the first of the integers at its end."""
+        offsets = np.frombuffer(keys.buffers()[1], np.int32)[keys.offset : keys.offset + len(keys) + 1]
+        short = np.flatnonzero(np.diff(offsets) < self._suffix)
+        if len(short):
+            key = keys[int(short[0])].as_py()
+            reason = f"a key of {len(key)} bytes is too short: the times take {self._suffix}"
+            error = DecodeError(reason, format=None, code="truncated", byte_offset=len(key))
+            raise DamagedRowError(self.plan.name, key, error)
+        data = np.frombuffer(keys.buffers()[2], np.uint8)
+        bytes_of_times = data[(offsets[1:, None] - self._suffix) + np.arange(8)]
+        return np.ascontiguousarray(bytes_of_times).view(">i8")[:, 0].astype(np.int64)
+
+
+def open_target(plan: Plan, task: Path, place: tuple[str, int]) -> Target:
+    """Create the databases of a store below a task directory, or open those of an interrupted restore."""
+    types: dict[str, type[Target]] = {"key-value": KeyValueTarget, "versioned": VersionedTarget}
+    return types.get(plan.store_type, SegmentedTarget)(plan, task, place)
+
+
+_KEYS: dict[str, tuple[type[KeySchema], type[TimeOrderedKeys] | None]] = {
+    "window": (WindowKeys, None),
+    "session": (SessionKeys, None),
+    "time-ordered-window": (WindowKeys, TimeOrderedWindowKeys),
+    "time-ordered-session": (SessionKeys, TimeOrderedSessionKeys),
+}
+_NO_HEADERS = Headers()
+_INT64 = struct.Struct(">q")

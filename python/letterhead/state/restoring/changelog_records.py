@@ -1,0 +1,214 @@
+"""Read the records of a changelog from any source as Arrow batches of one partition: :func:`changelog_records`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from letterhead._optional_dependencies import needed
+
+with needed("the records of a changelog", "'letterhead[arrow,state]'"):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+from letterhead.reader import Reader
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import ArrowStream
+
+__all__ = ["Records", "Source", "Until", "changelog_records", "milliseconds", "records_of"]
+
+Source: TypeAlias = "ArrowStream | str | Path"
+"""An Arrow stream, a Parquet file or directory of such files, or what ``letterhead.read.segments`` takes."""
+
+ROWS, BYTES = 65_536, 32 << 20
+"""The most rows of a batch, and about how many bytes, so that few of them wait to be written at once."""
+
+
+class Until(NamedTuple):
+    """Where to stop: before an offset, and before the first record that is not older than a time in milliseconds."""
+
+    offset: int | None = None
+    time: int | None = None
+
+
+class Records(NamedTuple):
+    """Some records of one partition, in the order of their offsets.
+
+    Attributes
+    ----------
+    topic : str or None
+        Name of the changelog topic.
+    partition : int
+        Its partition.
+    offsets, timestamps : numpy.ndarray of int64
+        Timestamps are in milliseconds since 1970.
+    keys, values : pyarrow.BinaryArray
+        A null value is a tombstone.
+    headers : pyarrow.ListArray or None
+        None if the source has no headers.
+    """
+
+    topic: str | None
+    partition: int
+    offsets: np.ndarray[Any, np.dtype[np.int64]]
+    timestamps: np.ndarray[Any, np.dtype[np.int64]]
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    headers: pa.ListArray | None
+
+    def slice(self, start: int, stop: int | None = None) -> Records:
+        """Return the records from one index to before another."""
+        wanted = slice(start, stop)
+        columns: list[Any] = [None if column is None else column[wanted] for column in self[2:]]
+        return Records(self.topic, self.partition, *columns)
+
+
+def changelog_records(source: Source, *, partition: int | None = None, until: Until | None = None) -> Iterator[Records]:
+    """Read the records of a changelog, up to a place.
+
+    Parameters
+    ----------
+    source : Arrow stream or path
+        The columns ``key``, ``value``, ``offset`` and ``timestamp``, and if it has them ``partition``, ``topic`` and
+        ``headers``, as :func:`letterhead.read.topic`, :func:`letterhead.read.segments` and Spark's Kafka source name them.
+    partition : int, optional
+        The partition to read; all by default. Of a source without a column ``partition``, the partition that it is.
+    until : Until, optional
+        Where every partition stops.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a record has no key, the records are of several topics, or the offsets of a partition do
+        not increase.
+    """
+    topics: set[str | None] = set()
+    last: dict[int, int] = {}
+    ended: set[int] = set()
+    for batch in _batches(source):
+        for records in _by_partition(batch, partition):
+            topics.add(records.topic)
+            if len(topics) > 1:
+                raise _several_topics(topics)
+            before = last.get(records.partition, -1)
+            if records.offsets[0] <= before or (np.diff(records.offsets) <= 0).any():
+                raise ValueError(
+                    f"the offsets of partition {records.partition} do not increase after {before}: sort the records by "
+                    "partition and offset"
+                )
+            last[records.partition] = int(records.offsets[-1])
+            if records.partition in ended:
+                continue
+            stop = _stop(records, until)
+            if stop < len(records.offsets):
+                ended.add(records.partition)
+                records = records.slice(0, stop)
+            if stop:
+                yield records
+
+
+def milliseconds(time: int | datetime | None) -> int | None:
+    """Return a time in milliseconds since 1970."""
+    if not isinstance(time, datetime):
+        return time
+    if time.tzinfo is None:
+        raise ValueError(f"{time} has no time zone: pass datetime(..., tzinfo=UTC)")
+    return round(time.timestamp() * 1000)
+
+
+def _stop(records: Records, until: Until | None) -> int:
+    stop = len(records.offsets)
+    if until is not None and until.offset is not None:
+        stop = int(np.searchsorted(records.offsets, until.offset))
+    if until is not None and until.time is not None:
+        late = np.flatnonzero(records.timestamps[:stop] >= until.time)
+        stop = int(late[0]) if len(late) else stop
+    return stop
+
+
+def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+    stream: Iterable[pa.RecordBatch]
+    if isinstance(source, str | Path):
+        stream = records_of(Path(source), (*REQUIRED, *OPTIONAL))
+    elif isinstance(source, Reader):
+        stream = source  # an error of an Arrow stream would lose its type
+    else:
+        stream = pa.RecordBatchReader.from_stream(source)
+    for batch in stream:
+        step = max(1, min(ROWS, batch.num_rows * BYTES // max(batch.nbytes, 1)))
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step)
+
+
+def records_of(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Read the records of a Parquet file, a directory of such files, or log segments: of these, the committed ones.
+
+    Columns that a Parquet file lacks are missing. Kafka Streams reads its changelogs in the same way under exactly-once;
+    otherwise they have no transactions.
+    """
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or directory {path}")
+    files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    for file in files:
+        if not file.is_file():  # reading a named pipe would wait for a writer
+            raise ValueError(f"{file} is not a regular file: pass a Parquet file, log segments or a directory of them")
+    if path.suffix == ".parquet" or (path.is_dir() and files):
+        import pyarrow.parquet as pq
+
+        for file in files:
+            with pq.ParquetFile(file) as parquet:
+                names = [name for name in parquet.schema_arrow.names if name in columns]
+                yield from parquet.iter_batches(ROWS, columns=names)
+    else:
+        from letterhead.open_segments import segments
+
+        with segments(path, columns=columns, isolation_level="read_committed") as reader:
+            yield from reader
+
+
+REQUIRED = ("key", "value", "offset", "timestamp")
+OPTIONAL = ("topic", "partition", "headers")
+
+
+def _by_partition(batch: pa.RecordBatch, wanted: int | None) -> Iterator[Records]:
+    names = batch.schema.names
+    for name in REQUIRED:
+        if name not in names:
+            raise ValueError(f"the source has no column {name!r}: a changelog has {', '.join(REQUIRED + OPTIONAL)}")
+    has_partition = "partition" in names
+    if not has_partition and wanted is None:
+        raise ValueError("the source has no column 'partition': pass partition=")
+    topics = batch.column("topic").unique().to_pylist() if "topic" in names else [None]
+    if len(topics) > 1:
+        raise _several_topics(topics)
+    found = batch.column("partition") if has_partition else None
+    numbers: list[Any] = [wanted] if found is None else found.unique().to_pylist()
+    for number in numbers:
+        if wanted not in (None, number):
+            continue
+        of = batch if len(numbers) == 1 else batch.filter(pc.equal(found, number))
+        keys = of.column("key").cast(pa.binary())
+        offsets = of.column("offset").cast(pa.int64()).to_numpy()
+        if keys.null_count:
+            at = offsets[keys.is_null().to_numpy(zero_copy_only=False)][0]
+            raise ValueError(f"the record at offset {at} of partition {number} has no key: is it from a changelog?")
+        headers = of.column("headers") if "headers" in names else None
+        values = of.column("value").cast(pa.binary())
+        yield Records(topics[0], number, offsets, _times(of.column("timestamp")), keys, values, headers)
+
+
+def _several_topics(topics: Iterable[str | None]) -> ValueError:
+    names = " and ".join(sorted(str(topic) for topic in topics))
+    return ValueError(f"the source has records of topics {names}: select those of the changelog")
+
+
+def _times(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    if pa.types.is_timestamp(column.type):
+        # Spark writes nanoseconds or microseconds; a record's timestamp has whole milliseconds.
+        column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
+    times: np.ndarray[Any, np.dtype[np.int64]] = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return times

@@ -1,0 +1,277 @@
+"""Compare the rows of a store with another directory, or with its changelog: :func:`diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import letterhead as lh
+from letterhead.errors import DamagedRowError, StoreChoiceError, StoreNotFoundError
+from letterhead.state.reading.directory import Found, Segment, find_stores
+from letterhead.state.reading.rows import Row, Store, Stored, open_store
+from letterhead.state.restoring.restore import Milliseconds, restore
+from letterhead.state.storage.database import StoredFamilies
+from letterhead.state.storage.temporary import TemporaryDirectory
+
+if TYPE_CHECKING:
+    from letterhead.limits import Limits
+    from letterhead.state.restoring.changelog_records import Source
+
+__all__ = ["RowDifference", "StoredRow", "diff"]
+
+OnDamage: TypeAlias = Callable[[DamagedRowError], object] | None
+
+
+class StoredRow(NamedTuple):
+    """A row of one side of a comparison.
+
+    Attributes
+    ----------
+    value : bytes or None
+        The payload; None for a version that deletes the key.
+    timestamp : int or None
+        None if the store keeps none.
+    headers : Headers or None
+        None if the store keeps none.
+    """
+
+    value: bytes | None
+    timestamp: int | None
+    headers: lh.Headers | None
+
+
+class RowDifference(NamedTuple):
+    """A row that differs.
+
+    Attributes
+    ----------
+    store : str
+        The store, after the task if there are several.
+    key : bytes
+        The key.
+    times : dict of str to int
+        Start of a window, start and end of a session, validity of a version.
+    differs : tuple of str
+        What differs: ``value``, ``timestamp``, ``headers``; or ``row`` if one side has no such row.
+    first, second : StoredRow or None
+        The row of each side.
+    """
+
+    store: str
+    key: bytes
+    times: dict[str, int | None]
+    differs: tuple[str, ...]
+    first: StoredRow | None
+    second: StoredRow | None
+
+
+def diff(
+    first: str | Path,
+    second: Source,
+    *,
+    store: str | None = None,
+    store_type: str | None = None,
+    retention: Milliseconds | None = None,
+    segment_interval: Milliseconds | None = None,
+    on_damage: Callable[[DamagedRowError], object] | None = None,
+    limits: Limits | None = None,
+) -> Iterator[RowDifference]:
+    """Compare the stores of a directory with those of another one, or a store with its changelog.
+
+    Use it after an upgrade, a restore or a copy. Rows are compared by what both sides keep: a store with headers and one
+    without by value and timestamp. A row that is not upgraded yet equals the row that it becomes.
+
+    Parameters
+    ----------
+    first : path
+        A state, application, task or store directory.
+    second : path or Arrow stream
+        Such a directory, or the changelog as :func:`restore` takes it. The changelog is read up to the offset that the
+        directory has, into a temporary directory.
+    store : str, optional
+        The store to compare; by default all, which both sides must have. For a changelog, the directory must have one.
+    store_type : str, optional
+        The type, if the files leave it open.
+    retention, segment_interval : int or timedelta, optional
+        Of a store compared with its changelog, if rows expire, as for :func:`restore`.
+    on_damage : callable, optional
+        Called with the error of a row that differs and cannot be read; comparing then continues with the next row. For
+        example, ``errors.append`` collects them. By default the first error is raised.
+    limits : Limits, optional
+        Limits on what is read of a value.
+
+    Yields
+    ------
+    RowDifference
+        By store, then in the order of the store.
+
+    Raises
+    ------
+    StoreNotFoundError
+        If a side lacks a store.
+    StoreChoiceError
+        If two stores have different types, or the changelog is of one of several stores.
+    DamagedRowError
+        If a row that differs cannot be read, and there is no ``on_damage``.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> state = "tests/samples/streams-state-0_0/rocksdb/latest"
+    >>> list(lh.state.diff(state, "tests/samples/orders-app-latest-changelog-0"))
+    []
+    """
+    ours = find_stores(Path(first), store)
+    if isinstance(second, str | Path) and _has_stores(Path(second)):
+        yield from _directories(ours, find_stores(Path(second), store), store_type, on_damage, limits)
+        return
+    if len(ours) > 1:
+        names = ", ".join(found.label for found in ours)
+        raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
+    opened = open_store(ours[0], store_type, None, limits)
+    with _restored(opened, second, retention, segment_interval) as directory:
+        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_damage)
+
+
+def _has_stores(path: Path) -> bool:
+    try:
+        return bool(find_stores(path))
+    except StoreNotFoundError:
+        return False
+
+
+def _directories(
+    ours: list[Found], theirs: list[Found], store_type: str | None, on_damage: OnDamage, limits: Limits | None
+) -> Iterator[RowDifference]:
+    if len(ours) == len(theirs) == 1:
+        pairs = [(ours[0], theirs[0])]
+    else:
+        # A task may have another name on each side, as that of a copy of its directory.
+        one_task = all(len({found.task for found in side}) == 1 for side in (ours, theirs))
+        named, others = ({found.name if one_task else found.label: found for found in side} for side in (ours, theirs))
+        if missing := named.keys() ^ others.keys():
+            names = ", ".join(sorted(missing))
+            raise StoreNotFoundError(
+                f"only one of the directories has {names}: name a store that both have (store=, --store)"
+            )
+        pairs = [(found, others[name]) for name, found in named.items()]
+    for one, other in pairs:
+        first, second = (open_store(side, store_type, None, limits) for side in (one, other))
+        yield from _stores(first, second, on_damage)
+
+
+@contextmanager
+def _restored(
+    store: Store, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
+) -> Iterator[Path]:
+    """Restore the changelog of a store up to the offset that the store has."""
+    places: dict[str, int] = {}
+    for _, families in store.databases():
+        for place, offset in families.offsets().items():
+            places[place] = max(offset, places.get(place, -1))
+    known = {place: offset for place, offset in places.items() if offset >= 0}
+    if len(known) != 1:
+        raise StoreChoiceError(
+            f"store {store.found.label} has no changelog offset: it was not closed, or has no changelog. Restore the "
+            "changelog into a directory, and compare with that"
+        )
+    ((place, offset),) = known.items()
+    topic, _, partition = place.rpartition("-")
+    with TemporaryDirectory("diff") as temporary:
+        restore(
+            source,
+            temporary.path,
+            store.found.name,
+            store_type=store.type.name,  # type: ignore[arg-type]
+            layout=store.type.layout_name,  # type: ignore[arg-type]
+            retention=retention,
+            segment_interval=segment_interval,
+            topic=topic,
+            partition=int(partition),
+            end=offset + 1,
+            force=True,  # the store itself names the topic
+        )
+        yield temporary.path
+
+
+def _stores(one: Store, other: Store, on_damage: OnDamage) -> Iterator[RowDifference]:
+    if one.type.name != other.type.name:
+        raise StoreChoiceError(
+            f"store {one.found.label} is {one.type}, and the other {other.type}: choose the type with store_type="
+        )
+    compared = ["value"]
+    compared += ["timestamp"] * all(each.type.values != "plain" for each in (one, other))
+    compared += ["headers"] * all(each.type.values == "headers" for each in (one, other))
+    sides = ({segment.start: segment for segment in each.found.segments} for each in (one, other))
+    ours, theirs = sides
+    same = one.type.values == other.type.values
+    for start in sorted({*ours, *theirs}, key=lambda start: start or 0):
+        for stored, first, second in _merged(one, ours.get(start), other, theirs.get(start)):
+            if same and first == second:
+                continue
+            errors: list[DamagedRowError] = []
+            before = _parsed(one, ours.get(start), stored, first, errors)
+            after = _parsed(other, theirs.get(start), stored, second, errors)
+            for error in errors:
+                if on_damage is None:
+                    raise error
+                on_damage(error)
+            if errors:
+                continue
+            for place in [*before, *(place for place in after if place not in before)]:
+                yield from _compared(one.found.label, place, before.get(place), after.get(place), compared)
+
+
+def _compared(
+    store: str,
+    place: tuple[bytes, tuple[tuple[str, int | None], ...]],
+    first: Row | None,
+    second: Row | None,
+    compared: list[str],
+) -> Iterator[RowDifference]:
+    differs = ["row"]
+    if first is not None and second is not None:
+        differs = [name for name in compared if getattr(first, name) != getattr(second, name)]
+    if differs:
+        rows = (None if row is None else StoredRow(row.value, row.timestamp, row.headers) for row in (first, second))
+        yield RowDifference(store, place[0], dict(place[1]), tuple(differs), *rows)
+
+
+def _merged(
+    one: Store, first: Segment | None, other: Store, second: Segment | None
+) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+    """Read a segment of both sides in the order of their keys: the key, and the newer value of each side."""
+    mine, yours = _rows(one, first), _rows(other, second)
+    left, right = next(mine, None), next(yours, None)
+    while left is not None or right is not None:
+        if left is not None and (right is None or left[0] < right[0]):
+            yield left[0], left[1], None
+            left = next(mine, None)
+        elif right is not None and (left is None or right[0] < left[0]):
+            yield right[0], None, right[1]
+            right = next(yours, None)
+        elif left is not None and right is not None:
+            yield left[0], left[1], right[1]
+            left, right = next(mine, None), next(yours, None)
+
+
+def _rows(store: Store, segment: Segment | None) -> Iterator[tuple[bytes, bytes]]:
+    if segment is not None:
+        with StoredFamilies(segment.directory) as families:
+            yield from store.rows(families)
+
+
+def _parsed(
+    store: Store, segment: Segment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
+) -> dict[tuple[bytes, tuple[tuple[str, int | None], ...]], Row]:
+    """Parse a row, or the versions of one, by key and times; append the error of one that cannot be read."""
+    if segment is None or value is None:
+        return {}
+    try:
+        rows = store.take_apart(segment, Stored(stored, value, store.type.layout.family, None))
+    except DamagedRowError as error:
+        errors.append(error)
+        return {}
+    return {(row.key, tuple(row.times.items())): row for row in rows}

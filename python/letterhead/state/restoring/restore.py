@@ -1,0 +1,432 @@
+"""Rebuild the directory of a store from its changelog: :func:`restore`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from letterhead._invariants import present
+from letterhead.errors import ProcessorStateError, check_name
+from letterhead.state.reading.directory import task_partition
+from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
+from letterhead.state.storage.database import StoredFamilies, load_rocksdict
+from letterhead.state.storage.files import read_text, replace_text
+from letterhead.state.storage.position import Position
+
+if TYPE_CHECKING:
+    from letterhead.state.restoring.bulk_rows import Plan, Rows, Target
+    from letterhead.state.restoring.changelog_records import Records, Source, Until
+
+__all__ = ["Restored", "restore"]
+
+StoreType: TypeAlias = Literal[
+    "key-value", "window", "session", "versioned", "time-ordered-window", "time-ordered-session"
+]
+StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
+Milliseconds: TypeAlias = "int | timedelta"
+
+WRITE_BYTES = 64 << 20
+"""How many bytes of rows of a partition are written at once: RocksDB merges fewer files later, and a killed restore
+repeats so much."""
+MEMORY_BYTES = 4 * WRITE_BYTES
+"""How many bytes of rows of all partitions wait or are being written."""
+
+
+@dataclass
+class Restored:
+    """The result of :func:`restore`.
+
+    Attributes
+    ----------
+    directories : dict of int to Path
+        The directory of the store, by partition.
+    offsets : dict of int to int
+        The offset of the last record in the store, by partition; -1 if there was none.
+    records : int
+        Number of records that were read, without those that an interrupted restore had written.
+    """
+
+    directories: dict[int, Path] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
+    records: int = 0
+
+
+def restore(
+    source: Source,
+    directory: str | Path,
+    store: str,
+    *,
+    store_type: StoreType = "key-value",
+    layout: StoreLayout = "headers",
+    retention: Milliseconds | None = None,
+    segment_interval: Milliseconds | None = None,
+    topic: str | None = None,
+    partition: int | None = None,
+    end: int | None = None,
+    until: int | datetime | None = None,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Restored:
+    """Rebuild the directory of a store from the records of its changelog.
+
+    Use it after a disk was lost, to inspect a store as it was at an offset, or to move a store between layouts: from one
+    with headers to one without, or back. Kafka Streams opens the directory and reads the changelog from there on.
+
+    A restore that was interrupted continues where it was when it is repeated with the same options: until it is complete,
+    the rows are in the hidden directory ``.<store>.restoring`` beside the others.
+
+    Parameters
+    ----------
+    source : Arrow stream or path
+        The records: an Arrow stream such as :func:`letterhead.read.topic` or a table, a Parquet file, or what
+        :func:`letterhead.read.segments` takes. It has the columns ``key``, ``value``, ``offset``, ``timestamp``,
+        ``headers`` (unless the layout has none), ``partition`` and ``topic``, with the offsets of a partition in order.
+        Log segments are read up to the first open transaction, without records of aborted ones, as Kafka Streams does
+        under exactly-once. Read a topic with ``isolation_level="read_committed"`` for the same.
+    directory : path
+        The directory of the task, ``<state>/<application>/<subtopology>_<partition>``. For all partitions of a changelog
+        it contains ``{partition}``: ``state/orders-app/0_{partition}``. Partitions are written in parallel. One without
+        records gets no directory: Kafka Streams creates it.
+    store : str
+        Name of the store.
+    store_type : str, default "key-value"
+        ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
+    layout : {"headers", "timestamped", "plain"}, default "headers"
+        What values have beside the payload. Headers that the layout has no place for are only in the changelog.
+    retention : int or timedelta, optional
+        How long the store keeps rows, in milliseconds, or the history retention of a versioned store. Required for all
+        types except key-value. Expired rows are left out.
+    segment_interval : int or timedelta, optional
+        Length of a segment in milliseconds; by default derived from the retention, as in Kafka Streams.
+    topic : str, optional
+        Name of the changelog, under which the offset is stored; by default that in the column ``topic``.
+    partition : int, optional
+        The partition to restore; by default the only one of the source.
+    end : int, optional
+        Offset to stop before.
+    until : int or datetime, optional
+        Stop before the first record that is not older: milliseconds since 1970, or a datetime with a time zone.
+    force : bool, default False
+        Restore even if names contradict each other: the topic is not ``<application>-<store>-changelog`` or not the one
+        in the column ``topic``, or a partition is not the one in the name of the task. Kafka Streams with
+        ``topology.optimization`` uses an input topic as the changelog of its table.
+    progress : callable, optional
+        Called with the number of records after each batch.
+
+    Returns
+    -------
+    Restored
+        Directories, offsets, and the number of records.
+
+    Raises
+    ------
+    FileExistsError
+        If the directory has the store already; nothing is changed.
+    ValueError
+        If an option is invalid, a column is missing, the source has several partitions and the directory is one, or
+        names contradict each other.
+    ProcessorStateError
+        If an interrupted restore had other options or rows of records after the end of the source, or the files cannot be
+        written.
+    DamagedRowError
+        If a key is too short for its times.
+    ModuleNotFoundError
+        If pyarrow or rocksdict is not installed.
+
+    Examples
+    --------
+    >>> import letterhead as lh, pathlib, tempfile
+    >>> task = pathlib.Path(tempfile.mkdtemp(), "orders-app", "0_0")
+    >>> done = lh.state.restore("tests/samples/orders-app-latest-changelog-0", task, "latest")
+    >>> done.records, done.offsets, done.directories[0].relative_to(task).as_posix()
+    (10000, {0: 9999}, 'rocksdb/latest')
+    >>> lh.read.state(task).read_all().num_rows
+    6643
+    """
+    plan = plan_of(store, store_type, layout, retention, segment_interval)
+    load_rocksdict()
+    from letterhead.state.restoring.changelog_records import Until, changelog_records, milliseconds
+
+    restored, each = Restored(), str(directory)
+    stop = Until(end, milliseconds(until))
+    targets: dict[int, _Restoring] = {}
+
+    def target_of(number: int, found: str | None) -> _Restoring:
+        if number not in targets:
+            if targets and "{partition}" not in each:
+                raise ValueError(
+                    f"the source has partitions {next(iter(targets))} and {number}: pass partition=, or put {{partition}} "
+                    "into the directory, as in state/app/0_{partition}"
+                )
+            task = Path(each.replace("{partition}", str(number)))
+            place = _topic(topic, found), number
+            if not force:
+                _check_names(plan.name, task, place, found)
+            targets[number] = _Restoring(plan, task, place, stop)
+        return targets[number]
+
+    with ThreadPoolExecutor(thread_name_prefix="letterhead-restore") as pool:
+        writes = _Writes(pool)
+        try:
+            for records in changelog_records(source, partition=partition, until=stop):
+                target = target_of(records.partition, records.topic)
+                if records.offsets[-1] > target.offset and not target.complete:
+                    records = records.slice(int((records.offsets > target.offset).argmax()))
+                    writes.add(target, target.rows(records))
+                    restored.records += len(records.offsets)
+                if progress is not None:
+                    progress(len(records.offsets))
+            writes.finish()
+            if not targets and partition is not None and topic is not None:
+                target_of(partition, None)
+            if not targets:
+                raise ValueError(
+                    "the source has no record before the end: pass topic= and partition= for an empty store"
+                )
+            finished = {number: pool.submit(target.finish) for number, target in targets.items()}
+            for number, target in targets.items():
+                restored.directories[number] = finished[number].result()
+                restored.offsets[number] = target.offset
+            # After all are in place: what is hidden tells the next restore that a store which exists is one of its own.
+            for target in targets.values():
+                target.clean()
+        except BaseException:
+            # Rows that wait are read again by the next restore; what runs must end before the stores are closed.
+            pool.shutdown()
+            for target in targets.values():
+                with suppress(Exception):
+                    target.close()
+            raise
+    return restored
+
+
+class _Writes:
+    """The rows that wait to be written, and the writes that run: one at a time for each partition."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._waiting: dict[_Restoring, list[Rows]] = {}
+        self._bytes: dict[_Restoring, int] = {}
+        self._running: dict[_Restoring, tuple[Future[None], int]] = {}
+
+    def add(self, target: _Restoring, rows: Rows) -> None:
+        """Write the rows of a partition when there are enough of them, or too many of all partitions."""
+        if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
+            self._write(target)
+        self._waiting.setdefault(target, []).append(rows)
+        self._bytes[target] = self._bytes.get(target, 0) + rows.memory
+        if sum(self._bytes.values()) > MEMORY_BYTES // 2:
+            self._write(max(self._bytes, key=self._bytes.__getitem__))
+        while self._running and self.memory > MEMORY_BYTES:
+            self._wait(next(iter(self._running)))
+
+    @property
+    def memory(self) -> int:
+        """How many bytes of rows wait or are being written."""
+        return sum(self._bytes.values()) + sum(size for _, size in self._running.values())
+
+    def finish(self) -> None:
+        """Write all rows."""
+        for target in [*self._waiting]:
+            self._write(target)
+        for target in [*self._running]:
+            self._wait(target)
+
+    def _write(self, target: _Restoring) -> None:
+        if target in self._running:
+            self._wait(target)
+        rows, size = self._waiting.pop(target), self._bytes.pop(target)
+        self._running[target] = self._pool.submit(target.write, rows), size
+
+    def _wait(self, target: _Restoring) -> None:
+        self._running[target][0].result()
+        del self._running[target]
+
+
+def plan_of(
+    store: str,
+    store_type: str,
+    layout: str,
+    retention: Milliseconds | None = None,
+    segment_interval: Milliseconds | None = None,
+) -> Plan:
+    """Check the options of a store; raise ValueError if they do not fit."""
+    from letterhead.state.restoring.bulk_rows import Plan
+
+    check_name("store type", store_type, STORE_TYPES)
+    check_name("layout", layout, VALUES)
+    if (store_type, layout) not in LAYOUTS:
+        layouts = " or ".join(values for name, values in LAYOUTS if name == store_type)
+        raise ValueError(f"a {store_type} store cannot be {layout}: its layout is {layouts}")
+    kept, interval = _milliseconds("retention", retention), _milliseconds("segment_interval", segment_interval)
+    if store_type == "key-value" and (kept is not None or interval is not None):
+        raise ValueError("rows of a key-value store do not expire: leave out retention= and segment_interval=")
+    if store_type != "key-value" and kept is None:
+        raise ValueError(f"rows of a {store_type} store expire: pass retention=, as the application does")
+    if not store or "/" in store or store.startswith("."):
+        raise ValueError(f"{store!r} is not the name of a store")
+    return Plan(store, store_type, layout, values_of(store_type, layout), LAYOUTS[store_type, layout], kept, interval)
+
+
+class _Restoring:
+    """The restore of one partition, in a hidden directory until it is complete.
+
+    The file ``options.json`` in it has the options, and whether all rows are written.
+    """
+
+    def __init__(self, plan: Plan, task: Path, place: tuple[str, int], stop: Until) -> None:
+        from letterhead.state.restoring.bulk_rows import open_target
+
+        self._plan = plan
+        self._directory = task / plan.place
+        self._hidden = task / f".{plan.name}.restoring"
+        self._file = self._hidden / "options.json"
+        self._options = {
+            "topic": place[0],
+            "partition": place[1],
+            "store_type": plan.store_type,
+            "layout": plan.layout_name,
+            "retention": plan.retention,
+            "segment_interval": plan.segment_interval,
+            "end": stop.offset,
+            "until": stop.time,
+        }
+        self._target: Target | None = None
+        self._position = Position()
+        if self._directory.exists():
+            if not self._hidden.exists() or not self._moved():
+                raise FileExistsError(
+                    f"store {plan.name} exists in {self._directory}: restore into another directory, or move this one away"
+                )
+            self.complete, self.offset = True, _stored_offset(self._directory, place)
+            return
+        self.complete = self._begin()
+        self._target = open_target(plan, self._hidden, place)
+        self.offset, self._position = self._target.offset, self._target.position
+
+    def _moved(self) -> bool:
+        """Return whether the store that exists is that of this restore, and only the hidden directory is left."""
+        if not any(self._hidden.iterdir()):
+            return True
+        return self._begin() and not (self._hidden / self._plan.place).exists()
+
+    def _begin(self) -> bool:
+        """Create the hidden directory, or check the options of an interrupted restore; return whether it was complete."""
+        try:
+            before = json.loads(read_text(self._file))
+            complete: bool = before.pop("complete")
+        except (FileNotFoundError, ValueError):
+            self._save(complete=False)
+            return False
+        other = [f"{name}={value!r}" for name, value in before.items() if self._options.get(name) != value]
+        if other:
+            raise ProcessorStateError(
+                f"a restore of store {self._plan.name} was interrupted that had {', '.join(other)}: repeat it with that, "
+                f"or delete {self._hidden}"
+            )
+        return complete
+
+    def _save(self, *, complete: bool) -> None:
+        self._hidden.mkdir(parents=True, exist_ok=True)
+        replace_text(self._file, json.dumps(self._options | {"complete": complete}))
+
+    def rows(self, records: Records) -> Rows:
+        """Return the rows of the records, without positions."""
+        from letterhead.state.restoring.bulk_rows import rows_of, without_positions
+
+        if records.headers is not None:
+            records, self._position = without_positions(records, self._position)
+        elif self._plan.values == "headers":
+            raise ValueError("the source has no column 'headers': pass layout='timestamped' or 'plain' to do without")
+        return rows_of(records, self._plan, self._position)
+
+    def write(self, rows: list[Rows]) -> None:
+        """Write rows."""
+        target = present(self._target, "the store to write")
+        target.write(rows)
+        self.offset = target.offset
+
+    def finish(self) -> Path:
+        """Close the store, and move it to its place."""
+        if self._target is not None:
+            if not self.complete:
+                self._check_rows(self._target)
+                self._target.commit()
+                self._save(complete=True)
+            self._target.finish()
+            self._directory.parent.mkdir(parents=True, exist_ok=True)
+            (self._hidden / self._plan.place).rename(self._directory)
+        return self._directory
+
+    def clean(self) -> None:
+        """Remove the hidden directory; the options last, to check them until nothing is left."""
+        for path in self._hidden.iterdir():
+            if path != self._file:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.rmtree(self._hidden)
+
+    def _check_rows(self, target: Target) -> None:
+        """Raise if there may be rows of records after the offset, which a process that died has written."""
+        if target.added > target.offset:
+            raise ProcessorStateError(
+                f"the source ends at offset {target.offset}, but an interrupted restore of store {self._plan.name} may have "
+                f"written rows up to offset {target.added}: repeat it with the whole source, or delete {self._hidden}"
+            )
+
+    def close(self) -> None:
+        """Close the store, so that the restore can be continued."""
+        if self._target is not None:
+            self._target.close()
+
+
+def _stored_offset(directory: Path, place: tuple[str, int]) -> int:
+    offsets = []
+    for current in directory.rglob("CURRENT"):
+        with StoredFamilies(current.parent) as families:
+            offsets.append(families.offsets().get(f"{place[0]}-{place[1]}", -1))
+    return max(offsets, default=-1)
+
+
+def _check_names(store: str, task: Path, place: tuple[str, int], topic_of_source: str | None) -> None:
+    """Raise ValueError if names show that the records are not those of the store's changelog, or not those of the task."""
+    topic, partition = place
+    other = task_partition(task.absolute().name)
+    problem = None
+    if topic_of_source not in (None, topic):
+        problem = f"the records are of topic {topic_of_source}, and not of {topic}"
+    elif not re.fullmatch(rf".+-{re.escape(store)}-changelog", topic, re.DOTALL):
+        problem = f"topic {topic} is not named <application>-{store}-changelog, as the changelog of store {store} is"
+    elif other not in (None, partition):
+        problem = (
+            f"the records are of partition {partition}, and the task {task.absolute().name} is of partition {other}"
+        )
+    if problem is not None:
+        raise ValueError(
+            f"{problem}: pass the changelog of this task, or force=True (--force) if the records are right"
+        )
+
+
+def _topic(given: str | None, found: str | None) -> str:
+    if given is None and found is None:
+        raise ValueError("the source does not name the changelog: pass topic=")
+    return given or found or ""
+
+
+def _milliseconds(name: str, duration: Milliseconds | None) -> int | None:
+    if duration is None:
+        return None
+    if isinstance(duration, timedelta):
+        duration //= timedelta(milliseconds=1)
+    if not isinstance(duration, int) or isinstance(duration, bool):
+        raise TypeError(f"{name} must be a number of milliseconds or a timedelta, not {type(duration).__name__}")
+    if duration < 0 or (duration == 0 and name == "segment_interval"):
+        raise ValueError(f"{name} cannot be {'negative' if duration < 0 else '0'}")
+    return duration

@@ -1,0 +1,572 @@
+"""One RocksDB directory: its column families and offsets, opened for writing or for reading only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from weakref import WeakSet, finalize
+
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import needed
+from letterhead.errors import (
+    InvalidStateStoreError,
+    ProcessorStateError,
+    StoreLockedError,
+    StoreNotFoundError,
+    of_parent,
+)
+from letterhead.state.storage.files import CONFIG, check_files, has_database_files, missing_current
+from letterhead.state.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats
+from letterhead.state.storage.position import Position
+from letterhead.state.storage.rows import Batch, FamilyRows, Rows, failed, read_rows
+from letterhead.state.storage.temporary import TemporaryDirectory
+from letterhead.state.storage.upgrade import UpgradingRows
+
+__all__ = ["Database", "RocksDBOptions", "StoredFamilies"]
+
+STATUS = b"status"
+POSITION = b"position"
+FORMAT = b"letterhead-format"
+OPEN = struct.pack(">q", 1)
+CLOSED = struct.pack(">q", 0)
+UNKNOWN_OFFSET = -4
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBOptions:
+    """How to open the databases of a store. The options do not change the format of the files.
+
+    Parameters
+    ----------
+    write_ahead_log : bool, default False
+        Log every write first, so that nothing is lost if the process dies. Without it a store is restored from its
+        changelog, as in Kafka Streams.
+    sync : bool, default False
+        Wait for the disk with every write; needs the log.
+    block_cache_bytes : int, default 50 MiB
+        Memory for blocks that were read, for each database.
+    write_buffer_bytes : int, default 16 MiB
+        Memory for writes before they go to a file, for each family.
+    configure : callable, optional
+        Called with the name of the store and the ``rocksdict.Options`` of each family of rows, to change them.
+    """
+
+    write_ahead_log: bool = False
+    sync: bool = False
+    block_cache_bytes: int = 50 << 20
+    write_buffer_bytes: int = 16 << 20
+    configure: Callable[[str, Any], None] | None = None
+
+
+class Database:
+    """An open database of one store, or of one segment of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store or the segment, for errors.
+    directory : Path
+        Its directory, which is created if it does not exist.
+    layout : Layout
+        The families of the store.
+    options : RocksDBOptions
+        How to open it.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows.
+    dirty : bool
+        Whether the database was not closed when it was last used.
+    usable : bool
+        Whether it is open, and was opened by this process: a fast form of :meth:`check_open`.
+
+    Raises
+    ------
+    UnexpectedColumnFamilyError
+        If it belongs to another type of store.
+    StoreLockedError
+        If it is in use.
+    ProcessorStateError
+        If it cannot be opened for another reason.
+    """
+
+    def __init__(self, name: str, directory: Path, layout: Layout, options: RocksDBOptions) -> None:
+        self.name = name
+        self.directory = directory
+        self._process = os.getpid()
+        self._rocksdict = rocksdict = load_rocksdict()
+        _check_threads(name)
+        found = list_families(name, directory)
+        families = layout.check(name, found)
+        self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
+        self._write_options = _write_options(rocksdict, options)
+        # Once for each family: they have its cache.
+        self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._database = rocksdict.Rdict(
+                str(directory),
+                options=_database_options(rocksdict),
+                column_families={family: self._options_of(family) for family in found or families},
+            )
+        except Exception as error:
+            raise _open_error(name, directory, error) from error
+        self._families: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+        self._forgotten = finalize(self, _release, self._families, self._newest_first, self._process)
+        self.is_open = self.usable = True
+        _open.add(self)
+        try:
+            for family in found or families:
+                self._use(family)
+            legacy = self._filled(layout)
+            # Created last, when the store opens: an older store could not open the files with a new family.
+            for family in families:
+                if family not in self._families:
+                    self._create(family)
+            self._offsets = self._rows_of(OFFSETS)
+            if layout.version is not None:
+                layout.check_version(name, self._get_offset(FORMAT))
+                self._offsets.put(FORMAT, struct.pack(">q", layout.version))
+            self.rows: Rows = self._rows_of(layout.family)
+            if legacy is not None:
+                self.rows = UpgradingRows(self, self.rows, self._rows_of(legacy.family), legacy.convert)
+            else:
+                self._drop_empty(layout)
+            self.dirty = self._get_offset(STATUS) == 1
+            self._offsets.put(STATUS, OPEN)
+        except BaseException as error:
+            with suppress(ProcessorStateError):
+                self.close(clean=False)
+            if isinstance(error, Exception) and not isinstance(error, ProcessorStateError):
+                raise _open_error(name, directory, error) from error
+            raise
+
+    @property
+    def upgrading(self) -> bool:
+        """Whether there are rows of an older version of the store."""
+        return isinstance(self.rows, UpgradingRows)
+
+    def position(self) -> Position:
+        """Read the position of the last commit; raise ProcessorStateError if it is invalid."""
+        try:
+            return Position.deserialize(self._offsets.get(POSITION))
+        except ValueError as error:
+            raise failed(f"Error reading the position of store {self.name}", error) from error
+
+    def offsets(self) -> dict[str, int]:
+        """Read the offsets of the last commits, by ``topic-partition``."""
+        return _offsets(self._offsets.scan())
+
+    def commit(self, offsets: Mapping[tuple[str, int], int | None], position: Position) -> None:
+        """Store the offsets of the changelog and the position of the inputs; without a changelog there are no offsets.
+
+        Raises
+        ------
+        ProcessorStateError
+            If they cannot be written, or the directory was deleted, so that writes to its open files would be lost.
+        """
+        self.check_open()
+        if not self.directory.is_dir():
+            raise ProcessorStateError(
+                f"Error while committing store {self.name}: its directory {self.directory} is gone"
+            )
+        changes: list[tuple[bytes, bytes | None]] = [
+            (f"{topic}-{partition}".encode(), struct.pack(">q", UNKNOWN_OFFSET if offset is None else offset))
+            for (topic, partition), offset in offsets.items()
+        ]
+        if not offsets:
+            changes = [(key, None) for key, _ in self._offsets.scan() if key not in (STATUS, FORMAT)]
+        self._offsets.write([*changes, (POSITION, position.serialize())])
+
+    def batch(self) -> Batch:
+        """Return a new batch of writes to any of the families."""
+        self.check_open()
+        return Batch(self._rocksdict, self._database, self._write_options, self.name)
+
+    def write(
+        self,
+        rows: Iterable[tuple[bytes, bytes | None]],
+        offsets: Iterable[tuple[bytes, bytes | None]],
+        dropped: Iterable[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Delete ranges of rows, then write rows, together with entries of the family of offsets, atomically."""
+        batch = self.batch()
+        family = self._handles[self._newest_first[0]]
+        for first, end in dropped:
+            batch.delete_range(first, end, family)
+        batch.put_all(rows, family)
+        batch.put_all(offsets, self._handles[OFFSETS])
+        batch.write()
+
+    def add_file(self, file: Path, rows: Iterable[Iterable[tuple[bytes, bytes | None]]]) -> None:
+        """Write rows to a file beside the database, and make it a file of the database.
+
+        Each key occurs once, in order; ``rows`` yields some of them at a time.
+
+        Raises
+        ------
+        ProcessorStateError
+            If the file cannot be written or added.
+        """
+        self.check_open()
+        family = self._newest_first[0]
+        with self._adding():
+            # A killed process can leave it as a second link to a file of the database, which must not be written to.
+            file.unlink(missing_ok=True)
+            writer = self._rocksdict.SstFileWriter(self._options_of(family))
+            writer.open(str(file))
+        for some in rows:  # outside of what is caught: an error here is that of the caller
+            with self._adding():
+                for key, value in some:
+                    if value is None:
+                        del writer[key]
+                    else:
+                        writer[key] = value
+        with self._adding():
+            writer.finish()
+            options = self._rocksdict.IngestExternalFileOptions()
+            options.set_move_files(True)
+            self._families[family].ingest_external_file([str(file)], options)
+
+    @contextmanager
+    def _adding(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise failed(f"Error while adding a file to store {self.name}", error) from error
+
+    def flush(self) -> None:
+        """Write everything that is in memory to files.
+
+        Newer families are written first: if the process dies in between, a row that moved exists twice instead of not at
+        all, and the offsets are not ahead of the rows. Closing and garbage collection keep this order.
+        """
+        self.check_open()
+        try:
+            for family in self._newest_first:
+                if family in self._families:
+                    self._families[family].flush()
+        except Exception as error:
+            raise failed(f"Error while executing flush from store {self.name}", error) from error
+
+    def close(self, *, clean: bool = True) -> None:
+        """Write everything to files and close the database; do nothing if it is closed.
+
+        Raises
+        ------
+        ProcessorStateError
+            If not everything could be written. The database is closed nevertheless.
+        """
+        if not self.is_open:
+            return
+        self.is_open = self.usable = False
+        if os.getpid() != self._process:
+            return  # the parent process closes it
+        # Every handle of a family keeps the database open and locked: all are released, even after an error.
+        self._forgotten.detach()
+        steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
+        steps += [family.close for family in _in_order(self._families, self._newest_first)]
+        steps.append(self._database.close)
+        for attribute in ("rows", "_offsets", "_database", "_options_of"):
+            self.__dict__.pop(attribute, None)
+        self._handles.clear()
+        self._families.clear()
+        first: Exception | None = None
+        while steps:
+            try:
+                steps.pop(0)()
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise failed(f"Error while closing store {self.name}", first) from first
+
+    def check_open(self) -> None:
+        """Raise InvalidStateStoreError if the database is closed, or was opened by another process."""
+        if not self.is_open:
+            raise InvalidStateStoreError(f"Store {self.name} is currently closed")
+        if os.getpid() != self._process:
+            raise of_parent(self.name)
+
+    def _use(self, family: str) -> None:
+        self._families[family] = opened = self._database.get_column_family(family)
+        opened.set_write_options(self._write_options)
+        self._handles[family] = self._database.get_column_family_handle(family)
+
+    def _create(self, family: str) -> None:
+        try:
+            self._database.create_column_family(family, self._options_of(family))
+        except Exception as error:
+            raise _open_error(self.name, self.directory, error) from error
+        self._use(family)
+
+    def _filled(self, layout: Layout) -> Legacy | None:
+        """Return the family that has rows of an older version of the store."""
+        old = [legacy for legacy in layout.legacy if legacy.family in self._families]
+        filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
+        if len(old) > 1 and old[-1] in filled:
+            raise mixed_formats(self.name)
+        return filled[0] if filled else None
+
+    def _drop_empty(self, layout: Layout) -> None:
+        for legacy in layout.legacy:
+            if legacy.dropped and legacy.family in self._families:
+                del self._handles[legacy.family]
+                self._families.pop(legacy.family).close()
+                self._database.drop_column_family(legacy.family)
+
+    def _rows_of(self, family: str) -> FamilyRows:
+        return FamilyRows(self, self._families[family], self._handles, family)
+
+    def _get_offset(self, key: bytes) -> int | None:
+        value = self._offsets.get(key)
+        return None if value is None or len(value) != 8 else struct.unpack(">q", value)[0]
+
+
+_open: WeakSet[Database] = WeakSet()
+_started_in: int | None = None
+
+
+def _leave_to_parent() -> None:
+    for database in _open:
+        database.usable = False
+        # Closing waits for threads that only the parent has: a child keeps a reference until it ends.
+        for held in (database.__dict__.get("_database"), *database._families.values(), *database._handles.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+
+
+def _check_threads(name: str) -> None:
+    """Raise in a forked process, where a database would wait forever for the threads that write files."""
+    if _started_in not in (None, os.getpid()):
+        raise InvalidStateStoreError(
+            f"Store {name} cannot be opened here: this process was forked from one that had used RocksDB, and has none "
+            "of its threads; start it with spawn or forkserver"
+        )
+    _note_threads()
+
+
+def _note_threads() -> None:
+    global _started_in
+    _started_in = os.getpid() if _started_in is None else _started_in
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+class StoredFamilies(Closing):
+    """A database opened read-only, with any families; nothing in its directory changes.
+
+    Another process may have it open; rows that it has not written to files yet are missing.
+
+    Parameters
+    ----------
+    directory : Path
+        Its directory.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the families.
+
+    Raises
+    ------
+    StoreNotFoundError
+        If there is no database.
+    ProcessorStateError
+        If it cannot be opened.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        rocksdict = load_rocksdict()
+        _note_threads()
+        self._process = os.getpid()
+        self._name = name = directory.name
+        if not directory.is_dir() or not has_database_files(os.listdir(directory)):
+            raise StoreNotFoundError(f"there is no store in {directory}")
+        if not (directory / "CURRENT").exists():
+            raise missing_current(name, directory)
+        check_files(name, directory)
+        # rocksdict writes a file beside every database, even a read-only one: here it is beside links.
+        self._links = TemporaryDirectory("store")
+        try:
+            links = _link(directory, self._links.path)
+            self.names = _families_of(name, links)
+            self._database = rocksdict.Rdict(
+                str(links),
+                options=rocksdict.Options(raw_mode=True),
+                column_families={family: rocksdict.Options(raw_mode=True) for family in self.names},
+                access_type=rocksdict.AccessType.read_only(False),
+            )
+        except Exception as error:
+            self._links.close()
+            if isinstance(error, ProcessorStateError):
+                raise
+            raise _open_error(name, directory, error) from error
+        self._families = {family: self._database.get_column_family(family) for family in self.names}
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Read a row of a family; raise ProcessorStateError if it cannot be read."""
+        self._check_process()
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise failed(f"Error while getting value for key from store {self._name}", error) from error
+        return value
+
+    def rows(
+        self, family: str, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Read the rows of a family, as :func:`~letterhead.state.storage.rows.read_rows` does."""
+        self._check_process()
+        return read_rows(self._families[family], self._name, first, last, backward=backward)
+
+    def estimate(self, family: str) -> int:
+        """Estimate the number of rows of a family."""
+        return self._families[family].property_int_value("rocksdb.estimate-num-keys") or 0
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the database is open elsewhere, or was not closed when it was last used."""
+        return OFFSETS in self.names and self.get(OFFSETS, STATUS) == OPEN
+
+    def version(self) -> int | None:
+        """Read the version of the format, if the database has one."""
+        value = self.get(OFFSETS, FORMAT) if OFFSETS in self.names else None
+        return None if value is None else int.from_bytes(value, "big", signed=True)
+
+    def position(self) -> Position:
+        """Read the position of the last commit; raise ValueError if it is invalid."""
+        return Position.deserialize(self.get(OFFSETS, POSITION) if OFFSETS in self.names else None)
+
+    def offsets(self) -> dict[str, int]:
+        """Read the offsets of the last commits, by ``topic-partition``."""
+        return _offsets(self.rows(OFFSETS)) if OFFSETS in self.names else {}
+
+    def close(self) -> None:
+        """Close the database, except in a forked child; do nothing if it is closed."""
+        if os.getpid() != self._process:
+            return
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._database.close()
+        self._links.close()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise of_parent(self._name)
+
+
+def list_families(name: str, directory: Path) -> list[str]:
+    """Return the names of the families in a directory, none if it has no database; the name of the store is for errors."""
+    try:
+        if not directory.is_dir():
+            return []
+        check_files(name, directory)
+    except OSError as error:
+        raise failed(f"Error listing column families for store {name}", error) from error
+    return _families_of(name, directory) if (directory / "CURRENT").exists() else []
+
+
+def _families_of(name: str, directory: Path) -> list[str]:
+    try:
+        families: list[str] = load_rocksdict().Rdict.list_cf(str(directory))
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        raise failed(f"Error listing column families for store {name}", error) from error
+    return families
+
+
+def load_rocksdict() -> ModuleType:
+    """Import rocksdict, an optional dependency."""
+    with needed("a persistent store", "'letterhead[state]'"):
+        import rocksdict
+    module: ModuleType = rocksdict
+    return module
+
+
+def _in_order(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
+    """Return families in the order in which they must be closed, which writes them to files."""
+    return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
+
+
+def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
+    """Close the families of a database that was not closed, in order, before they are garbage-collected in any order."""
+    if os.getpid() != process:
+        return  # the parent process closes it
+    for family in _in_order(families, newest_first):
+        with suppress(Exception):
+            family.close()
+
+
+def _link(directory: Path, links: Path) -> Path:
+    """Link each file of a database, and return the directory of the links."""
+    for path in directory.iterdir():
+        if path.is_file() and path.name != CONFIG:
+            (links / path.name).symlink_to(path.resolve())
+    return links
+
+
+def _offsets(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, int]:
+    return {
+        key.decode(): struct.unpack(">q", value)[0]
+        for key, value in rows
+        if key not in (STATUS, POSITION, FORMAT) and len(value) == 8
+    }
+
+
+def _open_error(name: str, directory: Path, error: Exception) -> ProcessorStateError:
+    message = f"Error opening store {name} at location {directory}"
+    # The path can contain "lock", and a message the "blocks" of a file.
+    if re.search(r"\block\b", str(error).replace(str(directory), "").lower()) and "denied" not in str(error):
+        return StoreLockedError(f"{message}: it is in use by another process, or open in this one")
+    return failed(message, error)
+
+
+def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:
+    write = rocksdict.WriteOptions()
+    write.disable_wal = not options.write_ahead_log
+    write.sync = options.sync
+    return write
+
+
+def _database_options(rocksdict: ModuleType) -> Any:
+    database = rocksdict.Options(raw_mode=True)
+    database.create_if_missing(True)
+    database.create_missing_column_families(True)  # of a new database
+    database.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
+    database.increase_parallelism(max(os.cpu_count() or 1, 2))
+    database.set_keep_log_file_num(2)
+    return database
+
+
+def _family_options(rocksdict: ModuleType, name: str, family: str, options: RocksDBOptions) -> Any:
+    result = rocksdict.Options(raw_mode=True)
+    result.set_compression_type(rocksdict.DBCompressionType.none())
+    if family == OFFSETS:
+        result.set_write_buffer_size(1 << 20)
+        return result
+    blocks = rocksdict.BlockBasedOptions()
+    blocks.set_block_size(4096)
+    blocks.set_bloom_filter(10, False)
+    blocks.set_block_cache(rocksdict.Cache(options.block_cache_bytes))
+    result.set_block_based_table_factory(blocks)
+    result.set_optimize_filters_for_hits(True)
+    result.set_write_buffer_size(options.write_buffer_bytes)
+    result.set_max_write_buffer_number(3)
+    result.set_compaction_style(rocksdict.DBCompactionStyle.universal())
+    if options.configure is not None:
+        options.configure(name, result)
+    return result

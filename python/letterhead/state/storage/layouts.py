@@ -1,0 +1,164 @@
+"""Column families of each type of store, and where older versions of it keep their rows.
+
+Every database has the families ``default``, which RocksDB requires, and ``offsets``. Rows of plain stores are in
+``default``; newer forms of rows have families of their own, so that an older store cannot misread them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError
+from letterhead.state.storage.raw import NO_TIMESTAMP
+from letterhead.state.storage.versioned_rows import with_headers
+
+__all__ = [
+    "HEADERS",
+    "PLAIN",
+    "SESSION_HEADERS",
+    "TIMESTAMPED",
+    "TIME_ORDERED_HEADERS",
+    "TIME_ORDERED_SESSION",
+    "VERSIONED_HEADERS",
+    "Layout",
+]
+
+Convert: TypeAlias = Callable[[bytes, bytes], bytes]
+"""Converts a key and its value in the older form to a value in the newer form."""
+
+DEFAULT = "default"
+OFFSETS = "offsets"
+WITH_TIMESTAMP = "keyValueWithTimestamp"
+WITH_HEADERS = "keyValueWithTimestampAndHeaders"
+
+
+class Legacy(NamedTuple):
+    """A family with the rows of an older version of the store.
+
+    Attributes
+    ----------
+    family : str
+        Name of the family.
+    convert : callable
+        Converts a value to the newer form.
+    dropped : bool
+        Whether the family is opened only if it exists, and dropped when it is empty.
+    """
+
+    family: str
+    convert: Convert
+    dropped: bool = False
+
+
+class Layout(NamedTuple):
+    """The column families of a type of store.
+
+    Attributes
+    ----------
+    family : str
+        The family of the rows.
+    legacy : tuple of Legacy
+        Families of older rows, which move to ``family`` when they are read or written; the oldest last.
+    version : int or None
+        Version of the format, which is in the family of offsets, if Kafka Streams may define another format later.
+    """
+
+    family: str
+    legacy: tuple[Legacy, ...] = ()
+    version: int | None = None
+
+    @property
+    def families(self) -> list[str]:
+        """All families of the store, except those that are opened only if they exist."""
+        return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
+
+    def check(self, store: str, found: list[str]) -> list[str]:
+        """Return the families to open in a database, given those that it has.
+
+        Raises
+        ------
+        UnexpectedColumnFamilyError
+            If a family belongs to another type of store.
+        """
+        expected = [*self.families, *(legacy.family for legacy in self.legacy if legacy.family in found)]
+        for family in found:
+            if family not in expected:
+                raise UnexpectedColumnFamilyError(self._refusal(store, family), store, family)
+        return list(dict.fromkeys(expected))
+
+    def check_version(self, store: str, found: int | None) -> None:
+        """Raise ProcessorStateError if a database has another version of the format; one without a version is the first."""
+        if self.version is not None and found not in (None, self.version):
+            raise ProcessorStateError(
+                f"store {store} has version {found} of its format, and this version of letterhead reads {self.version}: "
+                "use the version that wrote it; nothing was changed"
+            )
+
+    def _refusal(self, store: str, family: str) -> str:
+        if family == WITH_TIMESTAMP:
+            return (
+                f"Store {store} is a timestamped key-value store and cannot be opened as a regular key-value store. "
+                "Downgrade from timestamped to regular store is not supported directly. To downgrade, you can delete the "
+                "local state in the state directory, and rebuild the store as regular key-value store from the changelog."
+            )
+        if family == WITH_HEADERS and self.family == WITH_TIMESTAMP:
+            return (
+                f"Store {store} is a headers-aware store and cannot be opened as a timestamped store. Downgrade from "
+                "headers-aware to timestamped store is not supported. To downgrade, you can delete the local state in the "
+                "state directory, and rebuild the store as timestamped store from the changelog."
+            )
+        if family == WITH_HEADERS:
+            return (
+                f"Store {store} is a headers-aware store and cannot be opened as a regular key-value store. Downgrade "
+                "from headers-aware to regular store is not supported."
+            )
+        return (
+            f"Unexpected column family '{family}' found in store {store}. The store may have been created with "
+            "incompatible settings."
+        )
+
+
+def mixed_formats(store: str) -> ProcessorStateError:
+    """Return the error for a database with rows of two older versions of a store."""
+    return ProcessorStateError(
+        f"Inconsistent store state for {store}. Cannot have both plain (DEFAULT) and timestamped data simultaneously. "
+        "Headers store can upgrade from either plain or timestamped format, but not both."
+    )
+
+
+def _unchanged(key: bytes, value: bytes) -> bytes:
+    return value
+
+
+def _prefixed(prefix: bytes, key: bytes, value: bytes) -> bytes:
+    return prefix + value
+
+
+_ADD_TIMESTAMP, _ADD_HEADERS, _ADD_BOTH = (
+    partial(_prefixed, prefix) for prefix in (NO_TIMESTAMP, b"\0", b"\0" + NO_TIMESTAMP)
+)
+
+
+PLAIN = Layout(DEFAULT)
+"""Plain rows of any store, and the rows of time-ordered stores without headers."""
+
+TIMESTAMPED = Layout(WITH_TIMESTAMP, (Legacy(DEFAULT, _ADD_TIMESTAMP),))
+"""Key-value and window stores with timestamps."""
+
+HEADERS = Layout(WITH_HEADERS, (Legacy(WITH_TIMESTAMP, _ADD_HEADERS, dropped=True), Legacy(DEFAULT, _ADD_BOTH)))
+"""Key-value and window stores with timestamps and headers."""
+
+SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
+"""Session stores with headers."""
+
+TIME_ORDERED_SESSION = Layout(SESSION_HEADERS.family, (Legacy(DEFAULT, _unchanged),))
+"""Time-ordered session stores of applications that keep headers. Kafka Streams 4.3 and 4.4 open the family of session
+stores with headers, and write aggregations without headers into it."""
+
+TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
+"""Time-ordered window stores with headers; the older rows have timestamps."""
+
+VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),), version=1)
+"""Versioned stores with headers, which Kafka Streams does not have yet: its format may become another one."""

@@ -1,0 +1,185 @@
+"""The databases of a window or session store: one for each segment of time, ``<store>/<store>.<first millisecond>``.
+
+A segment is created with the first row of its time, and removed with all its rows when it is older than the retention of
+the store. The latest time is not in the files: after a store is opened, nothing is too old until records arrive.
+"""
+
+from __future__ import annotations
+
+import calendar
+import os
+import re
+import shutil
+import time
+from bisect import bisect_left, bisect_right, insort
+from contextlib import suppress
+from pathlib import Path
+
+from letterhead.errors import ProcessorStateError
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.layouts import Layout
+from letterhead.state.storage.rows import failed
+
+__all__ = ["Segments", "segment_interval", "segment_start"]
+
+
+def segment_interval(retention: int) -> int:
+    """Return the default length of a segment for a retention; both are in milliseconds."""
+    return max(retention // 2, 60_000)
+
+
+def segment_start(store: str, name: str) -> int | None:
+    """Return the first millisecond of a segment from the name of its directory; None if the name is no segment's.
+
+    Kafka Streams before 1.1 wrote a colon before the number, and before 1.0 the minute: ``<store>-yyyyMMddHHmm``.
+
+    Examples
+    --------
+    >>> segment_start("hourly", "hourly.1483228800000"), segment_start("hourly", "hourly-201701010000")
+    (1483228800000, 1483228800000)
+    """
+    separator, start = name[len(store) : len(store) + 1], name[len(store) + 1 :]
+    if not name.startswith(store):
+        return None
+    if separator == "-" and re.fullmatch(r"[0-9]{12}", start):
+        with suppress(ValueError):
+            return calendar.timegm(time.strptime(start, "%Y%m%d%H%M")) * 1000
+    return int(start) if separator in (".", ":") and re.fullmatch(r"-?[0-9]+", start) else None
+
+
+class Segments:
+    """The open segments of a store.
+
+    Parameters
+    ----------
+    store : str
+        Name of the store.
+    directory : Path
+        The directory of the segments.
+    retention, interval : int
+        How long the store keeps rows, and the length of a segment, in milliseconds.
+    layout, options
+        The column families of each database, and how to open it.
+
+    Raises
+    ------
+    ProcessorStateError
+        If a file in the directory is not a segment of this store, or one cannot be opened.
+    """
+
+    def __init__(
+        self, store: str, directory: Path, retention: int, interval: int, layout: Layout, options: RocksDBOptions
+    ) -> None:
+        self._store = store
+        self._directory = directory
+        self._retention = retention
+        self._interval = interval
+        self._layout = layout
+        self._options = options
+        self._ids: list[int] = []
+        self._open: dict[int, Database] = {}
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            for segment in sorted(self._existing()):
+                self._create(segment)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise failed(f"Error opening store {store} at location {directory}", error) from error
+            raise
+
+    def id(self, time: int) -> int:
+        """Return the number of the segment of a time, rounded towards zero."""
+        return time // self._interval if time >= 0 else -(-time // self._interval)
+
+    def of(self, time: int) -> Database | None:
+        """Return the segment of a time, if it exists."""
+        return self._open.get(self.id(time))
+
+    def live(self, time: int, observed: int) -> Database | None:
+        """Return the segment of a time for writing, and remove segments that are too old.
+
+        ``observed`` is the latest time so far. Returns ``None`` if the segment is too old itself.
+        """
+        segment, oldest = self.id(time), self.id(observed - self._retention)
+        if segment < oldest:
+            return None
+        found = self._open.get(segment) or self._create(segment)
+        while self._ids[0] < oldest:
+            self._remove(self._ids[0])
+        return found
+
+    def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
+        """Return the segments from that of one time to that of another; ``None`` is no bound."""
+        low = bisect_left(self._ids, self.id(first))
+        high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
+        found = [self._open[segment] for segment in self._ids[low:high]]
+        return found[::-1] if backward else found
+
+    def all(self) -> list[Database]:
+        """Return all segments, oldest first."""
+        return [self._open[segment] for segment in self._ids]
+
+    def close(self) -> None:
+        """Close all segments, even if one of them cannot be closed cleanly."""
+        failed: Exception | None = None
+        for database in self.all():
+            try:
+                database.close()
+            except Exception as error:
+                failed = failed or error
+        self._ids.clear()
+        self._open.clear()
+        if failed is not None:
+            raise failed
+
+    def _create(self, segment: int) -> Database:
+        name = f"{self._store}.{segment * self._interval}"
+        database = Database(name, self._directory / name, self._layout, self._options)
+        self._open[segment] = database
+        insort(self._ids, segment)
+        return database
+
+    def _remove(self, segment: int) -> None:
+        self._ids.remove(segment)
+        database = self._open.pop(segment)
+        with suppress(ProcessorStateError):
+            database.close()  # its rows are deleted, so a full disk does not matter
+        # Renamed first: if the process died with some files deleted, the segment could not be opened again.
+        removed = self._directory.with_name(f".{database.name}.removed")
+        try:
+            with suppress(FileNotFoundError):
+                os.rename(database.directory, removed)
+                shutil.rmtree(removed)
+        except OSError as error:
+            raise failed(f"Error while removing segment {database.name} of store {self._store}", error) from error
+
+    def _sweep(self) -> None:
+        """Remove the rest of segments whose removal was interrupted."""
+        left = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
+        for path in self._directory.parent.iterdir():
+            if left.fullmatch(path.name):
+                shutil.rmtree(path)
+
+    def _existing(self) -> list[int]:
+        found = (self._parse(path) for path in self._directory.iterdir())
+        return [segment for segment in found if segment is not None and segment >= 0]
+
+    def _parse(self, path: Path) -> int | None:
+        """Parse the number of a segment from its name, and rename it if an older version named it."""
+        start = segment_start(self._store, path.name)
+        if start is None and path.name.startswith(f"{self._store}-"):
+            return None  # Kafka Streams ignores such a directory
+        if start is None:
+            raise ProcessorStateError(f"Unable to parse segment id as long from segmentName: {path.name}")
+        segment = self.id(start)
+        return segment if path.name.startswith(f"{self._store}.") else self._rename(path, segment)
+
+    def _rename(self, path: Path, segment: int) -> int:
+        new = path.with_name(f"{self._store}.{segment * self._interval}")
+        try:
+            os.rename(path, new)
+        except OSError as error:
+            raise failed(f"Unable to rename old style segment from: {path} to new name: {new}", error) from error
+        return segment
