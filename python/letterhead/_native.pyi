@@ -26,6 +26,7 @@ __all__ = [
     "encode",
     "inspect",
     "messages",
+    "MessageReader",
     "select",
     "validate",
     "Packed",
@@ -136,6 +137,7 @@ def decode(
 ) -> Headers | dict[str, Any]: ...
 def messages(data: bytes, format: str, read: _Read | None = None, *, parse_headers: bool = True) -> MessageReader: ...
 
+@final
 class MessageReader:
     def __iter__(self) -> Iterator[tuple[list[dict[str, Any]], Exception | None]]: ...
     def __next__(self) -> tuple[list[dict[str, Any]], Exception | None]: ...
