@@ -42,7 +42,7 @@ limits! {
     records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
     output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
-    /// Errors, losses or labels that one call lists. Rows of a column keep their first one beyond it.
+    /// Errors, losses or labels that one call lists. Every row of a column keeps its first 64.
     // About 3 MB of objects, and more than anybody reads.
     reports REPORTS "LETTERHEAD_MAX_REPORTS" "reports" 10_000;
 }

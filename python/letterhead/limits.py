@@ -70,7 +70,7 @@ class Limits(_Fields):
         Bytes of keys, values and headers of all records of one value, after decompression.
     reports : int, optional
         Errors, losses or labels that one call lists; the last one then says that more were left out. In a column, each row
-        keeps its first error or loss. Less than 2 is the same as 2.
+        keeps its first 64 (or fewer, if the limit is lower), and the limit counts the others. Less than 2 is the same as 2.
 
     Examples
     --------

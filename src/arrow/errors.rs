@@ -60,6 +60,10 @@ impl Findings {
 pub type ErrorColumn = Details<ErrorDetail>;
 pub type LossColumn = Details<Loss>;
 
+/// What every row of a column keeps, however many others there are: more than what is wrong with a row of real data, or lost
+/// in its conversion, and in memory in proportion to the bytes that it is about.
+const ROW_REPORTS: usize = 64;
+
 /// The most fields of text.
 const TEXTS: usize = 5;
 
@@ -98,7 +102,7 @@ pub struct Details<D> {
     offsets: Vec<i32>,
     valid: BooleanBufferBuilder,
     text_len: usize,
-    /// Details beside the first of each row.
+    /// Details beyond the first [`ROW_REPORTS`] of each row.
     further: usize,
     texts: [StringBuilder; TEXTS],
     bytes: Int64Builder,
@@ -127,12 +131,12 @@ impl<D: Detail> Details<D> {
         self.text_len + details.iter().map(text_len).sum::<usize>() > max_offset
     }
 
-    /// Cuts the details of the next row. Every row keeps its first one, so that none seems valid.
+    /// Cuts the details of the next row, which keeps its first [`ROW_REPORTS`] in any case.
     pub fn cut(&self, details: &mut Vec<D>, reports: usize)
     where
         D: Report,
     {
-        let most = reports.saturating_sub(self.further).max(LEAST_REPORTS);
+        let most = reports.saturating_sub(self.further).max(reports.min(ROW_REPORTS)).max(LEAST_REPORTS);
         if details.len() > most {
             cut(details, most, reports);
         }
@@ -144,7 +148,7 @@ impl<D: Detail> Details<D> {
 
     #[inline]
     pub fn push(&mut self, details: &[D]) {
-        self.further += details.len().saturating_sub(1);
+        self.further += details.len().saturating_sub(ROW_REPORTS);
         for detail in details {
             self.text_len += text_len(detail);
             let (texts, header, byte) = detail.values();

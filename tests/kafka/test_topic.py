@@ -322,7 +322,7 @@ def test_an_incomplete_record_is_reported_with_its_place(broker):
         lh.read.topic("damaged", **wanted).read_all()
     error = raised.value
     assert (error.topic, error.partition, error.offset, error.row) == ("damaged", 1, 1, None)
-    assert "(topic damaged, partition 1, offset 1, byte " in str(error)
+    assert "(topic damaged, partition 1, offset 1, header 0, byte " in str(error)
     assert lh.read.topic("damaged", errors="null", **wanted).read_all()["retry"].to_pylist() == [0, None, 0, None]
     errors = lh.read.topic("damaged", errors="column", **wanted).read_all()
     assert errors.column_names == ["offset", "retry", "error"]

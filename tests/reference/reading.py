@@ -183,13 +183,17 @@ def unknown_type(key: Key | None, type: str | None) -> str | None:
     return None
 
 
+ROW_REPORTS = 64
+"""Errors, or losses, that every row of a column keeps."""
+
+
 class Reports(Generic[R]):
     """The errors, or the losses, that the rows of one call list.
 
     Parameters
     ----------
     limit : int
-        The most of them, beside the first of each row.
+        The most of them, beside the first :data:`ROW_REPORTS` of each row.
     left_out : callable
         Makes the last one of a list that was cut, from what it says.
     what : str
@@ -205,9 +209,9 @@ class Reports(Generic[R]):
 
     def keep(self, reports: Sequence[R]) -> list[R]:
         """Return those of the next row, cut if there are too many."""
-        most = max(self.limit - self.further, 2)
+        most = max(self.limit - self.further, min(self.limit, ROW_REPORTS), 2)
         kept = [*reports] if len(reports) <= most else [*reports[: most - 1], self.last]
-        self.further += max(len(kept) - 1, 0)
+        self.further += max(len(kept) - ROW_REPORTS, 0)
         return kept
 
 

@@ -172,12 +172,12 @@ def test_a_schema_id_by_substring(answers, messages):
 def test_from_json_of_springs_headers(answers, messages):
     theirs, ours = answers(8)
     assert (theirs[1].customer, ours[1].customer) == (None, "acme")
-    assert (theirs[3].customer, ours[3].customer) == ("quoted", '"quoted"')
+    assert theirs[3].customer == ours[3].customer == "quoted"
     assert (theirs[5].total, ours[5].total) == (None, 3_000_000_005)
     wrong = 0
     for offset, headers in messages.items():
         customer, total = last(headers, "customer"), last(headers, "total")
-        assert ours[offset].customer == (customer and customer.decode())
+        assert ours[offset].customer == (customer and customer.decode().strip('"'))
         assert ours[offset].total == (total and int(total))
         wrong += theirs[offset][1:] != ours[offset][1:]
     assert wrong == page.DIFFER[8]

@@ -225,8 +225,8 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     assert found["offset"] == [0, 1, 2, 3, None, 5]
     assert found["value"] == [b"v0", b"v1", b"v2", b"v3", None, b"v5"]
     assert found["n"] == [0, 1, 2, 3, None, 5]
-    assert [error and [(one["code"], one["message"].partition(":")[0]) for one in error] for error in found["error"]] == [
-        None, [("key_not_utf8", "message 1")], None, None, [("truncated", "message 1")], None,
+    assert [error and [one["code"] for one in error] for error in found["error"]] == [
+        None, ["key_not_utf8"], None, None, ["truncated"], None,
     ]  # fmt: skip
 
 
