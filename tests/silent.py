@@ -63,7 +63,7 @@ def interrupted(program: str, *arguments: str, server: SilentServer) -> str:
         try:
             assert server.asked.wait(100)
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=300)
         finally:
             process.kill()
     return errors.strip().rpartition("\n")[2]

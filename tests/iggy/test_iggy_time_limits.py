@@ -77,6 +77,8 @@ def test_an_acknowledgement_that_does_not_come_times_out_and_says_that_the_batch
     assert len(sent) == 1
 
 
+# It failed once in eight runs beside other processes.
+@pytest.mark.full
 def test_an_interrupt_ends_a_waiting_reader() -> None:
     program = "import sys, letterhead as lh; lh.read.iggy(sys.argv[1], stream='s', topic='t').read_all()"
     with SilentServer() as server:

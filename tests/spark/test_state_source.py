@@ -56,7 +56,9 @@ def test_a_time_outside_of_the_range_of_spark_follows_errors(states, tmp_path):
         store.put(b"k%d" % number, lh.encode(message, "streams-timestamped"))
     store.close()
     columns = ["key", "timestamp"]
-    with pytest.raises(Exception, match=r"latest: column timestamp: the timestamp does not fit the microseconds of Spark \(key 6b31\)"):
+    with pytest.raises(
+        Exception, match=r"latest: column timestamp: the timestamp does not fit the microseconds of Spark \(key 6b31\)"
+    ):
         states(tmp_path, columns=columns).collect()
     rows = states(tmp_path, columns=columns, errors="null").orderBy("key").collect()
     assert [row.timestamp is None for row in rows] == [False, True, False]
