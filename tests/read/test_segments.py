@@ -20,6 +20,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
+from letterhead import reader as reader_module
 from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.file_window import FileWindow
 from letterhead.kafka import segment_file
@@ -450,7 +451,7 @@ def test_a_truncated_last_segment_warns_once_and_can_be_made_an_error(folder: Ca
     for errors in ("raise", "null", "column"):
         with pytest.warns(TornTailWarning, match=f"{10:020}.log: torn at byte {len(ten(10))}, ") as warned:
             assert offsets(path, errors=errors) == list(range(20))
-        assert [each.filename for each in warned] == [str(Path(lh.read.reader.__file__))]  # read_all
+        assert [each.filename for each in warned] == [str(Path(reader_module.__file__))]  # read_all
     with lh.read.segments(path) as reader, pytest.warns(TornTailWarning) as warned:
         for _ in reader:
             pass
