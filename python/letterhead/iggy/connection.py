@@ -42,6 +42,9 @@ REGISTER, READ, SEND = 1, 2, 160
 SHORT_REPLY = 4096
 """Bytes of the reply to a login, or to messages that were sent: all that a server may send before it is trusted."""
 
+_WAIT = 0.5
+"""Seconds of one wait for bytes. Python notices a signal that arrives just before a wait only after it."""
+
 _HEADER_LEN = 256
 _PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
@@ -241,8 +244,11 @@ class Connection:
                 larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
                 larger[:done] = self._buffer
                 self._buffer = larger
-            self._socket.settimeout(_left(until))
-            count = self._socket.recv_into(memoryview(self._buffer)[done:size])
+            self._socket.settimeout(min(_left(until), _WAIT))
+            try:
+                count = self._socket.recv_into(memoryview(self._buffer)[done:size])
+            except TimeoutError:
+                continue
             if not count:
                 raise ConnectionError(f"{self._address} closed the connection")
             done += count
