@@ -299,6 +299,7 @@ def test_a_source_that_only_reads_names_what_writes(sources: Any, samples: Path,
             row.write.format(source).mode("append").option("path", str(tmp_path)).save()
 
 
+@pytest.mark.spark_only
 def test_a_source_of_files_names_what_reads_streams(sources: Any, samples: Path) -> None:
     state = {"path": str(samples / "streams-state-0_0"), "store": "latest"}
     for source, options in ((SEGMENTS, {"path": str(samples / "orders-0")}), ("letterhead-state", state)):

@@ -218,8 +218,9 @@ _SUPPRESSED_ARROW = pa.schema(
 
 # Kafka refuses such a record; rows without a key would become one.
 _KEY = (
-    "coalesce(key, raise_error(concat('the record at offset ', offset, ' of partition ', partition, ' has no key: is the "
-    'topic a changelog? if so, leave such records out: where("key is not null")\')))'
+    "case when key is not null then key else cast(raise_error(concat('the record at offset ', offset, ' of partition ', "
+    "partition, ' has no key: is the topic a changelog? if so, leave such records out: "
+    'where("key is not null")\')) as binary) end'
 )
 _BINARY_KEYS = "it reads parts of binary keys as text; run it on Spark"
 _COLUMNS = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
