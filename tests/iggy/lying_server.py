@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
+from sockets import receive_exactly
 
 import letterhead as lh
 
@@ -93,18 +94,8 @@ class LyingServer:
 
 def frame_of(source: socket.socket) -> bytes:
     """Receive a request or a reply."""
-    header = _exactly(source, HEADER_LEN)
-    return header + _exactly(source, struct.unpack_from("<I", header, 48)[0] - HEADER_LEN)
-
-
-def _exactly(source: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = source.recv(size - len(data))
-        if not more:
-            raise ConnectionError
-        data += more
-    return data
+    header = receive_exactly(source, HEADER_LEN)
+    return header + receive_exactly(source, struct.unpack_from("<I", header, 48)[0] - HEADER_LEN)
 
 
 def record(directory: Path) -> None:

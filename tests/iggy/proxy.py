@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import struct
 import threading
 import time
 
 from letterhead.iggy.connection import SEND
+from lying_server import frame_of
 
-HEADER_LEN = 256
 OPERATION_AT = 176
 
 
@@ -51,7 +50,7 @@ class Proxy:
         threading.Thread(target=_replies, args=(server, client), daemon=True).start()
         with contextlib.suppress(OSError):
             while True:
-                frame = _frame(client)
+                frame = frame_of(client)
                 if frame[OPERATION_AT] == SEND:
                     self.sent += 1
                     if self.sent in self._cut:
@@ -66,21 +65,6 @@ class Proxy:
         for each in (client, server):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-
-
-def _frame(source: socket.socket) -> bytes:
-    header = _exactly(source, HEADER_LEN)
-    return header + _exactly(source, struct.unpack_from("<I", header, 48)[0] - HEADER_LEN)
-
-
-def _exactly(source: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = source.recv(size - len(data))
-        if not more:
-            raise ConnectionError
-        data += more
-    return data
 
 
 def _replies(server: socket.socket, client: socket.socket) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pyarrow as pa
+from sockets import receive_exactly
 
 import letterhead as lh
 
@@ -99,17 +100,7 @@ class LyingBroker:
 
 def frame_of(source: socket.socket) -> bytes:
     """Receive a request or a response, without its size."""
-    return _exactly(source, int.from_bytes(_exactly(source, 4), "big"))
-
-
-def _exactly(source: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        more = source.recv(size - len(data))
-        if not more:
-            raise ConnectionError
-        data += more
-    return data
+    return receive_exactly(source, int.from_bytes(receive_exactly(source, 4), "big"))
 
 
 def record(directory: Path) -> None:
