@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Calls of [`is_requested`] without a look at the clock, which costs as much as a row.
+/// How many calls of [`is_requested`] share one reading of the clock, which costs as much as a row.
 const CALLS: u32 = 16;
 
 pub const INTERVAL: Duration = Duration::from_millis(100);

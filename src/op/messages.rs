@@ -22,7 +22,7 @@ pub enum MessageHeaders<'m> {
     Bytes(&'m [u8]),
 }
 
-/// Where the reading of a batch goes on. Nothing that was read is kept but the records of one compressed batch.
+/// The position at which reading of a batch resumes. It keeps the decompressed records of one batch, and no message.
 #[derive(Default)]
 pub struct Bookmark {
     /// The next frame: a byte of the data.

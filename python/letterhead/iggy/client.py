@@ -180,7 +180,7 @@ class Client(Closing):
             return [Place(*topic, number) for number in numbers]
 
     def first_offset(self, place: Place) -> int:
-        """Return the offset of the first message of a partition, or that of the next one if it has none."""
+        """Return the offset of the first message of a partition, or the next offset if it is empty."""
         with self.limited():
             polled = self._poll_once(place, _FIRST, 0)
             return polled.first if polled.number else self.end_offset(place)
@@ -193,7 +193,7 @@ class Client(Closing):
         return polled.end if polled.number else polled.first + (polled.first > 0)
 
     def offset_since(self, place: Place, micros: int) -> int:
-        """Return the offset of the first message that is not older than a time, or that of the next message."""
+        """Return the offset of the first message at or after a time, or the next offset if there is none."""
         with self.limited():
             polled = self._poll_once(place, _BY_TIME, max(micros, 0))
             return polled.first if polled.number else self.end_offset(place)
