@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +12,8 @@ import pytest
 
 from letterhead import _native, types
 
-TYPING = Path(__file__).parents[1] / "typing"
+ROOT = Path(__file__).parents[2]
+TYPING = ROOT / "tests" / "typing"
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in TYPING.glob("*.py")))
@@ -29,3 +32,10 @@ def test_the_names_in_the_types_are_those_of_the_table(is_: str, message: object
 def test_a_block_has_bytes_whatever_its_headers() -> None:
     targets = [row["name"] for row in _native.formats() if row["is_"] == "headers" and row["is_target"]]
     assert [_native.encode(None, name) for name in targets] == [b""] * len(targets)
+
+
+def test_the_stub_describes_the_native_module() -> None:
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy.stubtest", "letterhead._native", "--mypy-config-file", "pyproject.toml"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
