@@ -26,6 +26,9 @@ settings.register_profile(
 )
 settings.load_profile("letterhead")
 
+# Most code of Spark runs a few times in a test. Not to compile it twice saves a third of the processor time.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 TESTS = Path(__file__).parent
 
 
