@@ -27,7 +27,7 @@ regions = {region: MessageLog(logs / f"orders-{region}-0", "int") for region in 
 
 for key, region in [(b"o1", "eu"), (b"o2", "us"), (b"o3", "eu")]:
     record = ProducerRecord(
-        "orders", key, b"\x00encrypted", headers=IntHeaders(serializers=text, writes=OURS), layout="int"
+        "orders", key, b"\x00encrypted", headers=IntHeaders(serializers=text, writes=OURS), header_format="int"
     )
     record.set_header(REGION, region)
     orders.append([record])
@@ -35,7 +35,7 @@ for key, region in [(b"o1", "eu"), (b"o2", "us"), (b"o3", "eu")]:
 mirror = ProducerInterceptors([Routing(REGION, {region: f"orders-{region}" for region in regions})])
 by_topic = {log.topic: log for log in regions.values()}
 for message in orders.scan():
-    consumed = ConsumerRecord.from_message(message, topic=orders.topic, layout="int", serializers=text)
+    consumed = ConsumerRecord.from_message(message, topic=orders.topic, header_format="int", serializers=text)
     routed = mirror.on_send(consumed.forward(consumed.topic))
     by_topic[routed.topic].append([routed])
 

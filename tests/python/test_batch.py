@@ -8,9 +8,9 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.kip82.layouts import CODECS as SET_CODECS
-from letterhead.kip82.layouts import MESSAGES, SETS
-from log_samples import LAYOUTS, samples
+from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
+from letterhead.kip82.header_formats import CODECS as SET_CODECS
+from log_samples import HEADER_FORMATS, samples
 from reference import codecs as reference_codecs
 from vector_checks import read_lines
 
@@ -178,19 +178,19 @@ def test_compressed_sets_of_kafka_are_written_again(vectors):
     assert written == {(magic, codec) for magic in (0, 1) for codec in SET_CODECS}
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_compressed_sets_of_the_vectors_are_written_again(vectors, layout):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_compressed_sets_of_the_vectors_are_written_again(vectors, header_format):
     written = 0
-    for line in read_lines(vectors, SETS[layout].replace("-", "_")):
+    for line in read_lines(vectors, BATCH_FORMATS[header_format].replace("-", "_")):
         data = bytes.fromhex(line["bytes"])
         if not line.get("messages") or len(data) != 12 + int.from_bytes(data[8:12]):
             continue  # an error, or several messages and sets in one message
-        outer = lh.decode(data, MESSAGES[layout])
-        messages = list(lh.messages(data, SETS[layout]))
+        outer = lh.decode(data, MESSAGE_FORMATS[header_format])
+        messages = list(lh.messages(data, BATCH_FORMATS[header_format]))
         # The messages of a set with log append time keep attributes of their own, from which a set is written.
         source = [message._replace(attributes=message.attributes | outer.attributes & 8) for message in messages]
-        result = lh.batch(source, SETS[layout], codec=SET_CODECS[outer.attributes & 7])
-        assert [message._replace(crc=None) for message in lh.messages(result, SETS[layout])] == [
+        result = lh.batch(source, BATCH_FORMATS[header_format], codec=SET_CODECS[outer.attributes & 7])
+        assert [message._replace(crc=None) for message in lh.messages(result, BATCH_FORMATS[header_format])] == [
             message._replace(crc=None) for message in source
         ], line["id"]
         written += outer.attributes & 7 > 0
@@ -200,28 +200,29 @@ def test_compressed_sets_of_the_vectors_are_written_again(vectors, layout):
 @pytest.mark.parametrize("timed", [0, 8])
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("codec", SET_CODECS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_messages_of_a_set_are_read_back(layout, codec, magic, timed):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_messages_of_a_set_are_read_back(header_format, codec, magic, timed):
     source = []
-    for number, message in enumerate(samples(7, layout)):
+    for number, message in enumerate(samples(7, header_format)):
         fields = {"offset": 1000 + 3 * number, "magic": magic, "attributes": timed if magic else 0}
         if magic < 2:
             fields |= {"headers": None, "tombstone": None}
         fields |= {} if magic else {"timestamp": None}
         fields |= {"timestamp": 5000} if timed and magic else {}
         source.append(lh.Message(**{**message._asdict(), **fields}))
-    data = lh.batch(source, SETS[layout], codec=codec)
+    data = lh.batch(source, BATCH_FORMATS[header_format], codec=codec)
     # What a single message is read back as: with its checksum, bit 4 and headers that are none.
-    assert list(lh.messages(data, SETS[layout])) == [
-        lh.decode(lh.encode(message, MESSAGES[layout]), MESSAGES[layout]) for message in source
+    assert list(lh.messages(data, BATCH_FORMATS[header_format])) == [
+        lh.decode(lh.encode(message, MESSAGE_FORMATS[header_format]), MESSAGE_FORMATS[header_format])
+        for message in source
     ]
     if codec != "none":
-        outer = lh.decode(data, MESSAGES[layout])
+        outer = lh.decode(data, MESSAGE_FORMATS[header_format])
         assert (outer.offset, outer.magic, outer.key) == (1018, magic, None)
         largest = max(message.timestamp or 0 for message in source)
         assert outer.timestamp == (largest if magic else None)
         assert outer.attributes == SET_CODECS.index(codec) | (timed if magic else 0)
-        _, content = outer_and_content(data, MESSAGES[layout])
+        _, content = outer_and_content(data, MESSAGE_FORMATS[header_format])
         assert int.from_bytes(content[:8], "big") == (0 if magic else 1000)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from letterhead.errors import DecodeError
 from letterhead.kip82 import ConsumerRecord, Headers, IntHeaders, MessageWrapper
-from letterhead.kip82.layouts import MESSAGES, Layout
+from letterhead.kip82.header_formats import MESSAGE_FORMATS, HeaderFormat
 from vector_checks import in_our_words
 
 Line = dict[str, Any]
@@ -24,9 +24,9 @@ def errors(line: Line) -> list[Line]:
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 
-def again(data: bytes, layout: Layout) -> bytes:
+def again(data: bytes, header_format: HeaderFormat) -> bytes:
     """Read a message as a consumer, and write it as a producer."""
-    [record] = ConsumerRecord.read(data, topic="t", layout=layout)
+    [record] = ConsumerRecord.read(data, topic="t", header_format=header_format)
     return record.forward("t").to_bytes(record.offset)
 
 
@@ -39,7 +39,10 @@ CLASSES: dict[str, Callable[[bytes], bytes]] = {
     "kip82-typed": of_block(Headers),
     "kip82-int": of_block(IntHeaders),
     "kip82-wrapper": lambda data: MessageWrapper.from_bytes(data).to_bytes(),
-    **{format: lambda data, layout=layout: again(data, layout) for layout, format in MESSAGES.items()},  # type: ignore[misc]
+    **{
+        format: lambda data, header_format=header_format: again(data, header_format)
+        for header_format, format in MESSAGE_FORMATS.items()
+    },  # type: ignore[misc]
 }
 
 
@@ -57,7 +60,7 @@ def cases(operation: str) -> list[Any]:
         for text in (VECTORS / f"{format.replace('-', '_')}.jsonl").read_text(encoding="ascii").splitlines():
             line: Line = json.loads(text)
             _, name = line["id"].split("/")
-            another = format in MESSAGES.values() and name in OTHERWISE
+            another = format in MESSAGE_FORMATS.values() and name in OTHERWISE
             if line["op"] == operation and not line.get("lenient") and not another:
                 found.append(pytest.param(line, id=line["id"]))
     return found

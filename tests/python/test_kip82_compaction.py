@@ -22,8 +22,8 @@ from letterhead.kip82 import (
     should_retain,
 )
 from letterhead.kip82 import compaction as rule
-from letterhead.kip82.layouts import MESSAGES
-from log_samples import LAYOUTS, encoded, samples
+from letterhead.kip82.header_formats import MESSAGE_FORMATS
+from log_samples import HEADER_FORMATS, encoded, samples
 
 HEADERS = {"typed": [("by", lh.String("gdpr"))], "int": [(5, b"gdpr")], "wrapper": [(5, b"gdpr")]}
 
@@ -33,16 +33,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "orders-0"
 
 
-def read_back(layout: str, **fields) -> lh.Message:
-    data = lh.encode({"offset": 7, "key": b"k", "timestamp": 1000, **fields}, MESSAGES[layout])
-    return lh.decode(data, MESSAGES[layout])
+def read_back(header_format: str, **fields) -> lh.Message:
+    data = lh.encode({"offset": 7, "key": b"k", "timestamp": 1000, **fields}, MESSAGE_FORMATS[header_format])
+    return lh.decode(data, MESSAGE_FORMATS[header_format])
 
 
 # The rule ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("layout", "fields", "deletes"),
+    ("header_format", "fields", "deletes"),
     [
         ("typed", {"value": None}, True),
         ("typed", {"value": None, "headers": HEADERS["typed"]}, True),
@@ -54,12 +54,20 @@ def read_back(layout: str, **fields) -> lh.Message:
         ("wrapper", {"value": None, "headers": HEADERS["wrapper"], "tombstone": True}, True),
         ("wrapper", {"value": None, "headers": HEADERS["wrapper"]}, False),  # what the draft needs bit 4 for
         ("wrapper", {"value": None}, True),
-        *((layout, {"value": None, "magic": magic}, True) for layout in LAYOUTS for magic in (0, 1)),
-        *((layout, {"value": b"", "magic": magic}, False) for layout in LAYOUTS for magic in (0, 1)),
+        *(
+            (header_format, {"value": None, "magic": magic}, True)
+            for header_format in HEADER_FORMATS
+            for magic in (0, 1)
+        ),
+        *(
+            (header_format, {"value": b"", "magic": magic}, False)
+            for header_format in HEADER_FORMATS
+            for magic in (0, 1)
+        ),
     ],
 )
-def test_is_delete_follows_the_layout(layout, fields, deletes):
-    message = read_back(layout, **fields)
+def test_is_delete_follows_the_layout(header_format, fields, deletes):
+    message = read_back(header_format, **fields)
     assert is_delete(message) is deletes
     # A delete goes when its time is over, and nothing else does.
     has_time = message.timestamp is not None
@@ -111,29 +119,29 @@ def test_latest_offsets_do_not_depend_on_order(pairs):
 # Files -------------------------------------------------------------------------------------------------------------
 
 
-def history(layout: str, seed: int, count: int) -> list[dict]:
+def history(header_format: str, seed: int, count: int) -> list[dict]:
     chance = random.Random(seed)
     source = []
     for number in range(count):
         message = {
             "key": chance.choice([None, b"", *(b"k%d" % key for key in range(8))]),
             "value": chance.choice([None, b"", b"v%d" % number]),
-            "headers": chance.choice([[], HEADERS[layout]]),
+            "headers": chance.choice([[], HEADERS[header_format]]),
             "timestamp": chance.choice([-1, number, number]),
         }
-        if layout == "wrapper":
+        if header_format == "wrapper":
             message["tombstone"] = chance.random() < 0.3
         source.append(message)
     return source
 
 
-def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Message]:
+def kept(messages: list[lh.Message], header_format: str, horizon: int) -> list[lh.Message]:
     """Apply the rule in plain Python."""
     last = {message.key: message.offset for message in messages}
     found = []
     for message in messages:
-        bit_4 = layout == "wrapper" and message.attributes & 0x10
-        null = message.value is None and (layout != "wrapper" or message.headers is None)
+        bit_4 = header_format == "wrapper" and message.attributes & 0x10
+        null = message.value is None and (header_format != "wrapper" or message.headers is None)
         if message.key is None or (
             last[message.key] == message.offset and not ((bit_4 or null) and 0 <= message.timestamp <= horizon)
         ):
@@ -142,19 +150,19 @@ def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Messa
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_repeated_compaction_agrees_with_the_rule(path, layout, seed):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_repeated_compaction_agrees_with_the_rule(path, header_format, seed):
     """Several times, with appends and reopening in between."""
     there: list[lh.Message] = []
     total = 0
     for step in range(4):
-        with MessageLog(path, layout, segment_bytes=600, sync="flush") as log:
-            for message in history(layout, seed * 10 + step, 60):
+        with MessageLog(path, header_format, segment_bytes=600, sync="flush") as log:
+            for message in history(header_format, seed * 10 + step, 60):
                 log.append([message])
             total += 60
             before = list(log.scan())
             assert before[: len(there)] == there
-            there = kept(before, layout, horizon=30)
+            there = kept(before, header_format, horizon=30)
             done = log.compact(now=40, delete_retention_ms=10)
             assert (done.kept, done.removed) == (len(there), len(before) - len(there))
             assert done.bytes_after == sum(file.stat().st_size for file in path.glob("*.log")) < done.bytes_before
@@ -167,8 +175,8 @@ def test_repeated_compaction_agrees_with_the_rule(path, layout, seed):
             assert (list(log.scan()), log.next_offset) == (there, total)
             for start in range(0, total + 1, 7):
                 assert list(log.scan(start)) == [message for message in there if message.offset >= start]
-                # In the layout `wrapper` older versions cannot have a null value that is not a delete.
-                version = 4 if layout == "wrapper" else 2
+                # In the header format `wrapper` older versions cannot have a null value that is not a delete.
+                version = 4 if header_format == "wrapper" else 2
                 (part,) = [
                     part for _, part in log.fetch(FetchRequest.of("orders", 0, start, version=version)).partitions()
                 ]

@@ -1,4 +1,4 @@
-"""A null value and a delete are two things in the layout ``wrapper``, and one in all others."""
+"""A null value and a delete are two things in the header format ``wrapper``, and one in all others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ every_implementation = pytest.mark.parametrize("ops", [lh, reference], ids=["nat
 
 def record(headers: Any = None, **fields: Any) -> ProducerRecord[Any, Any]:
     wrapper: MessageWrapper[Any] = MessageWrapper(headers or {}, None)
-    return ProducerRecord("orders", b"k", wrapper, layout="wrapper", timestamp=1, **fields)
+    return ProducerRecord("orders", b"k", wrapper, header_format="wrapper", timestamp=1, **fields)
 
 
 def value_of(data: bytes) -> bytes | None:
@@ -111,7 +111,7 @@ def test_dropped_headers_leave_the_wrapper() -> None:
 
 
 def test_removing_all_headers_of_a_record_makes_no_delete() -> None:
-    [read] = ConsumerRecord.read(KEPT_WITH_HEADERS, topic="orders", layout="wrapper")
+    [read] = ConsumerRecord.read(KEPT_WITH_HEADERS, topic="orders", header_format="wrapper")
     for changed in (read.without_headers(5), read.replace(headers=IntHeaders())):
         forwarded = changed.forward("copy")
         assert (changed.tombstone, forwarded.tombstone) == (False, False)
@@ -177,7 +177,7 @@ def test_log_stores_the_bytes_of_appended_and_produced_messages(tmp_path: Path, 
     with MessageLog(tmp_path / "orders-0", "wrapper", codec=codec) as log:
         log.append([message])
         assert stored(log) == data
-        log.produce(ProduceRequest.of("orders", 0, [message], version=4, layout="wrapper")).raise_for_error()
+        log.produce(ProduceRequest.of("orders", 0, [message], version=4, header_format="wrapper")).raise_for_error()
         assert stored(log) == 2 * data
         response = log.fetch(FetchRequest.of("orders", 0, 0, version=4))
         assert [one.tombstone for one in response.messages("wrapper")] == 2 * [message.tombstone]

@@ -200,7 +200,7 @@ def test_damaged_end_is_saved_before_it_is_cut_off(path: Path, recorder: Recorde
     recorder.take()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        log = MessageLog(path, damaged_tail="cut")
+        log = MessageLog(path, errors="move")
     saved = replaced(f"topics/orders-0/{LOG}.damaged-{whole}", len(damage))
     assert recorder.take() == [*saved, ("sync", f"topics/orders-0/{LOG}", whole)]
     log.close()

@@ -177,7 +177,7 @@ def test_value_of_a_wrong_python_type_is_a_type_error(name: str, value: Any) -> 
 
 
 def test_keys_must_be_text_with_a_utf8_form() -> None:
-    with pytest.raises(EncodeError, match="this layout has text keys") as caught:
+    with pytest.raises(EncodeError, match="this header format has text keys") as caught:
         Headers().put(5, "a")  # type: ignore[arg-type]
     assert caught.value.code == "key_not_carried"
     with pytest.raises(EncodeError) as caught:
@@ -185,7 +185,7 @@ def test_keys_must_be_text_with_a_utf8_form() -> None:
     assert (caught.value.code, caught.value.format) == ("key_not_utf8", "kip82-typed")
     with pytest.raises(TypeError, match="a key must be str, not bytes"):
         Headers().put(b"a", "a")  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match="this layout has text keys"):
+    with pytest.raises(EncodeError, match="this header format has text keys"):
         Headers().get(5)  # type: ignore[arg-type]
 
 

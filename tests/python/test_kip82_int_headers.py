@@ -58,7 +58,7 @@ def test_value_without_a_serializer_must_be_bytes(value: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "error", "text"),
     [
-        ("tenant", EncodeError, "kip82-int: the key is text, and this layout has integer keys"),
+        ("tenant", EncodeError, "kip82-int: the key is text, and this header format has integer keys"),
         (True, TypeError, "a key must be int, not bool"),
         (b"a", TypeError, "a key must be int, not bytes"),
         (1 << 31, EncodeError, "kip82-int: an integer key has 32 bits"),

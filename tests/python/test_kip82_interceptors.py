@@ -45,12 +45,12 @@ from letterhead.kip82 import (
     TopicPartition,
     TransactionIds,
 )
-from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout
+from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat
 from log_samples import samples
 
-LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
-every_layout = pytest.mark.parametrize("layout", LAYOUTS)
-KEY: dict[Layout, Any] = {"typed": "step", "int": 10_005, "wrapper": 10_005}
+HEADER_FORMATS: list[HeaderFormat] = ["typed", "int", "wrapper"]
+every_header_format = pytest.mark.parametrize("header_format", HEADER_FORMATS)
+KEY: dict[HeaderFormat, Any] = {"typed": "step", "int": 10_005, "wrapper": 10_005}
 
 
 class Step(ProducerInterceptor, ConsumerInterceptor):
@@ -103,19 +103,19 @@ def consumed(*records: ProducerRecord) -> list[ConsumerRecord]:
     return [
         read
         for offset, record in enumerate(records)
-        for read in ConsumerRecord.read(record.to_bytes(offset), topic=record.topic, layout=record.layout)
+        for read in ConsumerRecord.read(record.to_bytes(offset), topic=record.topic, header_format=record.header_format)
     ]
 
 
 # Chains --------------------------------------------------------------------------------------------------------------
 
 
-@every_layout
-def test_interceptors_run_in_order(layout: Layout) -> None:
-    first, second = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
-    record = ProducerRecord("t", b"k", b"v", layout=layout)
+@every_header_format
+def test_interceptors_run_in_order(header_format: HeaderFormat) -> None:
+    first, second = Step(KEY[header_format], b"1"), Step(KEY[header_format], b"2")
+    record = ProducerRecord("t", b"k", b"v", header_format=header_format)
     sent = ProducerInterceptors([first, second]).on_send(record)
-    assert sent.get_headers().get_all(KEY[layout]) == [b"1", b"2"]
+    assert sent.get_headers().get_all(KEY[header_format]) == [b"1", b"2"]
     assert len(record.get_headers()) == 0, "the program's own record stays as it is"
     [seen] = ConsumerInterceptors([first, second]).on_consume(consumed(sent))
     assert (seen.value, len(seen.get_headers())) == (b"v", 0)
@@ -123,7 +123,7 @@ def test_interceptors_run_in_order(layout: Layout) -> None:
 
 
 def test_interceptors_handle_the_layout_wrapper() -> None:
-    sent = ProducerInterceptors([Step(10_005, b"1")]).on_send(ProducerRecord("t", b"k", layout="wrapper"))
+    sent = ProducerInterceptors([Step(10_005, b"1")]).on_send(ProducerRecord("t", b"k", header_format="wrapper"))
     assert sent.wrapper is not None
     assert sent.wrapper.to_bytes().hex() == "0000000009000027150000000131ffffffff"
     assert consumed(sent)[0].tombstone is True
@@ -143,17 +143,17 @@ def test_all_interceptors_get_acknowledgements_commits_and_close() -> None:
 
 def test_on_error_raise_raises_with_a_note_that_names_the_interceptor() -> None:
     with pytest.raises(RuntimeError, match="no") as caught:
-        ProducerInterceptors([Broken()], on_error="raise").on_send(ProducerRecord("t"))
+        ProducerInterceptors([Broken()], errors="raise").on_send(ProducerRecord("t"))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_send"]
     with pytest.raises(RuntimeError, match="no") as caught:
-        ConsumerInterceptors([Broken()], on_error="raise").on_consume(consumed(ProducerRecord("t")))
+        ConsumerInterceptors([Broken()], errors="raise").on_consume(consumed(ProducerRecord("t")))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_consume"]
 
 
 def test_all_interceptors_are_called_after_one_failed() -> None:
     step = Step("a", b"")
     with pytest.raises(ExceptionGroup, match="interceptors failed in on_acknowledgement") as caught:
-        ProducerInterceptors([Broken(), step, Broken()], on_error="raise").on_acknowledgement(None, None)
+        ProducerInterceptors([Broken(), step, Broken()], errors="raise").on_acknowledgement(None, None)
     assert len(caught.value.exceptions) == 2
     assert step.calls == [(None, None)]
 
@@ -185,8 +185,8 @@ def test_exception_is_logged_and_the_next_interceptor_gets_the_last_good_record(
         [[b"1", b"2"], (None, None), {}, "closed"],
         [[], (None, None), {}, "closed"],
     ]
-    with pytest.raises(ValueError, match="unknown on_error 'ignore'"):
-        ProducerInterceptors([], on_error="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown errors 'ignore'"):
+        ProducerInterceptors([], errors="ignore")  # type: ignore[arg-type]
 
 
 class Emptying(ConsumerInterceptor):
@@ -231,9 +231,9 @@ class Forgetful(ProducerInterceptor, ConsumerInterceptor):
 
 def test_interceptor_must_return_a_record() -> None:
     with pytest.raises(TypeError, match="on_send must return a ProducerRecord, not NoneType"):
-        ProducerInterceptors([Forgetful()], on_error="raise").on_send(ProducerRecord("t"))
+        ProducerInterceptors([Forgetful()], errors="raise").on_send(ProducerRecord("t"))
     with pytest.raises(TypeError, match="on_consume must return ConsumerRecords, not NoneType"):
-        ConsumerInterceptors([Forgetful()], on_error="raise").on_consume(consumed(ProducerRecord("t")))
+        ConsumerInterceptors([Forgetful()], errors="raise").on_consume(consumed(ProducerRecord("t")))
 
 
 class Vendor(ProducerInterceptor):
@@ -248,16 +248,16 @@ class Vendor(ProducerInterceptor):
         return record.with_header(self.key, b"apm")
 
 
-@pytest.mark.parametrize("layout", ["int", "wrapper"])
-def test_each_interceptor_may_write_only_its_range(layout: Layout) -> None:
+@pytest.mark.parametrize("header_format", ["int", "wrapper"])
+def test_each_interceptor_may_write_only_its_range(header_format: HeaderFormat) -> None:
     mine = IntHeaders({1_000_000_001: b"mine"}, writes=RESERVED["in-house"])
-    record = ProducerRecord("t", headers=mine, layout=layout)
+    record = ProducerRecord("t", headers=mine, header_format=header_format)
     sent = ProducerInterceptors([Vendor(100_001)]).on_send(record)
     assert sent.get_headers().items() == [(1_000_000_001, b"mine"), (100_001, b"apm")]
     with pytest.raises(EncodeError, match=r"in-house"):
         sent.set_header(100_001, b"")
     with pytest.raises(EncodeError, match=r"100000 to 999999999 \(vendor\)") as caught:
-        ProducerInterceptors([Vendor(7)], on_error="raise").on_send(record)
+        ProducerInterceptors([Vendor(7)], errors="raise").on_send(record)
     assert caught.value.code == "limit_exceeded"
     assert caught.value.__notes__ == ["in the interceptor Vendor, on_send"]
 
@@ -274,14 +274,14 @@ class Counted(ProducerInterceptor):
         return record
 
 
-@every_layout
-def test_serializers_of_interceptors_apply_in_the_whole_chain(layout: Layout) -> None:
-    chain = ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout])])
-    sent = chain.on_send(ProducerRecord("t", value=b"v", layout=layout))
-    assert sent.get_header(KEY[layout]) == 2
-    assert consumed(sent)[0].get_header(KEY[layout]) == (2 if layout == "typed" else b"\x00\x02")
+@every_header_format
+def test_serializers_of_interceptors_apply_in_the_whole_chain(header_format: HeaderFormat) -> None:
+    chain = ProducerInterceptors([Counted(KEY[header_format]), Counted(KEY[header_format])])
+    sent = chain.on_send(ProducerRecord("t", value=b"v", header_format=header_format))
+    assert sent.get_header(KEY[header_format]) == 2
+    assert consumed(sent)[0].get_header(KEY[header_format]) == (2 if header_format == "typed" else b"\x00\x02")
     with pytest.raises(ValueError, match="two interceptors have different serializers for the key"):
-        ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout], "long")])
+        ProducerInterceptors([Counted(KEY[header_format]), Counted(KEY[header_format], "long")])
 
 
 # Producer, consumer and log ------------------------------------------------------------------------------------------------
@@ -289,17 +289,17 @@ def test_serializers_of_interceptors_apply_in_the_whole_chain(layout: Layout) ->
 AS_JSON: Serializer[Any] = Serializer(lambda value: json.dumps(value).encode(), json.loads)
 
 
-@every_layout
-def test_producer_and_consumer_call_their_interceptors(layout: Layout, tmp_path: Path) -> None:
-    sending, reading = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
-    with MessageLog(tmp_path / "orders-0", layout) as log:
+@every_header_format
+def test_producer_and_consumer_call_their_interceptors(header_format: HeaderFormat, tmp_path: Path) -> None:
+    sending, reading = Step(KEY[header_format], b"1"), Step(KEY[header_format], b"2")
+    with MessageLog(tmp_path / "orders-0", header_format) as log:
         producer = Producer(log.produce, interceptors=[Broken(), sending])
-        record = ProducerRecord("orders", b"k", b"v", timestamp=7, layout=layout)
+        record = ProducerRecord("orders", b"k", b"v", timestamp=7, header_format=header_format)
         metadata = [producer.send(record) for _ in range(2)]
         assert metadata == [RecordMetadata("orders", 0, offset, 7) for offset in range(2)]
         assert sending.calls == [(each, None) for each in metadata]
         assert len(record.get_headers()) == 0
-        consumer = Consumer(log.fetch, "orders", layout=layout, interceptors=[Broken(), reading])
+        consumer = Consumer(log.fetch, "orders", header_format=header_format, interceptors=[Broken(), reading])
         assert [(seen.offset, seen.value, len(seen.get_headers())) for seen in consumer.poll()] == [
             (0, b"v", 0),
             (1, b"v", 0),
@@ -372,7 +372,7 @@ def test_failed_acknowledgement_does_not_hide_the_error_of_the_record(tmp_path: 
             raise RuntimeError("no")
 
     with MessageLog(tmp_path / "orders-0") as log:
-        chain = ProducerInterceptors([Deaf()], on_error="raise")
+        chain = ProducerInterceptors([Deaf()], errors="raise")
         with pytest.raises(RequestError, match="UNKNOWN_TOPIC_OR_PARTITION"):
             Producer(log.produce, interceptors=chain).send(ProducerRecord("elsewhere"))
 
@@ -388,20 +388,20 @@ def test_producer_sends_to_the_topic_of_its_interceptors(tmp_path: Path) -> None
         assert [(each.topic, each.offset) for each in sent] == [("eu", 0), ("orders", 0)]
 
 
-@every_layout
+@every_header_format
 @pytest.mark.parametrize("codec", CODECS)
-def test_producer_compresses_its_messages(codec: Codec, layout: Layout, tmp_path: Path) -> None:
+def test_producer_compresses_its_messages(codec: Codec, header_format: HeaderFormat, tmp_path: Path) -> None:
     value, requests = b"v" * 1000, []
-    with MessageLog(tmp_path / "orders-0", layout) as log:
+    with MessageLog(tmp_path / "orders-0", header_format) as log:
 
         def produce(request: ProduceRequest) -> ProduceResponse:
             requests.append(request)
             return log.produce(request)
 
-        Producer(produce, codec=codec).send(ProducerRecord("orders", b"k", value, layout=layout))
+        Producer(produce, codec=codec).send(ProducerRecord("orders", b"k", value, header_format=header_format))
         [(_, sent)] = requests[0].partitions()
         assert (len(sent.message_set) > len(value)) == (codec == "none")
-        assert [record.value for record in Consumer(log.fetch, "orders", layout=layout).poll()] == [value]
+        assert [record.value for record in Consumer(log.fetch, "orders", header_format=header_format).poll()] == [value]
         with pytest.raises(ValueError, match="unknown codec 'zip'"):
             Producer(produce, codec="zip")  # type: ignore[arg-type]
 
@@ -432,13 +432,18 @@ def test_failed_required_interceptor_does_not_move_the_position(tmp_path: Path) 
         assert consumer.position == 0
 
 
-@every_layout
-def test_consumer_skips_messages_of_a_compressed_set_before_its_position(layout: Layout) -> None:
-    sent = [ProducerRecord("orders", b"k", b"%d" % number, layout=layout).to_bytes(number) for number in range(3)]
+@every_header_format
+def test_consumer_skips_messages_of_a_compressed_set_before_its_position(header_format: HeaderFormat) -> None:
+    sent = [
+        ProducerRecord("orders", b"k", b"%d" % number, header_format=header_format).to_bytes(number)
+        for number in range(3)
+    ]
     outer = lh.Message(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
-    data = lh.encode(outer, MESSAGES["typed"]) or b""
+    data = lh.encode(outer, MESSAGE_FORMATS["typed"]) or b""
     answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 3, data),)),))
-    consumer = Consumer(lambda _: answer, "orders", layout=layout, offsets={TopicPartition("orders", 0): 1})
+    consumer = Consumer(
+        lambda _: answer, "orders", header_format=header_format, offsets={TopicPartition("orders", 0): 1}
+    )
     assert [(record.offset, record.value) for record in consumer.poll()] == [(1, b"1"), (2, b"2")]
 
 
@@ -454,25 +459,29 @@ def test_consumer_returns_the_records_before_a_damaged_message() -> None:
         consumer.poll()
 
 
-@every_layout
-def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) -> None:
-    step = Step(KEY[layout], b"1")
-    log = MessageLog(tmp_path / "orders-0", layout, interceptors=[Broken(), step])
+@every_header_format
+def test_log_calls_its_interceptors_on_append(header_format: HeaderFormat, tmp_path: Path) -> None:
+    step = Step(KEY[header_format], b"1")
+    log = MessageLog(tmp_path / "orders-0", header_format, interceptors=[Broken(), step])
     source = [
-        ProducerRecord("orders", b"a", b"1", timestamp=7, layout=layout),
-        {"key": b"b", "value": None, "headers": {KEY[layout]: b"0" if layout != "typed" else lh.Binary(b"0")}},
+        ProducerRecord("orders", b"a", b"1", timestamp=7, header_format=header_format),
+        {
+            "key": b"b",
+            "value": None,
+            "headers": {KEY[header_format]: b"0" if header_format != "typed" else lh.Binary(b"0")},
+        },
         lh.Message(key=b"c", value=b"3", timestamp=9, magic=1),
         {"key": b"d", "value": b"4", "magic": 0},
     ]
     assert log.append(source) == range(4)
     messages = list(log.scan())
     assert [message.key for message in messages] == [b"a", b"b", b"c", b"d"]
-    headers = [IntHeaders(m.headers) if layout != "typed" else Headers(m.headers) for m in messages]
-    assert [each.get_all(KEY[layout]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
+    headers = [IntHeaders(m.headers) if header_format != "typed" else Headers(m.headers) for m in messages]
+    assert [each.get_all(KEY[header_format]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
     assert [message.timestamp for message in (messages[0], *messages[2:])] == [7, 9, -1]
     assert step.calls == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
     # A request comes from a producer with interceptors of its own.
-    Producer(log.produce).send(ProducerRecord("orders", b"e", layout=layout))
+    Producer(log.produce).send(ProducerRecord("orders", b"e", header_format=header_format))
     assert len(step.calls) == 4
     log.close()
     log.close()
@@ -481,18 +490,18 @@ def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) ->
         log.append(source)
 
 
-@every_layout
+@every_header_format
 @pytest.mark.parametrize(
     ("version", "codec"), [(0, "none"), (0, "gzip"), (1, "none"), (1, "lz4"), (2, "none"), (2, "snappy")]
 )
 def test_interceptors_that_change_nothing_do_not_change_the_bytes_of_a_log(
-    layout: Layout, version: Any, codec: Codec, tmp_path: Path
+    header_format: HeaderFormat, version: Any, codec: Codec, tmp_path: Path
 ) -> None:
-    source = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
+    source = [*samples(40, header_format), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
     source = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in source]
     options = {"message_format_version": version, "codec": codec, "on_loss": "drop"}
     for name, interceptors in (("plain-0", []), ("seen-0", [Seen()])):
-        with MessageLog(tmp_path / name, layout, interceptors=interceptors, **options) as log:
+        with MessageLog(tmp_path / name, header_format, interceptors=interceptors, **options) as log:
             log.append(source)
     [plain], [seen] = ([*(tmp_path / name).glob("*.log")] for name in ("plain-0", "seen-0"))
     assert plain.read_bytes() == seen.read_bytes()
@@ -522,22 +531,24 @@ def test_acknowledgement_has_the_append_time(tmp_path: Path) -> None:
 # Routing -------------------------------------------------------------------------------------------------------------
 
 
-@every_layout
-def test_routing_moves_messages_between_logs_by_a_header(layout: Layout, tmp_path: Path) -> None:
-    key, text = KEY[layout], {KEY[layout]: HeaderSerializer.of("string")}
+@every_header_format
+def test_routing_moves_messages_between_logs_by_a_header(header_format: HeaderFormat, tmp_path: Path) -> None:
+    key, text = KEY[header_format], {KEY[header_format]: HeaderSerializer.of("string")}
     chain = ProducerInterceptors([Routing(key, {"eu": "orders-eu", "us": "orders-us"})])
     with (
-        MessageLog(tmp_path / "orders-0", layout) as source,
-        MessageLog(tmp_path / "orders-eu-0", layout) as eu,
-        MessageLog(tmp_path / "orders-us-0", layout) as us,
+        MessageLog(tmp_path / "orders-0", header_format) as source,
+        MessageLog(tmp_path / "orders-eu-0", header_format) as eu,
+        MessageLog(tmp_path / "orders-us-0", header_format) as us,
     ):
         for number, region in enumerate(["eu", "us", "eu"]):
-            record = ProducerRecord("orders", b"k%d" % number, b"\x00sealed", layout=layout).with_serializers(text)
+            record = ProducerRecord(
+                "orders", b"k%d" % number, b"\x00sealed", header_format=header_format
+            ).with_serializers(text)
             record.set_header(key, region)
             source.append([record.to_message()])
         targets = {log.topic: log for log in (eu, us)}
         for message in source.scan():
-            read = ConsumerRecord.from_message(message, topic="orders", layout=layout, serializers=text)
+            read = ConsumerRecord.from_message(message, topic="orders", header_format=header_format, serializers=text)
             routed = chain.on_send(read.forward("orders"))
             targets[routed.topic].append([routed.to_message()])
         assert {topic: [m.key for m in log.scan()] for topic, log in targets.items()} == {
@@ -561,21 +572,21 @@ def test_record_without_a_route_is_rejected() -> None:
 # Transaction ids -----------------------------------------------------------------------------------------------------
 
 
-@every_layout
-def test_transaction_id_passes_through_all_services(layout: Layout) -> None:
-    ids = TransactionIds({"typed": "transaction-id"}.get(layout, 100_001), writes=RESERVED["vendor"])
+@every_header_format
+def test_transaction_id_passes_through_all_services(header_format: HeaderFormat) -> None:
+    ids = TransactionIds({"typed": "transaction-id"}.get(header_format, 100_001), writes=RESERVED["vendor"])
     chain = ProducerInterceptors([ids])
-    orders = consumed(*(chain.on_send(ProducerRecord("orders", layout=layout)) for _ in range(2)))
+    orders = consumed(*(chain.on_send(ProducerRecord("orders", header_format=header_format)) for _ in range(2)))
     found = [ids.id_of(order) for order in orders]
     assert len(set(found)) == 2
     assert all(isinstance(each, uuid.UUID) for each in found)
     for order in orders:
         with ids.handling(order) as current:
-            [invoice] = consumed(chain.on_send(ProducerRecord("invoices", layout=layout)))
+            [invoice] = consumed(chain.on_send(ProducerRecord("invoices", header_format=header_format)))
             with ids.handling(invoice) as inner:
-                parcel = chain.on_send(ProducerRecord("parcels", layout=layout))
+                parcel = chain.on_send(ProducerRecord("parcels", header_format=header_format))
         assert {current, inner, ids.id_of(invoice), ids.id_of(parcel)} == {ids.id_of(order)}
-    assert ids.id_of(chain.on_send(ProducerRecord("orders", layout=layout))) not in found
+    assert ids.id_of(chain.on_send(ProducerRecord("orders", header_format=header_format))) not in found
 
 
 def test_record_keeps_its_transaction_id() -> None:
@@ -591,13 +602,15 @@ def test_record_keeps_its_transaction_id() -> None:
 # Audit ---------------------------------------------------------------------------------------------------------------
 
 
-@every_layout
-def test_audit_of_a_mirror_keeps_the_message_id_and_the_origin(layout: Layout) -> None:
-    keys = None if layout == "typed" else AuditKeys(10_001, 10_002, 7)
+@every_header_format
+def test_audit_of_a_mirror_keeps_the_message_id_and_the_origin(header_format: HeaderFormat) -> None:
+    keys = None if header_format == "typed" else AuditKeys(10_001, 10_002, 7)
     entries: list[AuditEntry] = []
     shop = Audit("shop-1", "cluster-a", keys=keys)
     mirror = Audit("mirror-1", "cluster-b", keys=keys, report=entries.append)
-    sent = consumed(ProducerInterceptors([shop]).on_send(ProducerRecord("orders", b"k", b"v", layout=layout)))
+    sent = consumed(
+        ProducerInterceptors([shop]).on_send(ProducerRecord("orders", b"k", b"v", header_format=header_format))
+    )
     seen = ConsumerInterceptors([mirror]).on_consume(sent)
     again = ProducerInterceptors([mirror]).on_send(seen[0].forward("orders"))
     ConsumerInterceptors([mirror]).on_consume(consumed(again))

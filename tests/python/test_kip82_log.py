@@ -15,8 +15,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.kip82 import ConsumerRecord, LogClosedError, LogLockedError, MessageLog, MessageLogError, ProducerRecord
-from letterhead.kip82.layouts import SETS
-from log_samples import LAYOUTS, encoded, sample, samples
+from letterhead.kip82.header_formats import BATCH_FORMATS
+from log_samples import HEADER_FORMATS, encoded, sample, samples
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def on_disk(path: Path) -> dict[str, bytes]:
 # What goes in comes out --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_messages_round_trip(path, layout):
-    source = samples(30, layout)
-    with MessageLog(path, layout) as log:
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_messages_round_trip(path, header_format):
+    source = samples(30, header_format)
+    with MessageLog(path, header_format) as log:
         assert log.append(source[:10]) == range(10)
         assert log.append(source[10:]) == range(10, 30)
         assert log.append([]) == range(30, 30)
@@ -50,22 +50,28 @@ def test_messages_round_trip(path, layout):
         assert message.tombstone == (bool(before.tombstone) or before.value is None)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_segment_is_a_batch_of_its_messages(path, layout):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_segment_is_a_batch_of_its_messages(path, header_format):
     """So that other readers of the format can read the file."""
-    source = samples(12, layout)
-    with MessageLog(path, layout) as log:
+    source = samples(12, header_format)
+    with MessageLog(path, header_format) as log:
         log.append(source)
         read = list(log.scan())
-    assert on_disk(path) == {"00000000000000000000.log": b"".join(encoded(source, layout))}
-    assert list(lh.messages(b"".join(encoded(source, layout)), SETS[layout])) == read
+    assert on_disk(path) == {"00000000000000000000.log": b"".join(encoded(source, header_format))}
+    assert list(lh.messages(b"".join(encoded(source, header_format)), BATCH_FORMATS[header_format])) == read
 
 
 def test_messages_persist_after_reopening(path):
     with MessageLog(path, "int") as log:
         log.append(samples(5, "int"))
     with MessageLog(path) as log:
-        assert (log.layout, log.topic, log.partition, log.next_offset, log.torn_tail) == ("int", "orders", 0, 5, None)
+        assert (log.header_format, log.topic, log.partition, log.next_offset, log.torn_tail) == (
+            "int",
+            "orders",
+            0,
+            5,
+            None,
+        )
         assert log.append(samples(2, "int", 5)) == range(5, 7)
         assert [message.headers.get(5) for message in log.scan(3)] == [b"3", None, b"5", b"6"]
 
@@ -95,18 +101,26 @@ def test_append_accepts_mappings_and_fills_defaults(path, monkeypatch):
     assert (second.key, second.value, second.timestamp) == (None, b"", -1)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_records_round_trip(path, layout):
-    headers = {"tenant": "acme"} if layout == "typed" else {5: b"acme"}
-    with MessageLog(path, layout) as log:
-        log.append([ProducerRecord("orders", b"k", b"v", headers=headers, layout=layout, timestamp=7)])
-        for wrong in ({"topic": "payments"}, {"partition": 3}, {"layout": "int" if layout == "typed" else "typed"}):
-            record = ProducerRecord(**{"topic": "orders", "layout": layout, **wrong})
-            with pytest.raises(ValueError, match=f"this log is orders-0 in the layout {layout}: a record is for"):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_records_round_trip(path, header_format):
+    headers = {"tenant": "acme"} if header_format == "typed" else {5: b"acme"}
+    with MessageLog(path, header_format) as log:
+        log.append([ProducerRecord("orders", b"k", b"v", headers=headers, header_format=header_format, timestamp=7)])
+        for wrong in (
+            {"topic": "payments"},
+            {"partition": 3},
+            {"header_format": "int" if header_format == "typed" else "typed"},
+        ):
+            record = ProducerRecord(**{"topic": "orders", "header_format": header_format, **wrong})
+            with pytest.raises(
+                ValueError, match=f"this log is orders-0 as {header_format}: a record is for"
+            ):
                 log.append([record])
         (message,) = log.scan()
-        (record,) = ConsumerRecord.read(on_disk(path)["00000000000000000000.log"], topic="orders", layout=layout)
-        assert record == ConsumerRecord.from_message(message, topic="orders", layout=layout)
+        (record,) = ConsumerRecord.read(
+            on_disk(path)["00000000000000000000.log"], topic="orders", header_format=header_format
+        )
+        assert record == ConsumerRecord.from_message(message, topic="orders", header_format=header_format)
         assert (record.offset, record.key, record.value, record.timestamp) == (0, b"k", b"v", 7)
         assert message.headers.keys() == list(headers)
 
@@ -365,7 +379,7 @@ def test_operations_on_a_closed_log_are_rejected(path):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"layout": "int"}, "has the layout 'typed', and not 'int'"),
+        ({"header_format": "int"}, "has the header format 'typed', and not 'int'"),
         ({"topic": "payments"}, "has the topic 'orders', and not 'payments'"),
         ({"partition": 3}, "has the partition 0, and not 3"),
     ],
@@ -378,7 +392,7 @@ def test_other_properties_than_those_of_the_log_are_rejected(path, options, text
 
 
 def test_topic_and_partition_come_from_the_directory_name(tmp_path):
-    with pytest.raises(MessageLogError, match="'log' is not that of a topic and a partition"):
+    with pytest.raises(MessageLogError, match="'log' is not a topic and a partition"):
         MessageLog(tmp_path / "log")
     with MessageLog(tmp_path / "log", topic="orders", partition=7) as log:
         assert (log.topic, log.partition) == ("orders", 7)
@@ -397,13 +411,19 @@ def test_directories_without_a_log_are_rejected(tmp_path):
         MessageLog(tmp_path / "kafka-0")
     MessageLog(tmp_path / "bad-0").close()
     good = json.loads((tmp_path / "bad-0" / "log.json").read_text())
-    for content in ("", "[1]", "{", json.dumps({**good, "layout": "typo"}), json.dumps({**good, "partition": "0"})):
+    for content in (
+        "",
+        "[1]",
+        "{",
+        json.dumps({**good, "header_format": "typo"}),
+        json.dumps({**good, "partition": "0"}),
+    ):
         (tmp_path / "bad-0" / "log.json").write_text(content)
         with pytest.raises(MessageLogError, match=r"log\.json does not describe a log"):
             MessageLog(tmp_path / "bad-0")
 
 
-@pytest.mark.parametrize("name", ["layout", "sync", "timestamps", "damaged_tail", "on_loss"])
+@pytest.mark.parametrize("name", ["header_format", "sync", "timestamps", "errors", "on_loss"])
 def test_unknown_options_are_rejected(path, name):
     with pytest.raises(ValueError, match="unknown"):
         MessageLog(path, **{name: "typo"})

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead.errors import TornTailWarning
 from letterhead.kip82 import Damage, DamagedLogError, MessageLog, MessageLogError, ProduceRequest, segment
-from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
+from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS
 from letterhead.kip82.properties import Properties
-from log_samples import LAYOUTS, encoded, frame, logs, sample, samples
+from log_samples import HEADER_FORMATS, encoded, frame, logs, sample, samples
 from strategies import few
 
 COUNT = 6
@@ -35,14 +35,14 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "orders-0"
 
 
-@pytest.fixture(params=LAYOUTS)
-def layout(request) -> str:
+@pytest.fixture(params=HEADER_FORMATS)
+def header_format(request) -> str:
     return request.param
 
 
-def written(path: Path, given: list[lh.Message], layout: str = "typed") -> Path:
+def written(path: Path, given: list[lh.Message], header_format: str = "typed") -> Path:
     """Write a log, and return its only file."""
-    with MessageLog(path, layout) as log:
+    with MessageLog(path, header_format) as log:
         log.append(given)
     return path / "00000000000000000000.log"
 
@@ -55,9 +55,9 @@ def offsets(path: Path) -> list[int]:
 # Torn tails --------------------------------------------------------------------------------------------------------
 
 
-def test_truncated_tail_is_cut_at_every_byte(path, layout):
-    file = written(path, samples(COUNT, layout), layout)
-    parts = encoded(samples(COUNT, layout), layout)
+def test_truncated_tail_is_cut_at_every_byte(path, header_format):
+    file = written(path, samples(COUNT, header_format), header_format)
+    parts = encoded(samples(COUNT, header_format), header_format)
     data = b"".join(parts)
     ends = [sum(map(len, parts[:count])) for count in range(COUNT + 1)]
     for cut in range(ends[COUNT - 2], ends[COUNT] + 1):
@@ -80,7 +80,7 @@ def test_truncated_tail_is_cut_at_every_byte(path, layout):
                 else:
                     assert (log.torn_tail, caught) == (None, [])
                 assert file.read_bytes() == data[: ends[whole]]
-                log.append([sample(whole, layout)])
+                log.append([sample(whole, header_format)])
         assert file.read_bytes() == data[: ends[min(whole + 1, COUNT)]] or whole == COUNT
         assert offsets(path) == list(range(whole + 1))
 
@@ -98,12 +98,12 @@ def test_zeros_at_the_end_are_a_truncated_tail(path, zeros):
     assert file.read_bytes() == data
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
 @few
 @given(data=st.data())
-def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
+def test_valid_messages_of_any_magic_and_codec_are_never_cut(header_format, data):
     """A torn tail is cut, and every byte before it stays."""
-    parts = data.draw(logs(layout))
+    parts = data.draw(logs(header_format))
     whole = b"".join(part for _, part in parts)
     cut = data.draw(st.integers(0, len(whole))) if data.draw(st.booleans()) else len(whole)
     kept, end = b"", 0
@@ -114,19 +114,19 @@ def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "orders-0"
         path.mkdir()
-        (path / "log.json").write_text(json.dumps(asdict(Properties(layout, "orders", 0))))
+        (path / "log.json").write_text(json.dumps(asdict(Properties(header_format, "orders", 0))))
         file = path / "00000000000000000000.log"
         file.write_bytes(whole[:cut])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with MessageLog(path, damaged_tail="cut", sync="flush") as log:
+            with MessageLog(path, errors="move", sync="flush") as log:
                 assert file.read_bytes() == kept
                 assert (log.next_offset, bool(log.torn_tail)) == (end, cut > len(kept))
                 assert [each.category for each in caught] == [TornTailWarning] * (cut > len(kept))
-                assert list(log.scan()) == list(lh.messages(kept, SETS[layout]))
+                assert list(log.scan()) == list(lh.messages(kept, BATCH_FORMATS[header_format]))
                 for start in range(end + 1):
                     assert [message.offset for message in log.scan(start)] == list(range(start, end))
-                assert log.append([sample(end, layout)]) == range(end, end + 1)
+                assert log.append([sample(end, header_format)]) == range(end, end + 1)
                 assert log.verify() == []
         assert offsets(path) == list(range(end + 1))
         assert not list(path.glob("*.damaged-*"))
@@ -138,13 +138,13 @@ def test_shortest_messages_are_accepted(path, magic, size):
     assert len(data) == 12 + size
     MessageLog(path).close()
     (path / "00000000000000000000.log").write_bytes(data)
-    with MessageLog(path, damaged_tail="cut") as log:
+    with MessageLog(path, errors="move") as log:
         assert (log.next_offset, log.torn_tail) == (1, None)
 
 
 UNREADABLE = {
-    "codec": lambda: lh.encode({"offset": 1, "attributes": 4, "value": b"zstd"}, MESSAGES["typed"]),
-    "layout": lambda: lh.encode({"offset": 1, "headers": [(5, b"x")], "value": b"v"}, MESSAGES["int"]),
+    "codec": lambda: lh.encode({"offset": 1, "attributes": 4, "value": b"zstd"}, MESSAGE_FORMATS["typed"]),
+    "header_format": lambda: lh.encode({"offset": 1, "headers": [(5, b"x")], "value": b"v"}, MESSAGE_FORMATS["int"]),
     "limit": lambda: frame(1, 1, codec="gzip", value=bytes(65 << 20)),
 }
 
@@ -158,18 +158,18 @@ def unreadable(request) -> bytes:
     "truncated", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"]
 )
 def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated):
-    """It cannot be decoded here (another codec, another layout, above the limits), but is not damaged."""
+    """It cannot be decoded here (another codec, another header format, above the limits), but is not damaged."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
     file.write_bytes(frame(0, 1) + unreadable + truncated)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TornTailWarning)
-        log = MessageLog(path, damaged_tail="cut")
+        log = MessageLog(path, errors="move")
     with log:
         assert file.read_bytes() == frame(0, 1) + unreadable
         log.append([sample(2)])
         found = []
-        assert [message.offset for message in log.scan(on_damage=found.append)] == [0, 2]
+        assert [message.offset for message in log.scan(on_error=found.append)] == [0, 2]
         (damage,) = found
         assert (damage.offset, damage.position, damage.end - damage.position) == (1, len(frame(0, 1)), len(unreadable))
 
@@ -182,7 +182,7 @@ def test_message_with_a_valid_checksum_and_a_wrong_offset_is_not_cut(path, codec
     file.write_bytes(frame(0, 1) + frame(1 << 20, 1, codec=codec) + frame(2, 1))
     (path / "log.json").write_text(json.dumps(asdict(Properties("typed", "orders", 0, 1 << 30))))  # there may be gaps
     data = file.read_bytes()
-    for options in ({}, {"damaged_tail": "cut"}):
+    for options in ({}, {"errors": "move"}):
         with pytest.raises(DamagedLogError, match="nothing is cut, as it contains a message with a valid checksum"):
             MessageLog(path, **options)
     assert file.read_bytes() == data
@@ -197,9 +197,9 @@ def test_messages_after_a_damaged_set_are_found(path):
     for at in (16, len(lost) // 2, len(lost) - 1):
         damaged = lost[:at] + bytes([lost[at] ^ 1]) + lost[at + 1 :]
         file.write_bytes(first + damaged + last)
-        with MessageLog(path, damaged_tail="cut") as log:
+        with MessageLog(path, errors="move") as log:
             found = []
-            assert [message.offset for message in log.scan(on_damage=found.append)] == [0, 2001, 2002, 2003]
+            assert [message.offset for message in log.scan(on_error=found.append)] == [0, 2001, 2002, 2003]
             assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + lost))]
             assert log.next_offset == 2004
 
@@ -212,7 +212,7 @@ def test_any_changed_bit_of_a_set_is_reported(path):
     for place in flips(file, len(first), len(first) + 45):
         with MessageLog(path, readonly=True) as log:
             found = []
-            read = [message.offset for message in log.scan(on_damage=found.append)]
+            read = [message.offset for message in log.scan(on_error=found.append)]
             assert (read, log.next_offset) == ([0, 4], 5), place
             assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + middle))], place
 
@@ -303,15 +303,15 @@ def flips(file: Path, start: int, end: int):
     file.write_bytes(data)
 
 
-def alike(layout: str = "typed") -> list[lh.Message]:
+def alike(header_format: str = "typed") -> list[lh.Message]:
     """Make messages of the same length, so that a changed size can point to the end of another message."""
-    return [sample(0, layout, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
+    return [sample(0, header_format, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
 
 
 @pytest.mark.slow
-def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, layout):
-    file = written(path, alike(layout), layout)
-    size = len(encoded(alike(layout), layout)[0])
+def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, header_format):
+    file = written(path, alike(header_format), header_format)
+    size = len(encoded(alike(header_format), header_format)[0])
     at = 2
     for position, bit in flips(file, at * size, (at + 1) * size):
         before = file.read_bytes()
@@ -327,9 +327,9 @@ def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, layout):
         assert damage.code in lh.errors.CODES
         with MessageLog(path) as log:
             found = []
-            read = list(log.scan(on_damage=found.append))
+            read = list(log.scan(on_error=found.append))
             assert log.next_offset == COUNT
-            assert log.append([sample(0, layout)]) == range(COUNT, COUNT + 1)
+            assert log.append([sample(0, header_format)]) == range(COUNT, COUNT + 1)
         assert [damage] == found
         assert damage.end == (at + 1) * size, (position, bit)
         assert [message.offset for message in read] == [0, 1, 3, 4, 5], (position, bit)
@@ -351,7 +351,7 @@ def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
             assert log.torn_tail is None
             assert log.verify() == [damage], place
             found = []
-            assert [message.offset for message in log.scan(on_damage=found.append)] == list(range(last))
+            assert [message.offset for message in log.scan(on_error=found.append)] == list(range(last))
 
 
 def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
@@ -360,7 +360,7 @@ def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
     size = len(data) // COUNT
     file.write_bytes(data[:-1] + b"?")
     with pytest.warns(TornTailWarning, match="the checksum is"):
-        log = MessageLog(path, damaged_tail="cut")
+        log = MessageLog(path, errors="move")
     with log:
         assert log.next_offset == COUNT - 1
         assert log.torn_tail.position == len(data) - size
@@ -381,7 +381,7 @@ def test_reading_continues_after_damage(path):
     file.write_bytes(data)
     with MessageLog(path) as log:
         found = []
-        read = [message.offset for message in log.scan(on_damage=found.append)]
+        read = [message.offset for message in log.scan(on_error=found.append)]
         assert log.next_offset == 4000
         assert len(found) == 1
         assert found[0].position <= hole.start
@@ -405,7 +405,7 @@ def test_message_inside_a_damaged_value_is_not_read(path):
             file.write_bytes(data)
             with MessageLog(directory, readonly=True) as log:
                 found = []
-                read = [message.offset for message in log.scan(on_damage=found.append)]
+                read = [message.offset for message in log.scan(on_error=found.append)]
             assert read == [offset for offset in range(3) if offset != at]
             assert [(each.position, each.end) for each in found] == [(sum(sizes[:at]), sum(sizes[: at + 1]))]
 
@@ -464,9 +464,9 @@ def test_random_changes_are_reported_as_damage(path):
         file.write_bytes(changed)
         with MessageLog(path, readonly=True) as log:
             found = []
-            read = list(log.scan(on_damage=found.append))
+            read = list(log.scan(on_error=found.append))
             for message in read:
-                rewritten = lh.encode(message._replace(crc=None), MESSAGES["typed"])
+                rewritten = lh.encode(message._replace(crc=None), MESSAGE_FORMATS["typed"])
                 assert rewritten in bytes(changed), "messages are read only where they are"
             assert [message.offset for message in read] == sorted({message.offset for message in read})
             spans = [(each.position, each.end) for each in found]
@@ -475,7 +475,7 @@ def test_random_changes_are_reported_as_damage(path):
             if log.torn_tail is not None:
                 reported += log.torn_tail.end - log.torn_tail.position
             assert reported + sum(
-                len(lh.encode(message._replace(crc=None), MESSAGES["typed"])) for message in read
+                len(lh.encode(message._replace(crc=None), MESSAGE_FORMATS["typed"])) for message in read
             ) == len(changed), "every byte is a message or reported"
 
 
@@ -525,16 +525,20 @@ def test_whole_message_is_found_wherever_the_search_window_ends(path, monkeypatc
         with MessageLog(path, readonly=True) as log:
             [damage] = log.verify()
             assert (damage.position, damage.end) == (len(first), len(first) + damaged)
-            assert [message.offset for message in log.scan(on_damage=lambda _: None)] == [0, 2]
+            assert [message.offset for message in log.scan(on_error=lambda _: None)] == [0, 2]
     assert second
 
 
 @pytest.mark.parametrize("timestamps", ["create", "append"])
-def test_type_of_a_timestamp_is_that_of_the_log(path, layout, timestamps):
-    source = [{**sample(0, layout)._asdict(), "attributes": attributes} for attributes in (0, 8)]
-    with MessageLog(path, layout, timestamps=timestamps) as log:
+def test_type_of_a_timestamp_is_that_of_the_log(path, header_format, timestamps):
+    source = [{**sample(0, header_format)._asdict(), "attributes": attributes} for attributes in (0, 8)]
+    with MessageLog(path, header_format, timestamps=timestamps) as log:
         log.append(source)
-        log.produce(ProduceRequest.of("orders", 0, source, version=3 if layout == "int" else 4, layout=layout))
+        log.produce(
+            ProduceRequest.of(
+                "orders", 0, source, version=3 if header_format == "int" else 4, header_format=header_format
+            )
+        )
         assert {message.attributes & 8 for message in log.scan()} == {8 if timestamps == "append" else 0}
         assert [message.timestamp == 1_000_000 for message in log.scan()] == 4 * [timestamps == "create"]
 
@@ -574,7 +578,7 @@ def test_record_batch_up_to_the_end_of_the_file_is_named(path, count):
     whole = file.read_bytes()
     batches = b"".join(lh.batch([{"offset": 2 + number, "value": b"v"}]) for number in range(count))
     file.write_bytes(whole + batches)
-    for damaged_tail in ("raise", "cut"):
+    for errors in ("raise", "move"):
         with pytest.raises(MessageLogError, match="has record batches of Kafka"):
-            MessageLog(path, damaged_tail=damaged_tail)
+            MessageLog(path, errors=errors)
     assert file.read_bytes() == whole + batches

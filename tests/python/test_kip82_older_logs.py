@@ -13,9 +13,9 @@ from kafka.record import MemoryRecords
 import letterhead as lh
 from letterhead.errors import TornTailWarning
 from letterhead.kip82 import ErrorCode, FetchRequest, FetchResponse, MessageLog, MessageLogError, ProduceRequest
-from letterhead.kip82.layouts import CODECS, SETS
+from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS
 from letterhead.kip82.versions import MAGIC, VERSIONS
-from log_samples import LAYOUTS, frame, sample, samples
+from log_samples import HEADER_FORMATS, frame, sample, samples
 from vector_checks import read_lines
 
 FIRST = "00000000000000000000.log"
@@ -96,7 +96,7 @@ def test_truncated_tail_of_a_log_of_kafka_is_cut(path):
     for truncated in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
         for cut in (1, 11, 13, 17, 19, len(truncated) - 1):
             directory = written_by_kafka(path.with_name(f"{len(truncated)}-{cut}"), {0: whole + truncated[:cut]})
-            with pytest.warns(TornTailWarning), MessageLog(directory, damaged_tail="cut") as log:
+            with pytest.warns(TornTailWarning), MessageLog(directory, errors="move") as log:
                 assert log.next_offset == 5
             assert set(on_disk(directory)) == {FIRST, "log.json"}
             assert on_disk(directory)[FIRST] == whole
@@ -108,7 +108,7 @@ def test_record_batches_are_rejected_and_not_cut(path):
         for after in (b"", batches[:-1]):
             directory = written_by_kafka(path.with_name(f"{len(before)}-{len(after)}"), {0: before + batches + after})
             state = on_disk(directory)
-            for options in ({}, {"damaged_tail": "cut"}, {"readonly": True}):
+            for options in ({}, {"errors": "move"}, {"readonly": True}):
                 with pytest.raises(MessageLogError, match=r"record batches of Kafka 0\.11 or later .*read\.segments"):
                     MessageLog(directory, **options)
             assert on_disk(directory) == state
@@ -117,7 +117,7 @@ def test_record_batches_are_rejected_and_not_cut(path):
 def test_files_without_a_message_are_rejected_and_not_cut(path):
     written_by_kafka(path, {0: b"of somebody else, and much longer than any frame"})
     before = on_disk(path)
-    for options in ({}, {"damaged_tail": "cut"}, {"readonly": True}):
+    for options in ({}, {"errors": "move"}, {"readonly": True}):
         with pytest.raises(MessageLogError, match="is not a message log"):
             MessageLog(path, **options)
     assert on_disk(path) == before
@@ -146,10 +146,10 @@ def test_index_files_are_deleted_when_their_segment_changes(path):
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_log_writes_its_message_format_version(path, layout, version, codec):
-    source = samples(9, layout)
-    with MessageLog(path, layout, message_format_version=version, codec=codec, on_loss="drop") as log:
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_log_writes_its_message_format_version(path, header_format, version, codec):
+    source = samples(9, header_format)
+    with MessageLog(path, header_format, message_format_version=version, codec=codec, on_loss="drop") as log:
         assert log.append(source[:4]) == range(4)
         assert log.append(source[4:]) == range(4, 9)
         read = list(log.scan())
@@ -162,7 +162,7 @@ def test_log_writes_its_message_format_version(path, layout, version, codec):
         assert message.timestamp == (before.timestamp if version else None)
         assert message.headers == (before.headers if version == 2 else None)
     data = on_disk(path)[FIRST]
-    assert list(lh.messages(data, SETS[layout])) == read
+    assert list(lh.messages(data, BATCH_FORMATS[header_format])) == read
     if codec != "none":
         assert (data[17] & 7, int.from_bytes(data[:8], "big")) == (CODECS.index(codec), 3)
     with MessageLog(path, readonly=True) as log:
@@ -255,17 +255,17 @@ def test_append_time_is_written_by_the_versions_that_have_it(path, monkeypatch):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_fetch_converts_messages_for_every_version(path, layout, version):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_fetch_converts_messages_for_every_version(path, header_format, version):
     """Newer messages are converted down and sets stay sets; older messages are returned as stored."""
-    parts = [frame(4 * n, 4, layout, magic=n % 3, codec=CODECS[n // 3]) for n in range(12)]
+    parts = [frame(4 * n, 4, header_format, magic=n % 3, codec=CODECS[n // 3]) for n in range(12)]
     written_by_kafka(path, {0: b"".join(parts)})
     with MessageLog(
-        path, layout, on_loss="drop", types_out={"typed": "be", "int": "binary", "wrapper": None}[layout]
+        path, header_format, on_loss="drop", types_out={"typed": "be", "int": "binary", "wrapper": None}[header_format]
     ) as log:
         served = message_set(log, version)
         stored = list(log.scan())
-        read = list(fetched(log, version).messages(layout))
+        read = list(fetched(log, version).messages(header_format))
     assert [(message.offset, message.key) for message in read] == [(message.offset, message.key) for message in stored]
     for message, before in zip(read, stored, strict=True):
         assert message.magic == min(MAGIC[version], before.magic)
@@ -275,7 +275,7 @@ def test_fetch_converts_messages_for_every_version(path, layout, version):
             assert message.headers is None
             assert message.value == (None if before.tombstone else before.value)
             assert message.timestamp == (before.timestamp if message.magic else None)
-    native = {"typed": 4, "wrapper": 4, "int": 3}[layout]
+    native = {"typed": 4, "wrapper": 4, "int": 3}[header_format]
     if version == native:
         assert served == b"".join(parts)
     at, codecs = 0, []
@@ -296,20 +296,21 @@ def test_fetch_from_inside_a_set_returns_the_whole_set(path):
 
 
 def test_requests_carry_compressed_sets(path):
-    for version, layout in ((0, "typed"), (1, "int"), (2, "wrapper"), (3, "int"), (4, "typed"), (4, "wrapper")):
+    for version, header_format in ((0, "typed"), (1, "int"), (2, "wrapper"), (3, "int"), (4, "typed"), (4, "wrapper")):
         source = [
-            message if version > 2 else {"key": message.key, "value": message.value} for message in samples(6, layout)
+            message if version > 2 else {"key": message.key, "value": message.value}
+            for message in samples(6, header_format)
         ]
         for codec in CODECS[1:]:
-            request = ProduceRequest.of("orders", 0, source, version=version, layout=layout, codec=codec)
+            request = ProduceRequest.of("orders", 0, source, version=version, header_format=header_format, codec=codec)
             ((_, sent),) = request.partitions()
             assert sent.message_set[17] & 7 == CODECS.index(codec)
             assert len(sent.message_set) == 12 + int.from_bytes(sent.message_set[8:12])
-            directory = path.with_name(f"{version}-{layout}-{codec}")
-            with MessageLog(directory, layout, topic="orders", partition=0, codec=codec) as log:
+            directory = path.with_name(f"{version}-{header_format}-{codec}")
+            with MessageLog(directory, header_format, topic="orders", partition=0, codec=codec) as log:
                 log.produce(request).raise_for_error()
-                assert [message.key for message in log.scan()] == [message.key for message in samples(6, layout)]
-                read = list(fetched(log, version).messages(layout))
+                assert [message.key for message in log.scan()] == [message.key for message in samples(6, header_format)]
+                read = list(fetched(log, version).messages(header_format))
             assert [message.value for message in read] == [
                 dict(each)["value"] if isinstance(each, dict) else each.value for each in source
             ]
@@ -333,17 +334,17 @@ def test_set_has_at_most_max_message_bytes(path):
 
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_set_that_loses_messages_is_compressed_again(path, layout, magic):
-    whole = frame(0, 3, layout, magic=magic, codec="gzip", key=b"a", value=b"old")
-    kept = frame(3, 2, layout, magic=magic, codec="snappy")
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_set_that_loses_messages_is_compressed_again(path, header_format, magic):
+    whole = frame(0, 3, header_format, magic=magic, codec="gzip", key=b"a", value=b"old")
+    kept = frame(3, 2, header_format, magic=magic, codec="snappy")
     partly = lh.batch(
         [{"offset": 5 + n, "magic": magic, "key": b"a" if n else b"b", "value": b"new"} for n in range(3)],
-        SETS[layout],
+        BATCH_FORMATS[header_format],
         codec="lz4",
     )
     written_by_kafka(path, {0: whole + kept + partly})
-    with MessageLog(path, layout) as log:
+    with MessageLog(path, header_format) as log:
         before = {message.offset: message for message in log.scan()}
         done = log.compact()
         assert (done.kept, done.removed) == (4, 4)

@@ -1,4 +1,4 @@
-"""Records of the three layouts: headers, bytes, and older and newer clients."""
+"""Records of the three header formats: headers, bytes, and older and newer clients."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from letterhead.kip82 import (
     Serializer,
     Typed,
 )
-from letterhead.kip82.layouts import BLOCKS, MESSAGES, SETS, Layout
+from letterhead.kip82.header_formats import BATCH_FORMATS, HEADERS_FORMATS, MESSAGE_FORMATS, HeaderFormat
 from reference import ops as reference
 
-LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
-every_layout = pytest.mark.parametrize("layout", LAYOUTS)
-every_flagged_layout = pytest.mark.parametrize("layout", ["typed", "int"])
+HEADER_FORMATS: list[HeaderFormat] = ["typed", "int", "wrapper"]
+every_header_format = pytest.mark.parametrize("header_format", HEADER_FORMATS)
+every_flagged_layout = pytest.mark.parametrize("header_format", ["typed", "int"])
 
-KEY: dict[Layout, Any] = {"typed": "tenant", "int": 5, "wrapper": 5}
-"""A key for each layout."""
+KEY: dict[HeaderFormat, Any] = {"typed": "tenant", "int": 5, "wrapper": 5}
+"""A key for each header format."""
 
 
 def message(
@@ -60,8 +60,8 @@ def message(
     return struct.pack(">qi", 3, len(body)) + body
 
 
-def read_one(data: bytes, layout: Layout, **options: Any) -> ConsumerRecord:
-    [record] = ConsumerRecord.read(data, topic="t", layout=layout, **options)
+def read_one(data: bytes, header_format: HeaderFormat, **options: Any) -> ConsumerRecord:
+    [record] = ConsumerRecord.read(data, topic="t", header_format=header_format, **options)
     return record
 
 
@@ -69,14 +69,16 @@ def read_one(data: bytes, layout: Layout, **options: Any) -> ConsumerRecord:
 
 
 @every_flagged_layout
-def test_headers_follow_the_key_and_set_bit_4(layout: Layout) -> None:
-    record = ProducerRecord("t", b"k", b"v", timestamp=7, headers={KEY[layout]: b"acme"}, layout=layout)
+def test_headers_follow_the_key_and_set_bit_4(header_format: HeaderFormat) -> None:
+    record = ProducerRecord(
+        "t", b"k", b"v", timestamp=7, headers={KEY[header_format]: b"acme"}, header_format=header_format
+    )
     assert record.to_bytes(3) == message(0x10, record.get_headers().as_bytes(), b"v")
 
 
 @every_flagged_layout
-def test_message_without_headers_has_its_old_size_and_no_flag(layout: Layout) -> None:
-    record = ProducerRecord("t", b"k", b"v", timestamp=7, layout=layout)
+def test_message_without_headers_has_its_old_size_and_no_flag(header_format: HeaderFormat) -> None:
+    record = ProducerRecord("t", b"k", b"v", timestamp=7, header_format=header_format)
     before = message(0, None, b"v", magic=1)
     assert record.to_bytes(3) == message(0, None, b"v")
     assert len(record.to_bytes(3)) == len(before)
@@ -87,52 +89,52 @@ def test_message_without_headers_has_its_old_size_and_no_flag(layout: Layout) ->
 
 @every_flagged_layout
 @pytest.mark.parametrize("count", [1, 2, 10])
-def test_headers_take_four_bytes_and_their_encoding(layout: Layout, count: int) -> None:
-    bare = ProducerRecord("t", b"k", b"v", layout=layout)
-    pairs = [(KEY[layout], b"x" * n) for n in range(count)]
-    record = ProducerRecord("t", b"k", b"v", headers=pairs, layout=layout)
+def test_headers_take_four_bytes_and_their_encoding(header_format: HeaderFormat, count: int) -> None:
+    bare = ProducerRecord("t", b"k", b"v", header_format=header_format)
+    pairs = [(KEY[header_format], b"x" * n) for n in range(count)]
+    record = ProducerRecord("t", b"k", b"v", headers=pairs, header_format=header_format)
     assert len(record.to_bytes()) == len(bare.to_bytes()) + 4 + len(record.get_headers().as_bytes())
 
 
 def test_layout_wrapper_has_a_wrapper_as_value_and_bit_4_as_tombstone() -> None:
     wrapper = MessageWrapper({5: b"acme"}, b"v")
-    record = ProducerRecord("t", b"k", wrapper, timestamp=7, layout="wrapper")
+    record = ProducerRecord("t", b"k", wrapper, timestamp=7, header_format="wrapper")
     assert record.to_bytes(3) == message(0, None, wrapper.to_bytes())
-    delete = ProducerRecord("t", b"k", wrapper, timestamp=7, layout="wrapper", tombstone=True)
+    delete = ProducerRecord("t", b"k", wrapper, timestamp=7, header_format="wrapper", tombstone=True)
     assert delete.to_bytes(3) == message(0x10, None, wrapper.to_bytes())
     assert (record.tombstone, delete.tombstone) == (False, True)
     assert read_one(delete.to_bytes(), "wrapper").value == b"v"
 
 
 def test_delete_in_the_layout_wrapper_has_headers() -> None:
-    record = ProducerRecord("t", b"k", headers={5: b"acme"}, layout="wrapper")
+    record = ProducerRecord("t", b"k", headers={5: b"acme"}, header_format="wrapper")
     read = read_one(record.to_bytes(), "wrapper")
     assert (read.tombstone, read.value, read.get_header(5)) == (True, None, b"acme")
-    kept = ProducerRecord("t", b"k", headers={5: b"acme"}, layout="wrapper", tombstone=False)
+    kept = ProducerRecord("t", b"k", headers={5: b"acme"}, header_format="wrapper", tombstone=False)
     assert read_one(kept.to_bytes(), "wrapper").tombstone is False
 
 
 @every_flagged_layout
-def test_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layout) -> None:
-    record = ProducerRecord("t", b"k", headers={KEY[layout]: b"acme"}, layout=layout)
-    read = read_one(record.to_bytes(), layout)
-    assert (read.tombstone, read.value, read.get_header(KEY[layout])) == (True, None, b"acme")
+def test_delete_in_the_other_layouts_is_a_null_value_with_headers(header_format: HeaderFormat) -> None:
+    record = ProducerRecord("t", b"k", headers={KEY[header_format]: b"acme"}, header_format=header_format)
+    read = read_one(record.to_bytes(), header_format)
+    assert (read.tombstone, read.value, read.get_header(KEY[header_format])) == (True, None, b"acme")
     with pytest.raises(EncodeError, match="is a message without a value: leave out tombstone=") as caught:
-        ProducerRecord("t", b"k", b"v", layout=layout, tombstone=True)
-    assert (caught.value.format, caught.value.code) == (MESSAGES[layout], "field_not_carried")
+        ProducerRecord("t", b"k", b"v", header_format=header_format, tombstone=True)
+    assert (caught.value.format, caught.value.code) == (MESSAGE_FORMATS[header_format], "field_not_carried")
 
 
 # Old and new clients -------------------------------------------------------------------------------------------------
 
 
-@every_layout
+@every_header_format
 @pytest.mark.parametrize("magic", [0, 1])
-def test_older_messages_have_empty_headers(layout: Layout, magic: int) -> None:
+def test_older_messages_have_empty_headers(header_format: HeaderFormat, magic: int) -> None:
     old = lh.Message(offset=3, key=b"k", value=b"v", timestamp=7 if magic else None, magic=magic)
-    read = read_one(lh.encode(old, MESSAGES[layout]) or b"", layout)
+    read = read_one(lh.encode(old, MESSAGE_FORMATS[header_format]) or b"", header_format)
     assert (read.key, read.value, read.offset, len(read.get_headers())) == (b"k", b"v", 3, 0)
     assert read.timestamp == (7 if magic else None)
-    assert read.get_header(KEY[layout]) is None
+    assert read.get_header(KEY[header_format]) is None
 
 
 def test_older_format_rejects_headers() -> None:
@@ -141,9 +143,9 @@ def test_older_format_rejects_headers() -> None:
         lh.encode(lh.Message(**record.to_message()._asdict(), magic=1), "kip82-message")
 
 
-@every_layout
-def test_null_value_without_headers_is_read_with_empty_headers(layout: Layout) -> None:
-    read = read_one(ProducerRecord("t", b"k", layout=layout).to_bytes(), layout)
+@every_header_format
+def test_null_value_without_headers_is_read_with_empty_headers(header_format: HeaderFormat) -> None:
+    read = read_one(ProducerRecord("t", b"k", header_format=header_format).to_bytes(), header_format)
     assert (read.value, read.tombstone, len(read.get_headers())) == (None, True, 0)
 
 
@@ -155,22 +157,24 @@ def test_null_value_without_a_wrapper_is_a_delete() -> None:
 # Headers of records --------------------------------------------------------------------------------------------------
 
 
-@every_layout
-def test_consumer_reads_the_headers_of_the_producer(layout: Layout) -> None:
-    key = KEY[layout]
-    record = ProducerRecord("t", b"k", b"v", layout=layout)
+@every_header_format
+def test_consumer_reads_the_headers_of_the_producer(header_format: HeaderFormat) -> None:
+    key = KEY[header_format]
+    record = ProducerRecord("t", b"k", b"v", header_format=header_format)
     record.set_header(key, b"one")
     record.set_header(key, b"two")
     assert (record.get_header(key), record.get_headers().get_all(key)) == (b"two", [b"two"])
-    read = read_one(record.to_bytes(), layout)
+    read = read_one(record.to_bytes(), header_format)
     assert read.get_header(key) == b"two"
-    assert isinstance(read.get_headers(), Headers if layout == "typed" else IntHeaders)
+    assert isinstance(read.get_headers(), Headers if header_format == "typed" else IntHeaders)
 
 
-@every_layout
-def test_consumed_record_is_immutable(layout: Layout) -> None:
-    key = KEY[layout]
-    read = read_one(ProducerRecord("t", b"k", b"v", headers={key: b"a"}, layout=layout).to_bytes(), layout)
+@every_header_format
+def test_consumed_record_is_immutable(header_format: HeaderFormat) -> None:
+    key = KEY[header_format]
+    read = read_one(
+        ProducerRecord("t", b"k", b"v", headers={key: b"a"}, header_format=header_format).to_bytes(), header_format
+    )
     with pytest.raises(TypeError, match=r"immutable: use with_header\(\.\.\.\)"):
         read.set_header(key, b"b")
     with pytest.raises(TypeError, match="immutable"):
@@ -184,13 +188,13 @@ def test_consumed_record_is_immutable(layout: Layout) -> None:
 
 
 def test_get_header_returns_the_last_value_of_a_repeated_key() -> None:
-    record = ProducerRecord("t", headers=[(5, b"a"), (6, b""), (5, b"b")], layout="int")
+    record = ProducerRecord("t", headers=[(5, b"a"), (6, b""), (5, b"b")], header_format="int")
     read = read_one(record.to_bytes(), "int")
     assert (read.get_header(5), read.get_headers().get_all(5)) == (b"b", [b"a", b"b"])
 
 
 def test_null_header_differs_from_a_missing_one() -> None:
-    record = ProducerRecord("t", headers={5: None}, layout="int")
+    record = ProducerRecord("t", headers={5: None}, header_format="int")
     assert (record.get_header(5), 5 in record.headers, record.get_header(6), 6 in record.headers) == (
         None,
         True,
@@ -199,41 +203,41 @@ def test_null_header_differs_from_a_missing_one() -> None:
     )
 
 
-@pytest.mark.parametrize(("layout", "key"), [("typed", 5), ("int", "tenant"), ("wrapper", "tenant")])
-def test_keys_of_another_layout_are_rejected(layout: Layout, key: Any) -> None:
-    record = ProducerRecord("t", layout=layout)
+@pytest.mark.parametrize(("header_format", "key"), [("typed", 5), ("int", "tenant"), ("wrapper", "tenant")])
+def test_keys_of_another_layout_are_rejected(header_format: HeaderFormat, key: Any) -> None:
+    record = ProducerRecord("t", header_format=header_format)
     for use in (
         lambda: record.set_header(key, b"x"),
         lambda: record.get_header(key),
-        lambda: ProducerRecord("t", headers={key: b"x"}, layout=layout),
+        lambda: ProducerRecord("t", headers={key: b"x"}, header_format=header_format),
     ):
         with pytest.raises(EncodeError) as caught:
             use()
         assert (caught.value.format, caught.value.code, caught.value.key) == (
-            BLOCKS[layout],
+            HEADERS_FORMATS[header_format],
             "key_not_carried",
             str(key),
         )
 
 
 def test_keys_outside_the_range_of_the_writer_are_rejected() -> None:
-    record = ProducerRecord("t", headers=IntHeaders(writes=RESERVED["in-house"]), layout="int")
+    record = ProducerRecord("t", headers=IntHeaders(writes=RESERVED["in-house"]), header_format="int")
     record.set_header(1_000_000_001, b"ours")
     with pytest.raises(EncodeError, match="key 7 is outside the range of its writer"):
         record.set_header(7, b"theirs")
     assert record.get_headers().keys() == [1_000_000_001]
 
 
-@every_layout
-def test_serializers_apply_to_headers_of_records(layout: Layout) -> None:
-    key = KEY[layout]
+@every_header_format
+def test_serializers_apply_to_headers_of_records(header_format: HeaderFormat) -> None:
+    key = KEY[header_format]
     long = {key: HeaderSerializer.of("long")}
-    record = ProducerRecord("t", layout=layout).with_serializers(long)
+    record = ProducerRecord("t", header_format=header_format).with_serializers(long)
     record.set_header(key, 82)
     data = record.to_bytes()
-    assert read_one(data, layout, serializers=long).get_header(key) == 82
-    assert read_one(data, layout).with_serializers(long).get_header(key) == 82
-    assert read_one(data, layout).get_header(key) == (82 if layout == "typed" else struct.pack(">q", 82))
+    assert read_one(data, header_format, serializers=long).get_header(key) == 82
+    assert read_one(data, header_format).with_serializers(long).get_header(key) == 82
+    assert read_one(data, header_format).get_header(key) == (82 if header_format == "typed" else struct.pack(">q", 82))
 
 
 def test_record_parses_encoded_headers_on_first_access() -> None:
@@ -249,7 +253,7 @@ def test_record_parses_encoded_headers_on_first_access() -> None:
 
 def test_headers_in_order_are_written_in_order_and_can_be_read_partially() -> None:
     headers = IntHeaders({70_000: b"b", 1: b"a"}).sorted()
-    record = ProducerRecord("t", b"k", b"v", headers=headers, layout="int")
+    record = ProducerRecord("t", b"k", b"v", headers=headers, header_format="int")
     read = read_one(record.to_bytes(), "int").get_headers()
     assert isinstance(read, IntHeaders)
     assert read.keys() == [1, 70_000]
@@ -265,29 +269,31 @@ AS_JSON: Serializer[Any] = Serializer(lambda value: json.dumps(value).encode(), 
 SERIALIZERS: dict[str, Any] = {"key_serializer": TEXT, "value_serializer": AS_JSON}
 
 
-@every_layout
-def test_serializers_convert_keys_and_values(layout: Layout) -> None:
-    record = ProducerRecord("t", "ké", {"qty": 42}, layout=layout, **SERIALIZERS)
+@every_header_format
+def test_serializers_convert_keys_and_values(header_format: HeaderFormat) -> None:
+    record = ProducerRecord("t", "ké", {"qty": 42}, header_format=header_format, **SERIALIZERS)
     assert (record.key, record.value, record.tombstone) == ("ké", {"qty": 42}, False)
     assert (record.serialized_key(), record.serialized_value()) == ("ké".encode(), b'{"qty": 42}')
-    plain = ProducerRecord("t", "ké".encode(), b'{"qty": 42}', layout=layout)
+    plain = ProducerRecord("t", "ké".encode(), b'{"qty": 42}', header_format=header_format)
     assert record.to_bytes(3) == plain.to_bytes(3)
-    read = read_one(record.to_bytes(3), layout, **SERIALIZERS)
+    read = read_one(record.to_bytes(3), header_format, **SERIALIZERS)
     assert (read.key, read.value) == ("ké", {"qty": 42})
     assert read.value is read.value
-    assert read_one(record.to_bytes(3), layout).value == b'{"qty": 42}'
-    [message] = lh.messages(record.to_bytes(3), SETS[layout])
-    assert ConsumerRecord.from_message(message, topic="t", layout=layout, **SERIALIZERS) == read
+    assert read_one(record.to_bytes(3), header_format).value == b'{"qty": 42}'
+    [message] = lh.messages(record.to_bytes(3), BATCH_FORMATS[header_format])
+    assert ConsumerRecord.from_message(message, topic="t", header_format=header_format, **SERIALIZERS) == read
 
 
-@every_layout
-def test_null_is_not_passed_to_serializers(layout: Layout) -> None:
-    record = ProducerRecord("t", layout=layout, **SERIALIZERS)
+@every_header_format
+def test_null_is_not_passed_to_serializers(header_format: HeaderFormat) -> None:
+    record = ProducerRecord("t", header_format=header_format, **SERIALIZERS)
     assert (record.serialized_key(), record.serialized_value(), record.tombstone) == (None, None, True)
-    read = read_one(record.to_bytes(), layout, **SERIALIZERS)
+    read = read_one(record.to_bytes(), header_format, **SERIALIZERS)
     assert (read.key, read.value, read.tombstone) == (None, None, True)
     # A value that is deserialized to None is not a delete.
-    none = read_one(ProducerRecord("t", value=b"null", layout=layout).to_bytes(), layout, **SERIALIZERS)
+    none = read_one(
+        ProducerRecord("t", value=b"null", header_format=header_format).to_bytes(), header_format, **SERIALIZERS
+    )
     assert (none.value, none.tombstone) == (None, False)
 
 
@@ -316,7 +322,7 @@ def test_record_takes_the_serializer_of_its_wrapper() -> None:
     wrapper = MessageWrapper({5: b"acme"}, {"qty": 42}, serializer=AS_JSON)
     assert wrapper.to_bytes() == MessageWrapper({5: b"acme"}, b'{"qty": 42}').to_bytes()
     assert MessageWrapper.from_bytes(wrapper.to_bytes(), serializer=AS_JSON) == wrapper
-    record = ProducerRecord("t", b"k", wrapper, layout="wrapper")
+    record = ProducerRecord("t", b"k", wrapper, header_format="wrapper")
     assert (record.value, record.serialized_value(), record.wrapper) == ({"qty": 42}, b'{"qty": 42}', wrapper)
     assert read_one(record.to_bytes(), "wrapper", value_serializer=AS_JSON).wrapper == wrapper
 
@@ -338,7 +344,7 @@ def test_serializer_must_return_bytes() -> None:
 
 # Headers that cannot be parsed -----------------------------------------------------------------------------------------
 
-BAD: dict[Layout, bytes] = {
+BAD: dict[HeaderFormat, bytes] = {
     "typed": bytes.fromhex("00000001 61 00000002 ff 00"),
     "int": bytes.fromhex("00000005 fffffffe"),
     "wrapper": bytes.fromhex("00000005 00000009 61"),
@@ -346,71 +352,78 @@ BAD: dict[Layout, bytes] = {
 """Headers with an unknown type, with a negative length, and cut off."""
 
 
-def message_with(layout: Layout, block: bytes, value: bytes = b"v") -> bytes:
+def message_with(header_format: HeaderFormat, block: bytes, value: bytes = b"v") -> bytes:
     """Encode a message at offset 3 with these bytes as its headers."""
-    if layout == "wrapper":
+    if header_format == "wrapper":
         wrapper = b"\0" + struct.pack(">i", len(block)) + block + struct.pack(">i", len(value)) + value
         return message(0, None, wrapper)
     return message(0x10, block, value)
 
 
-@every_layout
-def test_headers_are_parsed_on_first_access(layout: Layout) -> None:
-    sent = ProducerRecord("t", b"k", b"v", headers={KEY[layout]: b"x"}, layout=layout)
-    read = read_one(sent.to_bytes(), layout)
+@every_header_format
+def test_headers_are_parsed_on_first_access(header_format: HeaderFormat) -> None:
+    sent = ProducerRecord("t", b"k", b"v", headers={KEY[header_format]: b"x"}, header_format=header_format)
+    read = read_one(sent.to_bytes(), header_format)
     assert not read.get_headers().parsed
     assert (read.key, read.value, read.get_headers().as_bytes()) == (b"k", b"v", sent.get_headers().as_bytes())
     assert not read.get_headers().parsed
-    assert read.get_header(KEY[layout]) == b"x"
+    assert read.get_header(KEY[header_format]) == b"x"
     assert read.get_headers().parsed
 
 
-@every_layout
-def test_damaged_headers_leave_the_value_and_later_records_readable(layout: Layout) -> None:
-    good = ProducerRecord("t", b"k", b"w", headers={KEY[layout]: b"x"}, layout=layout).to_bytes(4)
-    bad, last = ConsumerRecord.read(message_with(layout, BAD[layout]) + good, topic="t", layout=layout)
+@every_header_format
+def test_damaged_headers_leave_the_value_and_later_records_readable(header_format: HeaderFormat) -> None:
+    good = ProducerRecord("t", b"k", b"w", headers={KEY[header_format]: b"x"}, header_format=header_format).to_bytes(4)
+    bad, last = ConsumerRecord.read(
+        message_with(header_format, BAD[header_format]) + good, topic="t", header_format=header_format
+    )
     assert (bad.key, bad.value, bad.offset, bad.tombstone) == (b"k", b"v", 3, False)
-    assert (last.value, last.get_header(KEY[layout])) == (b"w", b"x")
-    assert bad.get_headers().as_bytes() == BAD[layout]
-    for access in (lambda: bad.get_header(KEY[layout]), lambda: len(bad.headers), lambda: bad.headers.keys()):
+    assert (last.value, last.get_header(KEY[header_format])) == (b"w", b"x")
+    assert bad.get_headers().as_bytes() == BAD[header_format]
+    for access in (lambda: bad.get_header(KEY[header_format]), lambda: len(bad.headers), lambda: bad.headers.keys()):
         with pytest.raises(DecodeError) as caught:
             access()
         error = caught.value
-        assert (error.format, error.header) == (BLOCKS[layout], 0)
+        assert (error.format, error.header) == (HEADERS_FORMATS[header_format], 0)
         assert str(bad.get_headers().error) == str(error)
     assert last.get_headers().error is None
-    assert bad == read_one(message_with(layout, BAD[layout]), layout)
+    assert bad == read_one(message_with(header_format, BAD[header_format]), header_format)
 
 
-@every_layout
-def test_errors_null_reads_damaged_headers_as_none(layout: Layout) -> None:
-    read = read_one(message_with(layout, BAD[layout]), layout, errors="null")
-    assert (read.value, read.get_header(KEY[layout]), len(read.get_headers())) == (b"v", None, 0)
+@every_header_format
+def test_errors_null_reads_damaged_headers_as_none(header_format: HeaderFormat) -> None:
+    read = read_one(message_with(header_format, BAD[header_format]), header_format, errors="null")
+    assert (read.value, read.get_header(KEY[header_format]), len(read.get_headers())) == (b"v", None, 0)
     error = read.get_headers().error
     assert error is not None
-    assert error.format == BLOCKS[layout]
-    assert read.get_headers().as_bytes() == BAD[layout]
+    assert error.format == HEADERS_FORMATS[header_format]
+    assert read.get_headers().as_bytes() == BAD[header_format]
     again = pickle.loads(pickle.dumps(read.with_serializers({})))
     assert (str(again.headers.error), again.headers.keys()) == (str(error), [])
     with pytest.raises(ValueError, match="unknown errors 'nul': did you mean 'null'"):
-        read_one(b"", layout, errors="nul")
+        read_one(b"", header_format, errors="nul")
 
 
 @every_flagged_layout
-def test_damaged_headers_in_a_compressed_set_leave_the_others_readable(layout: Layout) -> None:
-    inner = message_with(layout, BAD[layout]) + ProducerRecord("t", b"k", b"w", layout=layout).to_bytes(4)
-    read = list(ConsumerRecord.read(message(1, None, gzip.compress(inner)), topic="t", layout=layout))
+def test_damaged_headers_in_a_compressed_set_leave_the_others_readable(header_format: HeaderFormat) -> None:
+    inner = message_with(header_format, BAD[header_format]) + ProducerRecord(
+        "t", b"k", b"w", header_format=header_format
+    ).to_bytes(4)
+    read = list(ConsumerRecord.read(message(1, None, gzip.compress(inner)), topic="t", header_format=header_format))
     assert [record.value for record in read] == [b"v", b"w"]
     assert [record.get_headers().error is None for record in read] == [False, True]
 
 
-@every_layout
+@every_header_format
 @given(data=st.data())
-def test_lazy_headers_agree_with_the_reference(layout: Layout, data: st.DataObject) -> None:
-    cut = data.draw(st.binary(max_size=24) | st.just(BAD[layout]))
-    read = read_one(message_with(layout, cut or BAD[layout]), layout)
+def test_lazy_headers_agree_with_the_reference(header_format: HeaderFormat, data: st.DataObject) -> None:
+    cut = data.draw(st.binary(max_size=24) | st.just(BAD[header_format]))
+    read = read_one(message_with(header_format, cut or BAD[header_format]), header_format)
     try:
-        expected = [(key, value) for key, _, value in reference.decode(cut or BAD[layout], BLOCKS[layout])]
+        expected = [
+            (key, value)
+            for key, _, value in reference.decode(cut or BAD[header_format], HEADERS_FORMATS[header_format])
+        ]
     except DecodeError as error:
         assert read.get_headers().error is not None
         assert (read.get_headers().error.code, read.value) == (error.code, b"v")
@@ -426,9 +439,9 @@ def test_lazy_headers_agree_with_the_reference(layout: Layout, data: st.DataObje
     [
         (lambda: ProducerRecord("t", "k"), "the key must be bytes or None, not str"),  # type: ignore[arg-type]
         (lambda: ProducerRecord("t", b"k", 42), "the value must be bytes or None, not int"),
-        (lambda: ProducerRecord("t", value=MessageWrapper({}, b"v")), "needs layout='wrapper', not 'typed'"),
+        (lambda: ProducerRecord("t", value=MessageWrapper({}, b"v")), "needs header_format='wrapper', not 'typed'"),
         (
-            lambda: ProducerRecord("t", value=MessageWrapper({}, b"v"), headers={5: b""}, layout="wrapper"),
+            lambda: ProducerRecord("t", value=MessageWrapper({}, b"v"), headers={5: b""}, header_format="wrapper"),
             "a MessageWrapper has headers of its own",
         ),
     ],
@@ -439,33 +452,33 @@ def test_field_of_a_wrong_type_is_a_type_error(make: Any, text: str) -> None:
 
 
 def test_unknown_layout_is_rejected() -> None:
-    with pytest.raises(ValueError, match="unknown layout 'wraper': did you mean 'wrapper'"):
-        ProducerRecord("t", layout="wraper")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown header format 'wraper': did you mean 'wrapper'"):
+        ProducerRecord("t", header_format="wraper")  # type: ignore[arg-type]
 
 
 def test_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
     headers = IntHeaders({5: b"a"})
-    record = ProducerRecord("t", b"k", MessageWrapper(headers, b"v"), layout="wrapper")
+    record = ProducerRecord("t", b"k", MessageWrapper(headers, b"v"), header_format="wrapper")
     record.set_header(6, b"b")
     assert record.wrapper == MessageWrapper({5: b"a", 6: b"b"}, b"v")
     assert record.get_headers() is headers
-    assert ProducerRecord("t", layout="int").wrapper is None
+    assert ProducerRecord("t", header_format="int").wrapper is None
 
 
-@every_layout
-def test_forward_keeps_everything_but_the_topic(layout: Layout) -> None:
-    sent = ProducerRecord("a", b"k", b"v", timestamp=7, headers={KEY[layout]: b"x"}, layout=layout)
-    read = read_one(sent.to_bytes(3), layout)
+@every_header_format
+def test_forward_keeps_everything_but_the_topic(header_format: HeaderFormat) -> None:
+    sent = ProducerRecord("a", b"k", b"v", timestamp=7, headers={KEY[header_format]: b"x"}, header_format=header_format)
+    read = read_one(sent.to_bytes(3), header_format)
     on = read.forward("b")
     assert (on.topic, on.to_bytes(3)) == ("b", sent.to_bytes(3))
-    on.set_header(KEY[layout], b"y")
-    assert read.get_header(KEY[layout]) == b"x"
+    on.set_header(KEY[header_format], b"y")
+    assert read.get_header(KEY[header_format]) == b"x"
 
 
-@every_layout
-def test_tombstone_follows_the_value_unless_it_is_marked(layout: Layout) -> None:
-    record = ProducerRecord("t", b"k", layout=layout)
-    assert record.replace(value=b"v").tombstone is (layout == "wrapper")
+@every_header_format
+def test_tombstone_follows_the_value_unless_it_is_marked(header_format: HeaderFormat) -> None:
+    record = ProducerRecord("t", b"k", header_format=header_format)
+    assert record.replace(value=b"v").tombstone is (header_format == "wrapper")
     assert record.replace(value=b"v", tombstone=False).tombstone is False
 
 
@@ -475,18 +488,18 @@ def test_records_are_equal_by_their_fields_and_can_be_pickled() -> None:
     assert record != record.replace(offset=4)
 
 
-@every_layout
-def test_damaged_message_raises_after_the_records_before_it(layout: Layout) -> None:
-    good = ProducerRecord("t", b"k", b"v", headers={KEY[layout]: b"x"}, layout=layout).to_bytes()
+@every_header_format
+def test_damaged_message_raises_after_the_records_before_it(header_format: HeaderFormat) -> None:
+    good = ProducerRecord("t", b"k", b"v", headers={KEY[header_format]: b"x"}, header_format=header_format).to_bytes()
     bad = bytearray(good)
     bad[-1] ^= 1
-    records = ConsumerRecord.read(good + bytes(bad), topic="t", layout=layout)
+    records = ConsumerRecord.read(good + bytes(bad), topic="t", header_format=header_format)
     assert next(records).value == b"v"
     with pytest.raises(DecodeError, match="message 1: the checksum is") as caught:
         next(records)
     error = caught.value
     assert (error.format, error.code, error.byte_offset) == (
-        f"kip82-messages{MESSAGES[layout][13:]}",
+        f"kip82-messages{MESSAGE_FORMATS[header_format][13:]}",
         "bad_crc",
         len(good) + 12,
     )

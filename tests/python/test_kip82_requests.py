@@ -28,9 +28,9 @@ from letterhead.kip82 import (
     SentPartition,
     Topic,
 )
-from letterhead.kip82.layouts import MESSAGES, SETS
-from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of
-from log_samples import LAYOUTS, encoded, sample, samples
+from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
+from letterhead.kip82.versions import MAGIC, VERSIONS, header_format_of
+from log_samples import HEADER_FORMATS, encoded, sample, samples
 
 VALUE_TYPES = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
 
@@ -41,8 +41,8 @@ def log(tmp_path):
         yield log
 
 
-def log_of(tmp_path, layout: str, **options) -> MessageLog:
-    return MessageLog(tmp_path / f"{layout}-0", layout, topic="orders", partition=0, **options)
+def log_of(tmp_path, header_format: str, **options) -> MessageLog:
+    return MessageLog(tmp_path / f"{header_format}-0", header_format, topic="orders", partition=0, **options)
 
 
 def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchResponse:
@@ -205,26 +205,26 @@ def test_values_that_do_not_fit_are_rejected_when_encoded():
 # Versions ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, layout):
-    version = 3 if layout == "int" else 4
-    source = samples(12, layout)
-    with log_of(tmp_path, layout) as log:
-        request = ProduceRequest.of("orders", 0, source, version=version, layout=layout)
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, header_format):
+    version = 3 if header_format == "int" else 4
+    source = samples(12, header_format)
+    with log_of(tmp_path, header_format) as log:
+        request = ProduceRequest.of("orders", 0, source, version=version, header_format=header_format)
         assert produced(log, request).topics == (Topic("orders", (ProducedPartition(0, 0, 0, -1),)),)
         response = fetched(log, version)
         ((_, part),) = response.partitions()
-        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(source, layout)))
-        assert list(response.messages(layout)) == list(log.scan())
+        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(source, header_format)))
+        assert list(response.messages(header_format)) == list(log.scan())
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_older_consumer_reads_everything_without_headers(tmp_path, layout, version):
-    source = samples(30, layout)
-    with log_of(tmp_path, layout) as log:
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_older_consumer_reads_everything_without_headers(tmp_path, header_format, version):
+    source = samples(30, header_format)
+    with log_of(tmp_path, header_format) as log:
         log.append(source)
-        read = list(fetched(log, version).messages(layout))
+        read = list(fetched(log, version).messages(header_format))
     assert len(read) == 30
     for offset, (message, before) in enumerate(zip(read, source, strict=True)):
         delete = before.value is None or bool(before.tombstone)
@@ -234,20 +234,20 @@ def test_older_consumer_reads_everything_without_headers(tmp_path, layout, versi
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, layout, version):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, header_format, version):
     source = [{"key": b"k%d" % n, "value": None if n % 3 == 2 else b"v%d" % n, "timestamp": n} for n in range(9)]
     if version < 2:
         source = [{**fields, "timestamp": None} for fields in source]
-    with log_of(tmp_path, layout) as log:
+    with log_of(tmp_path, header_format) as log:
         response = produced(log, ProduceRequest.of("orders", 0, source, version=version)).raise_for_error()
         assert [part.offset for _, part in response.partitions()] == [0]
-        read = list(fetched(log, 3 if layout == "int" else 4).messages(layout))
+        read = list(fetched(log, 3 if header_format == "int" else 4).messages(header_format))
     assert len(read) == 9
     for message, before in zip(read, source, strict=True):
         assert (message.magic, message.key, message.value) == (2, before["key"], before["value"])
         assert not message.headers
-        assert message.headers == (None if layout == "wrapper" and before["value"] is None else lh.Headers())
+        assert message.headers == (None if header_format == "wrapper" and before["value"] is None else lh.Headers())
         assert message.tombstone == (before["value"] is None)
         assert message.timestamp == (before["timestamp"] if version == 2 else -1)
 
@@ -316,7 +316,7 @@ def test_unsuitable_types_are_rejected_on_opening(tmp_path):
 
 
 def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
-    """Both layouts have the same headers format; a delete is a bit in one, and a null value in the other."""
+    """Both header formats have the same headers format; a delete is a bit in one, and a null value in the other."""
     source = [
         {"key": b"a", "value": b"v", "headers": [(5, b"x")], "timestamp": 1},
         {"key": b"b", "value": None, "headers": [(5, b"x")], "timestamp": 1},
@@ -331,7 +331,7 @@ def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
         for message, before in zip(read, wanted, strict=True):
             assert (message.key, message.value) == (before["key"], before["value"])
             assert message.headers == lh.Headers(before.get("headers", ()))
-        assert layout_of(4, log.layout) == "wrapper"
+        assert header_format_of(4, log.header_format) == "wrapper"
         assert next(iter(fetched(log, 4, 3).messages("wrapper"))).value == b"why"
 
 
@@ -348,7 +348,7 @@ def test_produce_reports_why_nothing_was_appended(log):
     good = encoded(samples(3))
     bad = good[0] + good[1][:-1] + b"?"
     log._max_message_bytes = 500
-    large = lh.encode({"offset": 0, "key": b"k", "value": bytes(500)}, MESSAGES["typed"])
+    large = lh.encode({"offset": 0, "key": b"k", "value": bytes(500)}, MESSAGE_FORMATS["typed"])
     for version, sent, where, code, reason in [
         (4, bad, {}, ErrorCode.CORRUPT_MESSAGE, "message 1: the checksum is"),
         (4, b"".join(good)[:-1], {}, ErrorCode.CORRUPT_MESSAGE, "message 2: "),
@@ -439,11 +439,13 @@ def test_acks_minus_one_flushes_to_disk(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("headers", [{"a": b"x"}, {"a": lh.Int32(3)}, {5: b"x"}, [("a", None)]])
-@pytest.mark.parametrize(("layout", "other"), [("typed", 4), ("int", 3), ("wrapper", 4)])
-def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them(version, headers, layout, other):
+@pytest.mark.parametrize(("header_format", "other"), [("typed", 4), ("int", 3), ("wrapper", 4)])
+def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them(
+    version, headers, header_format, other
+):
     sent = [{"key": b"k"}, {"key": b"k", "headers": headers}]
     with pytest.raises(lh.ConversionError) as caught:
-        ProduceRequest.of("orders", 0, sent, version=version, layout=layout)
+        ProduceRequest.of("orders", 0, sent, version=version, header_format=header_format)
     error = caught.value
     assert (error.format, error.code) == ("kip82-message", "field_not_carried")
     assert error.message == (
@@ -464,26 +466,30 @@ def test_headers_in_an_older_version_are_not_dropped():
     with pytest.raises(lh.ConversionError, match="message 0 has headers, and version 2 writes message format 1"):
         ProduceRequest.of("orders", 0, [sample(0)], version=2)
     ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()
-    assert list(part.messages(4)) == list(lh.messages(part.message_set, SETS["typed"]))
+    assert list(part.messages(4)) == list(lh.messages(part.message_set, BATCH_FORMATS["typed"]))
 
 
 # Sizes at their bounds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_message_may_have_exactly_the_largest_size(tmp_path, layout):
-    size = len(encoded([sample(0, layout)], layout)[0])
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_message_may_have_exactly_the_largest_size(tmp_path, header_format):
+    size = len(encoded([sample(0, header_format)], header_format)[0])
     for room, code in ((0, ErrorCode.NONE), (-1, ErrorCode.MESSAGE_TOO_LARGE)):
-        with MessageLog(tmp_path / f"orders-{-room}", layout, max_message_bytes=size + room, topic="orders") as log:
-            version = 3 if layout == "int" else 4
-            request = ProduceRequest.of("orders", -room, [sample(0, layout)], version=version, layout=layout)
+        with MessageLog(
+            tmp_path / f"orders-{-room}", header_format, max_message_bytes=size + room, topic="orders"
+        ) as log:
+            version = 3 if header_format == "int" else 4
+            request = ProduceRequest.of(
+                "orders", -room, [sample(0, header_format)], version=version, header_format=header_format
+            )
             ((_, part),) = log.produce(request).partitions()
             assert part.error_code == code
             if code == ErrorCode.NONE:
-                assert log.append([sample(0, layout)]) == range(1, 2)
+                assert log.append([sample(0, header_format)]) == range(1, 2)
                 continue
             with pytest.raises(lh.EncodeError) as caught:
-                log.append([sample(0, layout)])
+                log.append([sample(0, header_format)])
             assert caught.value.code == "too_large"
 
 

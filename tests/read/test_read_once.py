@@ -220,7 +220,7 @@ def test_conventions_of_a_consumed_stream_raise() -> None:
 
 
 def message_set(*values: bytes) -> bytes:
-    return b"".join(ProducerRecord("orders", b"k", value, layout="typed").to_bytes() for value in values)
+    return b"".join(ProducerRecord("orders", b"k", value, header_format="typed").to_bytes() for value in values)
 
 
 ITERATORS: list[Any] = [

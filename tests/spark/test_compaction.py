@@ -14,18 +14,18 @@ import letterhead as lh
 from frames import explained
 from letterhead import spark as lhs
 from letterhead.kip82 import MessageLog
-from letterhead.kip82.layouts import MESSAGES, SETS
+from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
 
-LAYOUTS = ("typed", "int", "wrapper")
+HEADER_FORMATS = ("typed", "int", "wrapper")
 NOW = 1_700_000_000_000
 HOUR = 3_600_000
 
 
-def history(layout: str, count: int) -> Iterator[dict[str, Any]]:
+def history(header_format: str, count: int) -> Iterator[dict[str, Any]]:
     """Make what producers send over two days: keys that come back, deletes with headers, null values, no keys."""
     chance = random.Random(82)
     for number in range(count):
-        headers: Any = [("id", lh.Int64(number))] if layout == "typed" else [(5, b"%d" % number)]
+        headers: Any = [("id", lh.Int64(number))] if header_format == "typed" else [(5, b"%d" % number)]
         message = {
             "key": None if chance.random() < 0.01 else b"key-%d" % chance.randrange(count // 5),
             "value": b"value %d" % number,
@@ -33,7 +33,7 @@ def history(layout: str, count: int) -> Iterator[dict[str, Any]]:
             "timestamp": NOW - 48 * HOUR + number * 48 * HOUR // count if chance.random() < 0.98 else -1,
         }
         if chance.random() < 0.3:
-            if layout != "wrapper":
+            if header_format != "wrapper":
                 message["value"] = None
             elif chance.random() < 0.5:
                 message["tombstone"] = True  # a delete by bit 4, with headers and a value
@@ -45,14 +45,14 @@ def history(layout: str, count: int) -> Iterator[dict[str, Any]]:
 
 
 def kept_by_the_rule(
-    messages: Iterable[lh.Message], layout: str, retention: int, keyless: str = "keep", now: int = NOW
+    messages: Iterable[lh.Message], header_format: str, retention: int, keyless: str = "keep", now: int = NOW
 ) -> list[int]:
     """State the rule: the last of a key stays, but a delete only for its retention."""
     messages = list(messages)
     last = {message.key: message.offset for message in messages}
     kept = []
     for message in messages:
-        if layout == "wrapper":
+        if header_format == "wrapper":
             deletes = message.attributes & 0x10 != 0 or (message.value is None and message.headers is None)
         else:
             deletes = message.value is None
@@ -66,27 +66,27 @@ def kept_by_the_rule(
     return kept
 
 
-def read_by_spark(spark, path: Path, layout: str, **options: Any):
+def read_by_spark(spark, path: Path, header_format: str, **options: Any):
     """Read the files of a log as who outgrows it does: each of them is a value."""
     files = spark.read.format("binaryFile").load(f"{path}/*.log")
-    return files.transform(lhs.explode_batches("content", SETS[layout], keep=[], **options))
+    return files.transform(lhs.explode_batches("content", BATCH_FORMATS[header_format], keep=[], **options))
 
 
 @pytest.mark.spark_only
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, layout):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, header_format):
     path = tmp_path / "orders-0"
-    with MessageLog(path, layout, sync="flush", segment_bytes=1 << 20) as log:
-        batch = list(history(layout, 100_000))
+    with MessageLog(path, header_format, sync="flush", segment_bytes=1 << 20) as log:
+        batch = list(history(header_format, 100_000))
         for start in range(0, len(batch), 1000):
             log.append(batch[start : start + 1000])
         assert log.next_offset == 100_000
         before = list(log.scan())
-        wanted = kept_by_the_rule(before, layout, 24 * HOUR)
+        wanted = kept_by_the_rule(before, header_format, 24 * HOUR)
         deletes = [message for message in before if message.tombstone]
         assert len(deletes) > 10_000
         assert sum(bool(message.headers) for message in deletes) > 5_000
-        df = read_by_spark(spark, path, layout).transform(lhs.compact(now=NOW, delete_retention_ms=24 * HOUR))
+        df = read_by_spark(spark, path, header_format).transform(lhs.compact(now=NOW, delete_retention_ms=24 * HOUR))
         by_spark = df.orderBy("offset").toArrow()
         done = log.compact(now=NOW, delete_retention_ms=24 * HOUR)
         after = list(log.scan())
@@ -95,9 +95,9 @@ def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, la
         assert by_spark["offset"].to_pylist() == wanted
         # The very messages, and not only which: in both they are what they were.
         assert after == [before[offset] for offset in wanted]
-        values = (lh.encode(message._replace(crc=None), MESSAGES[layout]) for message in after)
+        values = (lh.encode(message._replace(crc=None), MESSAGE_FORMATS[header_format]) for message in after)
         assert b"".join(values) == b"".join(file.read_bytes() for file in sorted(path.glob("*.log")))
-        rows = read_by_spark(spark, path, layout).orderBy("offset").toArrow()
+        rows = read_by_spark(spark, path, header_format).orderBy("offset").toArrow()
         assert rows == by_spark
     kept_deletes = [message for message in after if message.tombstone]
     assert any(message.headers for message in kept_deletes), "a delete carries headers, and is there for its retention"
@@ -111,15 +111,15 @@ def test_the_log_and_spark_keep_the_same_of_100_000_messages(spark, tmp_path, la
 
 @pytest.mark.parametrize("keyless", ["keep", "drop"])
 @pytest.mark.parametrize("retention", [0, HOUR, 72 * HOUR])
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_other_retentions_and_messages_without_keys(spark, tmp_path, layout, retention, keyless):
+@pytest.mark.parametrize("header_format", HEADER_FORMATS)
+def test_other_retentions_and_messages_without_keys(spark, tmp_path, header_format, retention, keyless):
     path = tmp_path / "orders-0"
     options = {"now": NOW, "delete_retention_ms": retention, "keyless": keyless}
-    with MessageLog(path, layout, sync="flush", segment_bytes=20_000) as log:
-        for message in history(layout, 1500):
+    with MessageLog(path, header_format, sync="flush", segment_bytes=20_000) as log:
+        for message in history(header_format, 1500):
             log.append([message])
-        wanted = kept_by_the_rule(log.scan(), layout, retention, keyless)
-        df = read_by_spark(spark, path, layout).transform(lhs.compact(**options))
+        wanted = kept_by_the_rule(log.scan(), header_format, retention, keyless)
+        df = read_by_spark(spark, path, header_format).transform(lhs.compact(**options))
         assert [row.offset for row in df.select("offset").orderBy("offset").collect()] == wanted
         log.compact(**options)
         assert [message.offset for message in log.scan()] == wanted

@@ -43,12 +43,15 @@ assert assert_type(unread.value, bytes | None) == b'{"n": 1}'
 
 # A wrapper brings its value, and the serializer of it.
 wrapper = assert_type(MessageWrapper({5: b"x"}, "v", serializer=text), MessageWrapper[str])
-wrapped = ProducerRecord("t", b"k", wrapper, layout="wrapper")
+wrapped = ProducerRecord("t", b"k", wrapper, header_format="wrapper")
 assert assert_type(wrapped, ProducerRecord[bytes, str]).value == "v"
 assert assert_type(wrapped.wrapper, MessageWrapper[str] | None) == wrapper
 again = MessageWrapper.from_bytes(wrapper.to_bytes(), serializer=text)
 assert assert_type(again, MessageWrapper[str]).value == "v"
-assert assert_type(ProducerRecord("t", b"k", MessageWrapper({}, None), layout="wrapper").value, bytes | None) is None
+assert (
+    assert_type(ProducerRecord("t", b"k", MessageWrapper({}, None), header_format="wrapper").value, bytes | None)
+    is None
+)
 
 # A serializer of headers serves for keys and values, too.
 assert ProducerRecord("t", 3, key_serializer=HeaderSerializer.of("long")).serialized_key() == bytes(7) + b"\3"

@@ -28,6 +28,6 @@ def refused(headers: lh.Headers, data: bytes) -> None:
     lha.validate(lha.validate, "kafka", errors="skip")  # type: ignore[call-arg, type-var]
     text = Serializer(str.encode, bytes.decode)
     ProducerRecord("t", value=3, value_serializer=text)  # type: ignore[misc]
-    ProducerRecord("t", layout="text")  # type: ignore[call-overload]
+    ProducerRecord("t", header_format="text")  # type: ignore[call-overload]
     ConsumerRecord.read(data, topic="t", errors="column")  # type: ignore[arg-type]
     MessageWrapper({}, 3, serializer=text)  # type: ignore[misc]

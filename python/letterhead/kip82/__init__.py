@@ -2,7 +2,7 @@
 
 Kafka never released these drafts. Their bytes are read and written by the formats ``kip82-typed``, ``kip82-int``,
 ``kip82-wrapper`` and the message formats around them; the classes follow the drafts, spelled as Python spells names. A
-``layout`` selects the draft: ``"typed"`` has text keys and typed values, ``"int"`` integer keys, and ``"wrapper"``
+``header_format`` selects the draft: ``"typed"`` has text keys and typed values, ``"int"`` integer keys, and ``"wrapper"``
 integer keys inside the value of a message. Start with :class:`ProducerRecord` and :class:`ConsumerRecord`, or
 :class:`MessageLog`.
 

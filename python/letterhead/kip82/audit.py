@@ -16,7 +16,7 @@ __all__ = ["Audit", "AuditEntry", "AuditKeys"]
 
 
 class AuditKeys(NamedTuple):
-    """The keys of the audit headers: text, or numbers for layouts with integer keys."""
+    """The keys of the audit headers: text, or numbers for header formats with integer keys."""
 
     client_id: str | int = "client-id"
     message_id: str | int = "message-id"

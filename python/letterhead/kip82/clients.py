@@ -12,14 +12,14 @@ from typing import Any, Generic
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, check_name
-from letterhead.kip82.block import HeaderErrors
+from letterhead.kip82.draft_headers import HeaderErrors
+from letterhead.kip82.header_formats import CODECS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import (
     ConsumerInterceptor,
     ConsumerInterceptors,
     ProducerInterceptor,
     ProducerInterceptors,
 )
-from letterhead.kip82.layouts import CODECS, Codec, Layout, check_layout
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
 from letterhead.kip82.requests import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 from letterhead.kip82.serializers import HeaderSerializer, K, Serializer, V
@@ -112,8 +112,8 @@ class Producer(_Client):
             record.topic,
             partition,
             [record.to_message()],
-            version=_version(record.layout),
-            layout=record.layout,
+            version=_version(record.header_format),
+            header_format=record.header_format,
             codec=self._codec,
             acks=self._acks,
         )
@@ -133,8 +133,8 @@ class Consumer(_Client, Generic[K, V]):
         The topic.
     partition : int, default 0
         The partition.
-    layout : {"typed", "int", "wrapper"}, default "typed"
-        Layout of the records.
+    header_format : {"typed", "int", "wrapper"}, default "typed"
+        Header format of the records.
     interceptors : ConsumerInterceptors or iterable of ConsumerInterceptor, optional
         Called for records before the program gets them, and for commits.
     offsets : mutable mapping of TopicPartition to int, optional
@@ -175,7 +175,7 @@ class Consumer(_Client, Generic[K, V]):
         topic: str,
         partition: int = 0,
         *,
-        layout: Layout = "typed",
+        header_format: HeaderFormat = "typed",
         interceptors: ConsumerInterceptors | Iterable[ConsumerInterceptor] = (),
         offsets: MutableMapping[TopicPartition, int] | None = None,
         serializers: Mapping[Any, HeaderSerializer] | None = None,
@@ -184,14 +184,14 @@ class Consumer(_Client, Generic[K, V]):
         errors: HeaderErrors = "raise",
         max_bytes: int = 1 << 20,
     ) -> None:
-        check_layout(layout)
+        check_header_format(header_format)
         check_name("errors", errors, ("raise", "null"))
         self._fetch = fetch
         self._partition = TopicPartition(topic, partition)
         self._interceptors = ConsumerInterceptors.of(interceptors)
         self._max_bytes = max_bytes
         self._options: dict[str, Any] = {
-            "layout": layout,
+            "header_format": header_format,
             "serializers": serializers,
             "key_serializer": key_serializer,
             "value_serializer": value_serializer,
@@ -216,7 +216,7 @@ class Consumer(_Client, Generic[K, V]):
         """
         self._check_open()
         topic, partition = self._partition
-        version = _version(self._options["layout"])
+        version = _version(self._options["header_format"])
         request = FetchRequest.of(topic, partition, self.position, version=version, max_bytes=self._max_bytes)
         [(_, fetched)] = self._fetch(request).partitions()
         fetched.raise_for_error(topic)
@@ -242,6 +242,6 @@ class Consumer(_Client, Generic[K, V]):
         self._interceptors.on_commit({self._partition: self.position})
 
 
-def _version(layout: Layout) -> int:
-    """Return the version of the requests that carry a layout."""
-    return 3 if layout == "int" else 4
+def _version(header_format: HeaderFormat) -> int:
+    """Return the version of the requests that carry a header format."""
+    return 3 if header_format == "int" else 4

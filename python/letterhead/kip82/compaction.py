@@ -1,8 +1,8 @@
 """The rule of compaction: which messages of a log are kept. It knows nothing of files.
 
 A compacted log keeps the message with the highest offset of every key. A *delete* (tombstone) is removed as well, after
-a retention time in which slow readers can see it. In the layouts ``typed`` and ``int`` a delete is a null value, which
-may have headers. In the layout ``wrapper`` a value that carries headers is never null, so attribute bit 4 marks a
+a retention time in which slow readers can see it. In the header formats ``typed`` and ``int`` a delete is a null value, which
+may have headers. In the header format ``wrapper`` a value that carries headers is never null, so attribute bit 4 marks a
 delete; a null value without a wrapper is one, too.
 
 :func:`letterhead.spark.compact` applies the same rule in Spark.
@@ -28,7 +28,7 @@ DELETE_RETENTION_MS = 86_400_000
 def is_delete(message: Message) -> bool:
     """Return whether a message with the fields of ``kip82-message*`` deletes its key.
 
-    It does if its value is null; in the layout ``wrapper``, if bit 4 is set or it has no wrapper.
+    It does if its value is null; in the header format ``wrapper``, if bit 4 is set or it has no wrapper.
 
     Examples
     --------

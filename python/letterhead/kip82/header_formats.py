@@ -1,4 +1,4 @@
-"""The three layouts of the drafts, and the formats of their bytes."""
+"""The three header formats of the drafts, and the formats of their bytes."""
 
 from __future__ import annotations
 
@@ -6,28 +6,45 @@ from typing import Literal, TypeAlias
 
 from letterhead.errors import check_name
 
-__all__ = ["BLOCKS", "CODECS", "MESSAGES", "SETS", "WRAPPER", "Codec", "Layout", "check_layout"]
+__all__ = [
+    "BATCH_FORMATS",
+    "CODECS",
+    "HEADERS_FORMATS",
+    "MESSAGE_FORMATS",
+    "WRAPPER_FORMAT",
+    "Codec",
+    "HeaderFormat",
+    "check_header_format",
+]
 
-Layout: TypeAlias = Literal["typed", "int", "wrapper"]
+HeaderFormat: TypeAlias = Literal["typed", "int", "wrapper"]
 
-BLOCKS: dict[Layout, str] = {"typed": "kip82-typed", "int": "kip82-int", "wrapper": "kip82-int"}
-"""The headers format of each layout."""
+HEADERS_FORMATS: dict[HeaderFormat, str] = {"typed": "kip82-typed", "int": "kip82-int", "wrapper": "kip82-int"}
+"""The headers format of each header format."""
 
-MESSAGES: dict[Layout, str] = {"typed": "kip82-message", "int": "kip82-message-int", "wrapper": "kip82-message-wrapper"}
-"""The message format of each layout."""
+MESSAGE_FORMATS: dict[HeaderFormat, str] = {
+    "typed": "kip82-message",
+    "int": "kip82-message-int",
+    "wrapper": "kip82-message-wrapper",
+}
+"""The message format of each header format."""
 
-SETS: dict[Layout, str] = {"typed": "kip82-messages", "int": "kip82-messages-int", "wrapper": "kip82-messages-wrapper"}
-"""The batch format of each layout: concatenated messages."""
+BATCH_FORMATS: dict[HeaderFormat, str] = {
+    "typed": "kip82-messages",
+    "int": "kip82-messages-int",
+    "wrapper": "kip82-messages-wrapper",
+}
+"""The batch format of each header format: concatenated messages."""
 
 Codec: TypeAlias = Literal["none", "gzip", "snappy", "lz4"]
 
 CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4")
 """Codecs of a compressed set, by the three lowest attribute bits."""
 
-WRAPPER = "kip82-wrapper"
-"""The format of a value with its headers, in the layout ``wrapper``."""
+WRAPPER_FORMAT = "kip82-wrapper"
+"""The format of a value with its headers, in the header format ``wrapper``."""
 
 
-def check_layout(layout: str) -> None:
-    """Raise if there is no such layout."""
-    check_name("layout", layout, BLOCKS)
+def check_header_format(header_format: str) -> None:
+    """Raise if there is no such header format."""
+    check_name("header format", header_format, HEADERS_FORMATS)

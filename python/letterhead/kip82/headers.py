@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.headers import HeaderValue
-from letterhead.kip82.block import DraftHeaders
-from letterhead.kip82.layouts import BLOCKS
+from letterhead.kip82.draft_headers import DraftHeaders
+from letterhead.kip82.header_formats import HEADERS_FORMATS
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.kip82.typed import TYPES, Typed
 from letterhead.values import Value
@@ -72,7 +72,7 @@ class Headers(DraftHeaders[str]):
     """
 
     __slots__ = ()
-    _format = BLOCKS["typed"]
+    _format = HEADERS_FORMATS["typed"]
 
     put_boolean = _putter("boolean", bool)
     put_byte = _putter("byte", int)
@@ -108,7 +108,7 @@ class Headers(DraftHeaders[str]):
     def _check_key(self, key: Any) -> str:
         if not isinstance(key, str):
             if isinstance(key, int):
-                message = f"the key {key} is a number, and this layout has text keys"
+                message = f"the key {key} is a number, and this header format has text keys"
                 raise EncodeError(message, format=self._format, code="key_not_carried", key=str(key))
             raise TypeError(f"a key must be str, not {type(key).__name__}")
         try:

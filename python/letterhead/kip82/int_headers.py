@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from letterhead import headers as core
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.kip82.block import DraftHeaders, GivenHeaders, HeaderErrors
-from letterhead.kip82.layouts import BLOCKS
+from letterhead.kip82.draft_headers import DraftHeaders, HeaderErrors, HeadersInput
+from letterhead.kip82.header_formats import HEADERS_FORMATS
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.serializers import HeaderSerializer
 
@@ -64,11 +64,11 @@ class IntHeaders(DraftHeaders[int]):
     """
 
     __slots__ = ("_in_order", "_writes")
-    _format = BLOCKS["int"]
+    _format = HEADERS_FORMATS["int"]
 
     def __init__(
         self,
-        headers: GivenHeaders | None = None,
+        headers: HeadersInput | None = None,
         *,
         serializers: Mapping[int, HeaderSerializer] | None = None,
         writes: KeyRange | None = None,
@@ -160,7 +160,7 @@ class IntHeaders(DraftHeaders[int]):
 
     def _check_key(self, key: Any) -> int:
         if isinstance(key, str):
-            message = "the key is text, and this layout has integer keys"
+            message = "the key is text, and this header format has integer keys"
             raise EncodeError(message, format=self._format, code="key_not_carried", key=str(key))
         if isinstance(key, bool) or not isinstance(key, int):
             raise TypeError(f"a key must be int, not {type(key).__name__}")
@@ -195,5 +195,5 @@ def _check_order(headers: core.Headers) -> None:
         if before is not None and key < before:
             message = f"key {key} comes after key {before}: leave out in_order=True to read any order"
             place: dict[str, Any] = {"byte_offset": at, "header": index, "key": str(key)}
-            raise DecodeError(message, format=BLOCKS["int"], code="not_in_order", **place)
+            raise DecodeError(message, format=HEADERS_FORMATS["int"], code="not_in_order", **place)
         at, before = at + _KEY_AND_LENGTH.size + len(value or b""), key

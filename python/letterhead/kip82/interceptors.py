@@ -20,7 +20,7 @@ from letterhead.kip82.serializers import HeaderSerializer
 
 __all__ = ["ConsumerInterceptor", "ConsumerInterceptors", "ProducerInterceptor", "ProducerInterceptors"]
 
-OnError: TypeAlias = Literal["raise", "log"]
+InterceptorErrors: TypeAlias = Literal["raise", "log"]
 
 _log = logging.getLogger("letterhead.kip82")
 
@@ -57,7 +57,7 @@ class ProducerInterceptor(_Interceptor):
     ...         record.set_header(10_007, (record.get_header(10_007) or 0) + 1)
     ...         return record
     >>> chain = ProducerInterceptors([Hops(), Hops()])
-    >>> chain.on_send(ProducerRecord("orders", value=b"42", layout="int")).get_header(10_007)
+    >>> chain.on_send(ProducerRecord("orders", value=b"42", header_format="int")).get_header(10_007)
     2
     """
 
@@ -108,10 +108,10 @@ _R = TypeVar("_R")
 
 
 class _Chain(Generic[_I]):
-    def __init__(self, interceptors: Iterable[_I] = (), *, on_error: OnError = "log") -> None:
-        check_name("on_error", on_error, ("raise", "log"))
+    def __init__(self, interceptors: Iterable[_I] = (), *, errors: InterceptorErrors = "log") -> None:
+        check_name("errors", errors, ("raise", "log"))
         self._interceptors = tuple(interceptors)
-        self._raises = on_error == "raise"
+        self._raises = errors == "raise"
         self._serializers: dict[Any, HeaderSerializer] = {}
         for each in self._interceptors:
             for key, serializer in each.serializers.items():
@@ -169,7 +169,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
     ----------
     interceptors : iterable of ProducerInterceptor
         The interceptors, in the order in which they see a record.
-    on_error : {"log", "raise"}, default "log"
+    errors : {"log", "raise"}, default "log"
         What to do with an exception of an interceptor. ``"log"`` logs it under ``letterhead.kip82`` and continues with
         the record as it was before that interceptor, as Kafka does; ``"raise"`` raises it, so that the record is not
         sent. Exceptions of ``required`` interceptors are always raised.
@@ -186,7 +186,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         Raises
         ------
         Exception
-            Any exception of an interceptor that is required, or with ``on_error="raise"``; a note names the
+            Any exception of an interceptor that is required, or with ``errors="raise"``; a note names the
             interceptor. Changing a key outside its range is an ``EncodeError`` (``limit_exceeded``).
         """
         writes = record.headers.writes if isinstance(record.headers, IntHeaders) else None
@@ -205,7 +205,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         Raises
         ------
         ExceptionGroup
-            The exceptions of the interceptors, after all were called, if ``on_error="raise"``. If the record has an
+            The exceptions of the interceptors, after all were called, if ``errors="raise"``. If the record has an
             error, they are logged: the program gets that error.
         """
         raises = self._raises and error is None
@@ -250,7 +250,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         Raises
         ------
         Exception
-            Any exception of an interceptor that is required, or with ``on_error="raise"``; a note names the
+            Any exception of an interceptor that is required, or with ``errors="raise"``; a note names the
             interceptor.
         """
 
@@ -271,7 +271,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         Raises
         ------
         ExceptionGroup
-            The exceptions of the interceptors, after all were called, if ``on_error="raise"``.
+            The exceptions of the interceptors, after all were called, if ``errors="raise"``.
         """
         self._call_all("on_commit", lambda each: each.on_commit(offsets), raises=self._raises)
 

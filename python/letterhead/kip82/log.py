@@ -28,8 +28,8 @@ from letterhead.kip82.compaction import (
     latest_offsets,
     should_retain,
 )
+from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
-from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.properties import check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import (
@@ -53,7 +53,7 @@ from letterhead.kip82.versions import (
     VERSIONS,
     convert_down,
     convert_up,
-    layout_of,
+    header_format_of,
     pack,
     write_converted,
     write_message,
@@ -81,8 +81,8 @@ class MessageLog(Closing):
     ----------
     path : str or Path
         The directory. It is created if it does not exist.
-    layout : {"typed", "int", "wrapper"}, optional
-        Layout of the messages of magic 2. A log keeps the layout that it was created with, by default ``"typed"``.
+    header_format : {"typed", "int", "wrapper"}, optional
+        Header format of the messages of magic 2. A log keeps the one that it was created with, by default ``"typed"``.
     topic : str, optional
         Name of the topic; by default the first part of a directory name such as ``orders-0``.
     partition : int, optional
@@ -105,16 +105,16 @@ class MessageLog(Closing):
         file and on close. Neither loses messages if the program is killed. With ``"flush"``, a power failure may.
     timestamps : {"create", "append"}, default "create"
         Whether a message keeps its timestamp, or gets the time of the append, which attribute bit 3 then marks.
-    damaged_tail : {"raise", "cut"}, default "raise"
+    errors : {"raise", "move"}, default "raise"
         What to do if the last file ends with bytes that are not a message, and that no interrupted append leaves.
-        ``"cut"`` moves them to a file ``….damaged-<position>`` beside it, unless they contain a message with a valid
+        ``"move"`` moves them to a file ``….damaged-<position>`` beside it, unless they contain a message with a valid
         checksum.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with headers that cannot be stored: if a request has another layout than the log, and if the log
+        What to do with headers that cannot be stored: if a request has another header format than the log, and if the log
         writes messages of magic 0 or 1, which have none. Also what to do with a null value that is not a delete, which
-        only the layout ``wrapper`` has: ``"drop"`` makes it one.
+        only the header format ``wrapper`` has: ``"drop"`` makes it one.
     types_in, types_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Conversion of types between layouts, as in :func:`letterhead.convert`: for headers in produce requests, and for
+        Conversion of types between header formats, as in :func:`letterhead.convert`: for headers in produce requests, and for
         headers in fetch responses.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
         Called for every message before :meth:`append` writes it, and with the result. Not called for requests: their
@@ -124,7 +124,7 @@ class MessageLog(Closing):
     ----------
     path : Path
         The directory.
-    layout, topic, partition, message_format_version
+    header_format, topic, partition, message_format_version
         The values of the opened log.
     torn_tail : Damage or None
         The interrupted append, or damaged end, that was cut off on opening. With ``readonly=True``, the interrupted
@@ -135,12 +135,12 @@ class MessageLog(Closing):
     LogLockedError
         If another object writes to the log.
     DamagedLogError
-        If the last file ends with bytes that no interrupted append leaves, and ``damaged_tail="raise"`` or they contain
+        If the last file ends with bytes that no interrupted append leaves, and ``errors="raise"`` or they contain
         a message with a valid checksum.
     MessageLogError
-        If the directory is not a log, or has another layout, topic or partition.
+        If the directory is not a log, or has another header format, topic or partition.
     ValueError
-        If an option does not exist, or does not suit the layout.
+        If an option does not exist, or does not suit the header format.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class MessageLog(Closing):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        layout: Layout | None = None,
+        header_format: HeaderFormat | None = None,
         *,
         topic: str | None = None,
         partition: int | None = None,
@@ -166,7 +166,7 @@ class MessageLog(Closing):
         max_message_bytes: int = 1_000_012,
         sync: Literal["append", "flush"] = "append",
         timestamps: Literal["create", "append"] = "create",
-        damaged_tail: Literal["raise", "cut"] = "raise",
+        errors: Literal["raise", "move"] = "raise",
         message_format_version: Literal[0, 1, 2] | None = None,
         codec: Codec = "none",
         on_loss: Literal["raise", "drop"] = "raise",
@@ -174,11 +174,11 @@ class MessageLog(Closing):
         types_out: Types | None = None,
         interceptors: ProducerInterceptors | Iterable[ProducerInterceptor] = (),
     ) -> None:
-        if layout is not None:
-            check_layout(layout)
+        if header_format is not None:
+            check_header_format(header_format)
         check_name("sync value", sync, ("append", "flush"))
         check_name("timestamps value", timestamps, ("create", "append"))
-        check_name("damaged_tail value", damaged_tail, ("raise", "cut"))
+        check_name("errors", errors, ("raise", "move"))
         check_name("on_loss value", on_loss, ("raise", "drop"))
         check_name("codec", codec, CODECS)
         if message_format_version is not None:
@@ -196,13 +196,13 @@ class MessageLog(Closing):
         self._options_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
         self._store = Store(
             self.path,
-            (layout, topic, partition, message_format_version),
+            (header_format, topic, partition, message_format_version),
             readonly=readonly,
             segment_bytes=segment_bytes,
             sync=sync == "append",
-            cut_damaged=damaged_tail == "cut",
+            move_damaged=errors == "move",
         )
-        self.layout: Layout = self._store.properties.layout
+        self.header_format: HeaderFormat = self._store.properties.header_format
         self.topic = self._store.properties.topic
         self.partition = self._store.properties.partition
         self.message_format_version = self._store.properties.message_format_version
@@ -214,7 +214,7 @@ class MessageLog(Closing):
             raise
 
     def __repr__(self) -> str:
-        return f"<MessageLog {self.path}: {self.layout}, next offset {self.next_offset}, {self._store.state()}>"
+        return f"<MessageLog {self.path}: {self.header_format}, next offset {self.next_offset}, {self._store.state()}>"
 
     @property
     def next_offset(self) -> int:
@@ -237,8 +237,8 @@ class MessageLog(Closing):
         ----------
         messages : iterable of Message, mapping or ProducerRecord
             The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds since 1970; by default the
-            current time), and tombstone in the layout ``wrapper``. The log assigns offsets and checksums. Messages of
-            another magic than the log writes are converted. Records must have the log's topic and layout.
+            current time), and tombstone in the header format ``wrapper``. The log assigns offsets and checksums. Messages of
+            another magic than the log writes are converted. Records must have the log's topic and header format.
 
         Returns
         -------
@@ -285,15 +285,15 @@ class MessageLog(Closing):
             fields[name] = value
         if fields["magic"] == 0:
             fields["timestamp"] = -1  # magic 0 has no timestamp, and must not get the current time
-        message = convert_up(Message(**fields), self.layout)
+        message = convert_up(Message(**fields), self.header_format)
         return ProducerRecord(
             self.topic,
             message.key,
             message.value,
             timestamp=message.timestamp,
             headers=message.headers,
-            layout=self.layout,
-            tombstone=is_delete(message) if self.layout == "wrapper" else None,
+            header_format=self.header_format,
+            tombstone=is_delete(message) if self.header_format == "wrapper" else None,
         )
 
     def _append(self, messages: Iterable[_Given], now: int) -> range:
@@ -304,18 +304,18 @@ class MessageLog(Closing):
             if fields["timestamp"] is None and fields["magic"] != 0:
                 fields["timestamp"] = now
             message = Message(**fields)
-            if self.layout == "wrapper" and message.tombstone is None and message.magic in (None, 2):
+            if self.header_format == "wrapper" and message.tombstone is None and message.magic in (None, 2):
                 message = message._replace(tombstone=is_delete(message))
-            encoded.append(self._encode(message, self.layout, now))
+            encoded.append(self._encode(message, self.header_format, now))
         return self._store.write(self._compress(encoded))
 
     def _fields_of(self, given: _Given) -> Mapping[str, Any]:
         if isinstance(given, ProducerRecord):
             other_partition = given.partition not in (None, self.partition)
-            if other_partition or (given.topic, given.layout) != (self.topic, self.layout):
+            if other_partition or (given.topic, given.header_format) != (self.topic, self.header_format):
                 raise ValueError(
-                    f"this log is {self.topic}-{self.partition} in the layout {self.layout}: a record is for topic "
-                    f"{given.topic}, partition {given.partition}, in the layout {given.layout}"
+                    f"this log is {self.topic}-{self.partition} as {self.header_format}: a record is for topic "
+                    f"{given.topic}, partition {given.partition}, as {given.header_format}"
                 )
             given = given.to_message()
         fields = given._asdict() if isinstance(given, Message) else given
@@ -363,14 +363,16 @@ class MessageLog(Closing):
         if (topic, sent.partition) != (self.topic, self.partition):
             return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
         now, version = _now(), request.version
-        layout = layout_of(version, self.layout) or self.layout
+        header_format = header_format_of(version, self.header_format) or self.header_format
         try:
             encoded = []
-            for number, message in enumerate(sent.messages(version, self.layout)):
+            for number, message in enumerate(sent.messages(version, self.header_format)):
                 if message.magic == 2 and MAGIC[version] < 2:
                     reason = f"message {number} is of magic {message.magic}, which version {version} does not have"
                     return failed(ErrorCode.CORRUPT_MESSAGE, reason)
-                encoded.append(self._encode(message._replace(offset=self._store.next_offset + number), layout, now))
+                encoded.append(
+                    self._encode(message._replace(offset=self._store.next_offset + number), header_format, now)
+                )
         except DecodeError as error:
             return failed(ErrorCode.CORRUPT_MESSAGE, error)
         except (ConversionError, EncodeError) as error:
@@ -379,24 +381,24 @@ class MessageLog(Closing):
         offsets = self._store.write(self._compress(encoded))
         return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
-    def _encode(self, message: Message, layout: Layout, now: int) -> bytes:
-        """Encode a message of a layout for the log, uncompressed."""
+    def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
+        """Encode a message of a header format for the log, uncompressed."""
         if message.magic is not None and message.magic < 2:
-            layout = self.layout  # it has no headers, and suits every layout
-        message = convert_up(message, layout)
+            header_format = self.header_format  # it has no headers, and suits every header format
+        message = convert_up(message, header_format)
         attributes = (message.attributes or 0) & ~LOG_APPEND_BIT
         if self._log_append_time:
             message = message._replace(timestamp=now, attributes=attributes | LOG_APPEND_BIT)
         else:
             message = message._replace(attributes=attributes)
         if self.message_format_version == 2:
-            data = write_converted(message, layout, self.layout, **self._options_in)
+            data = write_converted(message, header_format, self.header_format, **self._options_in)
         else:
             data = self._encode_older(message)
         if len(data) > self._max_message_bytes:
             raise EncodeError(
                 f"the message has {len(data)} bytes, and the log takes {self._max_message_bytes} (max_message_bytes)",
-                format=MESSAGES[self.layout],
+                format=MESSAGE_FORMATS[self.header_format],
                 code="too_large",
             )
         return data
@@ -410,10 +412,10 @@ class MessageLog(Closing):
             lost = "headers" if message.headers else "value of a delete"
             raise ConversionError(
                 f"magic {magic} has no {lost}: open the log with message_format_version=2, or with on_loss='drop'",
-                format=MESSAGES[self.layout],
+                format=MESSAGE_FORMATS[self.header_format],
                 code="field_not_carried",
             )
-        return write_message(older, self.layout)
+        return write_message(older, self.header_format)
 
     def _compress(self, encoded: list[bytes]) -> list[bytes]:
         """Compress messages into sets of at most ``max_message_bytes`` of content, if the log has a codec."""
@@ -428,18 +430,18 @@ class MessageLog(Closing):
                 size = len(data)
             sets[-1].append(data)
         attributes = self._codec | (LOG_APPEND_BIT if self._log_append_time else 0)
-        return [pack(b"".join(each), self.layout, attributes) for each in sets]
+        return [pack(b"".join(each), self.header_format, attributes) for each in sets]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def scan(self, start: int = 0, *, on_damage: Callable[[Damage], object] | None = None) -> Iterator[Message]:
+    def scan(self, start: int = 0, *, on_error: Callable[[Damage], object] | None = None) -> Iterator[Message]:
         """Read messages, up to the last one at the time when reading began.
 
         Parameters
         ----------
         start : int, default 0
             Offset of the first message. If compaction removed it, reading starts with the next one.
-        on_damage : callable, optional
+        on_error : callable, optional
             Called with a :class:`Damage` for bytes that are not a message; reading then continues with the next whole
             message. For example, ``found.append`` collects them. By default the first damage is raised.
 
@@ -451,11 +453,11 @@ class MessageLog(Closing):
         Raises
         ------
         DamagedLogError
-            If bytes are not a message and there is no ``on_damage``, after the messages before them.
+            If bytes are not a message and there is no ``on_error``, after the messages before them.
         LogClosedError
             If the log is closed.
         """
-        stored = self._store.read(start, on_damage)
+        stored = self._store.read(start, on_error)
         messages = (message for entry in stored for message in entry.messages if message.offset >= start)
         return ReadOnce(messages, "the scan of the log")
 
@@ -512,15 +514,17 @@ class MessageLog(Closing):
 
     def _convert_for(self, version: int, stored: Stored) -> bytes:
         """Return a stored message or compressed set in the format of a request's version."""
-        target = layout_of(version, self.layout) or self.layout
-        if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.layout):
+        target = header_format_of(version, self.header_format) or self.header_format
+        if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.header_format):
             return stored.data
         if MAGIC[version] < 2:
             on_loss = self._options_out["on_loss"]
             older = (convert_down(message, MAGIC[version], on_loss=on_loss) for message in stored.messages)
             encoded = [write_message(message, target) for message in older]
         else:
-            encoded = [write_converted(each, self.layout, target, **self._options_out) for each in stored.messages]
+            encoded = [
+                write_converted(each, self.header_format, target, **self._options_out) for each in stored.messages
+            ]
         data = b"".join(encoded)
         return pack(data, target, stored.attributes) if stored.attributes & CODEC_BITS else data
 
@@ -556,13 +560,13 @@ class MessageLog(Closing):
             return self._store.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
     def _check_types(self) -> None:
-        """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the layouts."""
+        """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the header formats."""
         empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
-            other = layout_of(version, self.layout) or self.layout
-            if other != self.layout:
-                write_converted(empty, other, self.layout, **self._options_in)
-                write_converted(empty, self.layout, other, **self._options_out)
+            other = header_format_of(version, self.header_format) or self.header_format
+            if other != self.header_format:
+                write_converted(empty, other, self.header_format, **self._options_in)
+                write_converted(empty, self.header_format, other, **self._options_out)
 
 
 def _now() -> int:

@@ -1,8 +1,8 @@
-"""The properties of a log on disk: a file beside its segments with their layout, topic and partition.
+"""The properties of a log on disk: a file beside its segments with their header format, topic and partition.
 
 ::
 
-    {"layout": "typed", "topic": "orders", "partition": 0, "compacted_to": 0, "message_format_version": 2}
+    {"header_format": "typed", "topic": "orders", "partition": 0, "compacted_to": 0, "message_format_version": 2}
 
 Below ``compacted_to``, offsets may be missing; from there on, every offset exists. A directory of Kafka 0.10 or older
 gets this file when a log is opened there for writing.
@@ -17,7 +17,7 @@ from typing import Final, Self
 
 from letterhead.errors import MessageLogError
 from letterhead.kip82.files import replace_file
-from letterhead.kip82.layouts import Layout, check_layout
+from letterhead.kip82.header_formats import HeaderFormat, check_header_format
 
 __all__ = ["ANYWHERE", "Properties", "check_format_version"]
 
@@ -31,7 +31,7 @@ ANYWHERE: Final = (1 << 63) - 1
 class Properties:
     """The properties of a log; ``compacted_to`` is the first offset that compaction has not processed."""
 
-    layout: Layout
+    header_format: HeaderFormat
     topic: str
     partition: int
     compacted_to: int = 0
@@ -46,34 +46,42 @@ class Properties:
         except FileNotFoundError:
             return None
         try:
-            found = cls(**json.loads(text))
-            check_layout(found.layout)
+            properties = cls(**json.loads(text))
+            check_header_format(properties.header_format)
             for name, type in (("topic", str), ("partition", int), ("compacted_to", int)):
-                if not isinstance(getattr(found, name), type):
+                if not isinstance(getattr(properties, name), type):
                     raise TypeError(f"{name} must be {type.__name__}")
-            check_format_version(found.message_format_version)
+            check_format_version(properties.message_format_version)
         except (ValueError, TypeError) as error:
             raise MessageLogError(f"{path} does not describe a log: {error}") from error
-        return found
+        return properties
 
     @classmethod
     def open(
-        cls, directory: Path, wanted: tuple[Layout | None, str | None, int | None, int | None], *, readonly: bool
+        cls,
+        directory: Path,
+        requested: tuple[HeaderFormat | None, str | None, int | None, int | None],
+        *,
+        readonly: bool,
     ) -> Self:
         """Read the properties of a log and compare them with the requested ones, or save those of a new log.
 
-        Requested are a layout, topic, partition and message format version, or None for each. The properties of a log
+        Requested are a header format, topic, partition and message format version, or None for each. The properties of a log
         of Kafka are derived from its name, and not saved yet.
         """
-        layout, topic, partition, message_format_version = wanted
-        found = cls.read(directory)
-        if found is not None:
-            for name, value in (("layout", layout), ("topic", topic), ("partition", partition)):
-                if value is not None and value != getattr(found, name):
-                    raise MessageLogError(f"{directory} has the {name} {getattr(found, name)!r}, and not {value!r}")
+        header_format, topic, partition, message_format_version = requested
+        saved = cls.read(directory)
+        if saved is not None:
+            for name, value, saved_value in (
+                ("header format", header_format, saved.header_format),
+                ("topic", topic, saved.topic),
+                ("partition", partition, saved.partition),
+            ):
+                if value not in (None, saved_value):
+                    raise MessageLogError(f"{directory} has the {name} {saved_value!r}, and not {value!r}")
             if message_format_version is None:
-                return found
-            return replace(found, message_format_version=message_format_version)
+                return saved
+            return replace(saved, message_format_version=message_format_version)
         is_of_kafka = any(path.stem.isdecimal() for path in directory.glob("*.log"))
         if readonly and not is_of_kafka:
             raise MessageLogError(f"{directory} is not a message log: it has no {NAME} and no segments")
@@ -81,16 +89,16 @@ class Properties:
         if topic is None or partition is None:
             if not name_of_topic or not number.isdecimal():
                 raise MessageLogError(
-                    f"the name {directory.name!r} is not that of a topic and a partition, such as orders-0: "
+                    f"the name {directory.name!r} is not a topic and a partition, such as orders-0: "
                     "pass topic= and partition="
                 )
             topic = name_of_topic if topic is None else topic
             partition = int(number) if partition is None else partition
         version = 2 if message_format_version is None else message_format_version
-        made = cls(layout or "typed", topic, partition, ANYWHERE if is_of_kafka else 0, version)
+        created = cls(header_format or "typed", topic, partition, ANYWHERE if is_of_kafka else 0, version)
         if not is_of_kafka:
-            made.save(directory)
-        return made
+            created.save(directory)
+        return created
 
     def save(self, directory: Path) -> None:
         """Save the properties, in place of older ones."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, S
 from letterhead import _native
 from letterhead._read_once import ReadOnce
 from letterhead.errors import EncodeError, check_name
-from letterhead.kip82.block import GivenHeaders, HeaderErrors
 from letterhead.kip82.compaction import is_delete
+from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
+from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat, check_header_format
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
-from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
 from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import Data, Message, bytes_of
@@ -24,8 +24,8 @@ __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "
 
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
-_HEADERS: dict[Layout, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
-"""The class of the headers of each layout."""
+_HEADERS: dict[HeaderFormat, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
+"""The class of the headers of each header format."""
 
 
 class TopicPartition(NamedTuple):
@@ -48,8 +48,8 @@ class RecordMetadata(NamedTuple):
 class _Record(Generic[K, V]):
     """The common part of both classes of records.
 
-    The value is the payload in every layout. In ``wrapper`` it is the value inside the wrapper, so that code for
-    headers and values does not depend on the layout.
+    The value is the payload in every header format. In ``wrapper`` it is the value inside the wrapper, so that code for
+    headers and values does not depend on the header format.
     """
 
     topic: str
@@ -57,24 +57,24 @@ class _Record(Generic[K, V]):
     value: V | None = None
     timestamp: int | None = field(default=None, kw_only=True)
     headers: Any = field(default=None, kw_only=True)
-    layout: Layout = field(default="typed", kw_only=True)
+    header_format: HeaderFormat = field(default="typed", kw_only=True)
     tombstone: bool | None = field(default=None, kw_only=True)
     key_serializer: Serializer[K] | None = field(default=None, kw_only=True, compare=False, repr=False)
     value_serializer: Serializer[V] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_layout(self.layout)
+        check_header_format(self.header_format)
         value: Any = self.__dict__["value"]
         headers = self.headers
         if isinstance(value, MessageWrapper):
-            if self.layout != "wrapper":
-                raise TypeError(f"a MessageWrapper needs layout='wrapper', not {self.layout!r}")
+            if self.header_format != "wrapper":
+                raise TypeError(f"a MessageWrapper needs header_format='wrapper', not {self.header_format!r}")
             if headers is not None:
                 raise TypeError("a MessageWrapper has headers of its own: pass them to the wrapper")
             if self.value_serializer is None:
                 self._set("value_serializer", value.serializer)
             value, headers = value.value, value.headers
-        headers_class = _HEADERS[self.layout]
+        headers_class = _HEADERS[self.header_format]
         if self.key_serializer is None:
             self._set("key", _bytes_or_none(self.__dict__["key"], "key"))
         self._set("value", value if self.value_serializer is not None else _bytes_or_none(value, "value"))
@@ -86,10 +86,10 @@ class _Record(Generic[K, V]):
 
     def _is_tombstone(self) -> bool:
         deletes = self.__dict__["value"] is None
-        if self.layout != "wrapper" and self.tombstone not in (None, deletes):
-            rule = f"in the layout {self.layout} a tombstone is a message without a value"
-            message = f"{rule}: leave out tombstone=, or use layout='wrapper'"
-            raise EncodeError(message, format=MESSAGES[self.layout], code="field_not_carried")
+        if self.header_format != "wrapper" and self.tombstone not in (None, deletes):
+            rule = f"in the header format {self.header_format} a tombstone is a message without a value"
+            message = f"{rule}: leave out tombstone=, or use header_format='wrapper'"
+            raise EncodeError(message, format=MESSAGE_FORMATS[self.header_format], code="field_not_carried")
         return deletes if self.tombstone is None else self.tombstone
 
     def _serializer(self, name: str) -> Any:
@@ -119,23 +119,23 @@ class _Record(Generic[K, V]):
 
     @property
     def wrapper(self) -> MessageWrapper[V] | None:
-        """The value with its headers in the layout ``wrapper``, otherwise ``None``."""
-        if self.layout != "wrapper":
+        """The value with its headers in the header format ``wrapper``, otherwise ``None``."""
+        if self.header_format != "wrapper":
             return None
         return MessageWrapper[V](self.headers, self.value, serializer=self.value_serializer)
 
     def get_headers(self) -> AnyHeaders:
-        """Return the headers: :class:`Headers` in the layout ``typed``, :class:`IntHeaders` in the others."""
+        """Return the headers: :class:`Headers` in the header format ``typed``, :class:`IntHeaders` in the others."""
         headers: AnyHeaders = self.headers
         return headers
 
     def get_header(self, key: int | str) -> Any:
-        """Return the last value of a key of the layout's type; raise ``DecodeError`` if the headers are damaged.
+        """Return the last value of a key; raise ``DecodeError`` if the headers are damaged.
 
         Returns
         -------
         object
-            Bytes in the layouts with integer keys, a Python object of the value's type in ``typed``, or the object of
+            Bytes in the header formats with integer keys, a Python object of the value's type in ``typed``, or the object of
             the key's serializer. ``None`` is a null value or no header: ``key in record.headers`` distinguishes them.
         """
         return self.headers.get(key)
@@ -161,9 +161,9 @@ class _Record(Generic[K, V]):
     def replace(self, **fields: Any) -> Self:
         """Return a copy of the record with other values for some fields; without ``headers`` it shares these headers.
 
-        A new value determines whether the record is a tombstone, except in the layout ``wrapper``, which keeps the mark.
+        A new value determines whether the record is a tombstone, except in the header format ``wrapper``, which keeps the mark.
         """
-        if "value" in fields and self.layout != "wrapper":
+        if "value" in fields and self.header_format != "wrapper":
             fields.setdefault("tombstone", None)
         stored = {name: self.__dict__[name] for name in ("key", "value")}  # not deserialized
         return dataclasses.replace(self, **{**stored, **fields})
@@ -210,15 +210,15 @@ class ProducerRecord(_Record[K, V]):
     key : bytes or object, optional
         The key: bytes, or an object for ``key_serializer``.
     value : bytes, object or MessageWrapper, optional
-        The payload: bytes, or an object for ``value_serializer``; ``None`` is null. A wrapper needs the layout
+        The payload: bytes, or an object for ``value_serializer``; ``None`` is null. A wrapper needs the header format
         ``wrapper``, and contains the headers.
     partition : int, optional
         The partition of the topic.
     timestamp : int, optional
         Milliseconds since 1970; written as -1 if missing.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers of the layout. An object of the layout's class is kept, not copied; bytes are encoded headers.
-    layout : {"typed", "int", "wrapper"}, default "typed"
+        The headers, in the header format. An object of its class is kept, not copied; bytes are encoded headers.
+    header_format : {"typed", "int", "wrapper"}, default "typed"
         The draft: text keys and typed values; integer keys; or integer keys inside the value.
     tombstone : bool, optional
         Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a mark for it, so that a
@@ -231,8 +231,8 @@ class ProducerRecord(_Record[K, V]):
     TypeError
         If an argument has a wrong type.
     EncodeError
-        If a key has the type of another layout (``key_not_carried``), or ``tombstone`` contradicts the value in a
-        layout without a mark (``field_not_carried``).
+        If a key has the type of another header format (``key_not_carried``), or ``tombstone`` contradicts the value in a
+        header format without a mark (``field_not_carried``).
 
     Examples
     --------
@@ -242,7 +242,7 @@ class ProducerRecord(_Record[K, V]):
     >>> record.get_headers().put_integer("retry", 3)
     >>> lh.decode(record.to_bytes(), "kip82-message").headers
     Headers([('tenant', String('acme')), ('retry', Int32(3))])
-    >>> delete = ProducerRecord("orders", b"k", MessageWrapper({7: b"cluster-a"}, None), layout="wrapper")
+    >>> delete = ProducerRecord("orders", b"k", MessageWrapper({7: b"cluster-a"}, None), header_format="wrapper")
     >>> delete.set_header(10_001, b"client-1")
     >>> lh.decode(delete.to_bytes(), "kip82-message-wrapper").tombstone, delete.get_header(7)
     (True, b'cluster-a')
@@ -261,7 +261,7 @@ class ProducerRecord(_Record[K, V]):
             *,
             partition: int | None = None,
             timestamp: int | None = None,
-            layout: Literal["wrapper"],
+            header_format: Literal["wrapper"],
             tombstone: bool | None = None,
             key_serializer: Serializer[K] | None = None,
             value_serializer: Serializer[V] | None = None,
@@ -275,8 +275,8 @@ class ProducerRecord(_Record[K, V]):
             *,
             partition: int | None = None,
             timestamp: int | None = None,
-            headers: GivenHeaders | None = None,
-            layout: Layout = "typed",
+            headers: HeadersInput | None = None,
+            header_format: HeaderFormat = "typed",
             tombstone: bool | None = None,
             key_serializer: Serializer[K] | None = None,
             value_serializer: Serializer[V] | None = None,
@@ -289,9 +289,9 @@ class ProducerRecord(_Record[K, V]):
         Parameters
         ----------
         key : int or str
-            The key, of the layout's type.
+            The key: text in ``typed``, otherwise an integer.
         value : object
-            Bytes or ``None`` in the layouts with integer keys, a value of :class:`Headers` in ``typed``, or an object
+            Bytes or ``None`` in the header formats with integer keys, a value of :class:`Headers` in ``typed``, or an object
             for the key's serializer.
 
         Raises
@@ -299,14 +299,14 @@ class ProducerRecord(_Record[K, V]):
         TypeError
             If the value has a wrong type.
         EncodeError
-            If the key has the type of another layout (``key_not_carried``) or is outside the range of its writer
+            If the key has the type of another header format (``key_not_carried``) or is outside the range of its writer
             (``limit_exceeded``), or the value does not fit.
         """
         self.headers.set(key, value)
 
     def to_message(self, offset: int = 0) -> Message:
-        """Return the fields of the message with an offset, for :func:`letterhead.encode` with the layout's format."""
-        marked = {"tombstone": self.tombstone} if self.layout == "wrapper" else {}
+        """Return the fields of the message with an offset, for :func:`letterhead.encode`."""
+        marked = {"tombstone": self.tombstone} if self.header_format == "wrapper" else {}
         return Message(
             offset=offset,
             timestamp=self.timestamp,
@@ -317,14 +317,14 @@ class ProducerRecord(_Record[K, V]):
         )
 
     def to_bytes(self, offset: int = 0) -> bytes:
-        """Encode the message with an offset, in format ``kip82-message``, ``-int`` or ``-wrapper`` by the layout.
+        """Encode the message with an offset, in format ``kip82-message``, ``-int`` or ``-wrapper`` by the header format.
 
         Raises
         ------
         EncodeError
             If a field does not fit.
         """
-        return encode(self.to_message(offset), MESSAGES[self.layout]) or b""
+        return encode(self.to_message(offset), MESSAGE_FORMATS[self.header_format]) or b""
 
 
 @dataclass(frozen=True, repr=False)
@@ -333,13 +333,13 @@ class ConsumerRecord(_Record[K, V]):
 
     Parameters
     ----------
-    topic, key, value, timestamp, layout, tombstone, key_serializer, value_serializer
+    topic, key, value, timestamp, header_format, tombstone, key_serializer, value_serializer
         As in :class:`ProducerRecord`. The key and the value of a record that was read are deserialized on first access.
         Messages of magic 0 have no timestamp.
     partition, offset : int, default 0
         The partition and the offset.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers of the layout. Bytes are encoded headers, which are parsed on first access.
+        The headers, in the header format. Bytes are encoded headers, which are parsed on first access.
 
     Raises
     ------
@@ -349,8 +349,8 @@ class ConsumerRecord(_Record[K, V]):
     Examples
     --------
     >>> from letterhead.kip82 import ConsumerRecord, ProducerRecord
-    >>> data = ProducerRecord("orders", b"k", b"42", headers={10_001: b"client-1"}, layout="int").to_bytes(7)
-    >>> [record] = ConsumerRecord.read(data, topic="orders", layout="int")
+    >>> data = ProducerRecord("orders", b"k", b"42", headers={10_001: b"client-1"}, header_format="int").to_bytes(7)
+    >>> [record] = ConsumerRecord.read(data, topic="orders", header_format="int")
     >>> record.offset, record.value, record.get_header(10_001)
     (7, b'42', b'client-1')
     >>> record.without_headers(10_001).get_headers().keys(), record.get_headers().keys()
@@ -371,8 +371,8 @@ class ConsumerRecord(_Record[K, V]):
             partition: int = 0,
             offset: int = 0,
             timestamp: int | None = None,
-            headers: GivenHeaders | None = None,
-            layout: Layout = "typed",
+            headers: HeadersInput | None = None,
+            header_format: HeaderFormat = "typed",
             tombstone: bool | None = None,
             key_serializer: Serializer[K] | None = None,
             value_serializer: Serializer[V] | None = None,
@@ -389,7 +389,7 @@ class ConsumerRecord(_Record[K, V]):
         *,
         topic: str,
         partition: int = 0,
-        layout: Layout = "typed",
+        header_format: HeaderFormat = "typed",
         serializers: Mapping[Any, HeaderSerializer] | None = None,
         key_serializer: Serializer[A] | None = None,
         value_serializer: Serializer[B] | None = None,
@@ -399,17 +399,19 @@ class ConsumerRecord(_Record[K, V]):
         Parameters
         ----------
         message : Message
-            A message of :func:`letterhead.messages` in the layout's format. If it is of magic 0 or 1, which have no
+            A message of :func:`letterhead.messages` in the message format. If it is of magic 0 or 1, which have no
             headers, the record has none.
-        topic, partition, layout, key_serializer, value_serializer
+        topic, partition, header_format, key_serializer, value_serializer
             As in :class:`ConsumerRecord`.
         serializers : mapping of key to HeaderSerializer, optional
             Serializers for header values, by key.
         """
-        check_layout(layout)
-        headers = _HEADERS[layout](message.headers, serializers=serializers)
+        check_header_format(header_format)
+        headers = _HEADERS[header_format](message.headers, serializers=serializers)
         fields: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
-        return cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **fields)
+        return cls._of(
+            message, topic=topic, partition=partition, header_format=header_format, headers=headers, **fields
+        )
 
     @classmethod
     def _of(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
@@ -426,7 +428,7 @@ class ConsumerRecord(_Record[K, V]):
         *,
         topic: str,
         partition: int = 0,
-        layout: Layout = "typed",
+        header_format: HeaderFormat = "typed",
         serializers: Mapping[Any, HeaderSerializer] | None = None,
         key_serializer: Serializer[A] | None = None,
         value_serializer: Serializer[B] | None = None,
@@ -440,7 +442,7 @@ class ConsumerRecord(_Record[K, V]):
         ----------
         data : bytes-like
             Messages of magic 0, 1 or 2; compressed sets are opened.
-        topic, partition, layout, serializers, key_serializer, value_serializer
+        topic, partition, header_format, serializers, key_serializer, value_serializer
             As in :meth:`from_message`.
         errors : {"raise", "null"}, default "raise"
             What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
@@ -459,15 +461,15 @@ class ConsumerRecord(_Record[K, V]):
         Examples
         --------
         >>> from letterhead.kip82 import ConsumerRecord, ProducerRecord
-        >>> good = ProducerRecord("orders", b"k", b"42", headers={10_001: b"client-1"}, layout="int").to_bytes()
-        >>> [record] = ConsumerRecord.read(good, topic="orders", layout="int", errors="null")
+        >>> good = ProducerRecord("orders", b"k", b"42", headers={10_001: b"client-1"}, header_format="int").to_bytes()
+        >>> [record] = ConsumerRecord.read(good, topic="orders", header_format="int", errors="null")
         >>> record.headers.parsed, record.get_header(10_001), record.headers.parsed
         (False, b'client-1', True)
         """
-        check_layout(layout)
+        check_header_format(header_format)
         check_name("errors", errors, ("raise", "null"))
         common: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
-        records: Iterator[Any] = cls._read(data, topic, partition, layout, serializers, errors, common)
+        records: Iterator[Any] = cls._read(data, topic, partition, header_format, serializers, errors, common)
         return ReadOnce(records, "the iterator of records")
 
     @classmethod
@@ -476,17 +478,19 @@ class ConsumerRecord(_Record[K, V]):
         data: Data,
         topic: str,
         partition: int,
-        layout: Layout,
+        header_format: HeaderFormat,
         serializers: Mapping[Any, HeaderSerializer] | None,
         errors: HeaderErrors,
         common: dict[str, Any],
     ) -> Iterator[ConsumerRecord[A, B]]:
-        for read, error in _native.messages(bytes_of(data), SETS[layout], parse_headers=False):
+        for read, error in _native.messages(bytes_of(data), BATCH_FORMATS[header_format], parse_headers=False):
             for fields in read:
                 block = fields["headers"]
-                headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
+                headers = _HEADERS[header_format](block, serializers=serializers, errors=errors)
                 message = Message(**{**fields, "headers": None if block is None else ()})
-                yield cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **common)
+                yield cls._of(
+                    message, topic=topic, partition=partition, header_format=header_format, headers=headers, **common
+                )
             if error is not None:
                 raise error
 
@@ -496,7 +500,7 @@ class ConsumerRecord(_Record[K, V]):
 
     def forward(self, topic: str) -> ProducerRecord[K, V]:
         """Make a record for another topic with the same key, value and timestamp, and a copy of the headers."""
-        names = ("key_serializer", "value_serializer", "timestamp", "layout", "tombstone")
+        names = ("key_serializer", "value_serializer", "timestamp", "header_format", "tombstone")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         key, value = self.__dict__["key"], self.__dict__["value"]  # not deserialized
         return ProducerRecord(topic, key, value, headers=self.headers.copy(), **fields)

@@ -14,11 +14,11 @@ from letterhead.operations import validate
 __all__ = ["check_kafka_segment", "open_tail"]
 
 
-def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> tuple[int, Damage | None]:
+def open_tail(segment: Segment, *, readonly: bool, move_damaged: bool) -> tuple[int, Damage | None]:
     """Return the next offset of the last file of a log, and the interrupted append at its end, if there is one.
 
     Unless the log is read only, the interrupted append is truncated. Any other damage at the end raises; with
-    ``cut_damaged`` it is moved to a file of its own.
+    ``move_damaged`` it is moved to a file of its own.
     """
     last = _last(segment, frames_only=True)
     if isinstance(last, Damage) or (last is not None and not segment.fits(last)):
@@ -37,8 +37,8 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> tuple[i
         hint = "no crash leaves a file like that: readonly=True reads the rest"
         if segment.has_whole_message(last):
             raise DamagedLogError(last, f"{hint}; nothing is cut, as it contains a message with a valid checksum")
-        if not cut_damaged:
-            raise DamagedLogError(last, f"{hint}, damaged_tail='cut' moves it away")
+        if not move_damaged:
+            raise DamagedLogError(last, f"{hint}, errors='move' moves it to a file beside it")
         with segment.path.open("rb") as file:
             file.seek(last.position)
             replace_file(segment.path.with_name(f"{segment.path.name}.damaged-{last.position}"), file.read())

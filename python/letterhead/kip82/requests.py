@@ -27,8 +27,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from letterhead._read_once import ReadOnce
 from letterhead.errors import ConversionError, RequestError
 from letterhead.kip82 import wire
-from letterhead.kip82.layouts import MESSAGES, Codec, Layout, check_layout
-from letterhead.kip82.versions import MAGIC, VERSIONS, check_version, layout_of, set_format
+from letterhead.kip82.header_formats import MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
+from letterhead.kip82.versions import MAGIC, VERSIONS, check_version, header_format_of, set_format
 from letterhead.kip82.wire import BYTES, INT16, INT32, INT64
 from letterhead.message import Message
 from letterhead.operations import batch, messages
@@ -157,15 +157,15 @@ class SentPartition:
     Attributes
     ----------
     message_set : bytes
-        The concatenated messages, in the layout of the request's version.
+        The concatenated messages, in the format of the request's version.
     """
 
     partition: int
     message_set: bytes
 
-    def messages(self, version: int, layout: Layout = "typed") -> Iterator[Message]:
+    def messages(self, version: int, header_format: HeaderFormat = "typed") -> Iterator[Message]:
         """Decode the message set, as :func:`letterhead.messages` does."""
-        return messages(self.message_set, set_format(version, layout))
+        return messages(self.message_set, set_format(version, header_format))
 
     def summary(self) -> str:
         """Return a short summary for the representation of the request."""
@@ -217,7 +217,7 @@ class ProduceRequest(_Body):
         messages: Iterable[Message | Mapping[str, Any]],
         *,
         version: int,
-        layout: Layout = "typed",
+        header_format: HeaderFormat = "typed",
         codec: Codec = "none",
         acks: int = -1,
     ) -> Self:
@@ -231,8 +231,8 @@ class ProduceRequest(_Body):
             The messages. Offsets are 0, 1, …: a log assigns its own.
         version : int
             0 to 4. Messages of versions 0 to 2 have no headers: one with headers is rejected.
-        layout : {"typed", "int", "wrapper"}, default "typed"
-            Layout of version 4, which two drafts share.
+        header_format : {"typed", "int", "wrapper"}, default "typed"
+            Selects the draft of version 4, which two drafts share.
         codec : {"none", "gzip", "snappy", "lz4"}, default "none"
             Compression of the messages, as one set.
         acks : int, default -1
@@ -243,22 +243,22 @@ class ProduceRequest(_Body):
         EncodeError, ConversionError
             If a message cannot be encoded, or has headers that the version cannot carry.
         """
-        check_layout(layout)
-        sent_layout = layout_of(version, layout) or "typed"
+        check_header_format(header_format)
+        sent_format = header_format_of(version, header_format) or "typed"
         sent = []
         for offset, given in enumerate(messages):
             fields = given._asdict() if isinstance(given, Message) else given
             message = Message(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
             if MAGIC[version] < 2 and "headers" in fields and message.headers:
-                magic, other = MAGIC[version], 3 if layout == "int" else 4
+                magic, other = MAGIC[version], 3 if header_format == "int" else 4
                 raise ConversionError(
                     f"message {offset} has headers, and version {version} writes message format {magic}, which carries "
                     f"none: use version={other}, or remove the headers",
-                    format=MESSAGES[sent_layout],
+                    format=MESSAGE_FORMATS[sent_format],
                     code="field_not_carried",
                 )
             sent.append(message)
-        message_set = batch(sent, set_format(version, layout), codec=codec) if sent else b""
+        message_set = batch(sent, set_format(version, header_format), codec=codec) if sent else b""
         topics = (Topic(topic, (SentPartition(partition, message_set),)),)
         return cls(version=version, topics=topics, acks=acks)
 
@@ -408,7 +408,7 @@ class FetchedPartition(_Result):
     high_watermark : int
         Offset of the next message to be appended; -1 if unknown.
     message_set : bytes
-        The concatenated messages, in the layout of the version.
+        The concatenated messages, in the format of the version.
     """
 
     partition: int
@@ -443,10 +443,10 @@ class FetchResponse(_Body):
     topics: tuple[Topic[FetchedPartition], ...]
     throttle_time_ms: int = 0
 
-    def messages(self, layout: Layout = "typed") -> Iterator[Message]:
+    def messages(self, header_format: HeaderFormat = "typed") -> Iterator[Message]:
         """Decode the messages of all partitions.
 
-        The layout is that of version 4, which two drafts share.
+        ``header_format`` selects the draft of version 4, which two drafts share.
 
         Raises
         ------
@@ -455,9 +455,9 @@ class FetchResponse(_Body):
         DecodeError
             If a message set cannot be decoded.
         """
-        return ReadOnce(self._messages(layout), "the iterator of messages")
+        return ReadOnce(self._messages(header_format), "the iterator of messages")
 
-    def _messages(self, layout: Layout) -> Iterator[Message]:
+    def _messages(self, header_format: HeaderFormat) -> Iterator[Message]:
         for topic, partition in self.partitions():
             partition.raise_for_error(topic)
-            yield from messages(partition.message_set, set_format(self.version, layout))
+            yield from messages(partition.message_set, set_format(self.version, header_format))

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from letterhead.errors import EncodeError
+from letterhead.kip82.header_formats import HEADERS_FORMATS
 from letterhead.kip82.interceptors import ProducerInterceptor
-from letterhead.kip82.layouts import BLOCKS
 from letterhead.kip82.records import ProducerRecord
 
 __all__ = ["Routing"]
@@ -51,5 +51,7 @@ class Routing(ProducerInterceptor):
         if topic is None:
             problem = "is missing" if self._key not in record.headers else "has a value without a route"
             message = f"the header {self._key!r} {problem}: add the header or the route, or pass default="
-            raise EncodeError(message, format=BLOCKS[record.layout], code="missing_key", key=str(self._key))
+            raise EncodeError(
+                message, format=HEADERS_FORMATS[record.header_format], code="missing_key", key=str(self._key)
+            )
         return record.replace(topic=topic)

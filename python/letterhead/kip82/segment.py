@@ -15,7 +15,7 @@ Notes for the next reader:
 
 * The checksum covers neither offset nor size. Both are checked separately: offsets increase by one, or just increase
   where compaction removed messages; a message does not extend past the end of the file.
-* A message with a valid checksum is never damage, even if it cannot be decoded here: it may have another layout, an
+* A message with a valid checksum is never damage, even if it cannot be decoded here: it may have another header format, an
   unknown codec, or a size above the limits.
 * After bytes that are not a message, the next one is searched for byte by byte, because the size may be wrong. A
   candidate counts only if its offset fits and its checksum is valid.
@@ -40,7 +40,7 @@ from typing import NamedTuple
 from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.files import sync_directory
-from letterhead.kip82.layouts import MESSAGES, SETS, Layout
+from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat
 from letterhead.message import Message
 from letterhead.operations import messages, validate
 
@@ -105,10 +105,10 @@ class Segment:
     or None for the last one. With ``gaps``, compaction may have removed messages.
     """
 
-    def __init__(self, directory: Path, base: int, layout: Layout, limit: int | None, gaps: bool) -> None:
+    def __init__(self, directory: Path, base: int, header_format: HeaderFormat, limit: int | None, gaps: bool) -> None:
         self.path = directory / name_of(base)
         self.base = base
-        self.layout = layout
+        self.header_format = header_format
         self.limit = limit
         self.gaps = gaps
         # Replacing the file replaces this list, and does not clear it: readers of the old file keep the old index.
@@ -165,7 +165,7 @@ class Segment:
         """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""
         if not _is_whole(stored.data):
             return False
-        return self.gaps or first_offset(stored.data, self.layout) in (None, stored.expected)
+        return self.gaps or first_offset(stored.data, self.header_format) in (None, stored.expected)
 
     def has_whole_message(self, damage: Damage) -> bool:
         """Return whether damaged bytes contain a message with a valid checksum, whose offset does not fit."""
@@ -265,7 +265,7 @@ class _Reader:
             # The offset of the next message shows how many are missing.
             following = self.whole_at(position)
             if following is not None:
-                first = first_offset(following, self.segment.layout)
+                first = first_offset(following, self.segment.header_format)
                 expected = int.from_bytes(following[:8], "big") if first is None else first
             elif after:
                 expected = offset + 1
@@ -329,14 +329,14 @@ class _Reader:
         def is_set(frame: tuple[int, int, int]) -> bool:
             return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
 
-        layout = SETS[self.segment.layout]
+        header_format = BATCH_FORMATS[self.segment.header_format]
         for sets, group in groupby(run.frames, is_set):
             frames = list(group)
             if sets:
                 for _, begin, end in frames:
-                    yield tuple(messages(chunk[begin - position : end - position], layout))
+                    yield tuple(messages(chunk[begin - position : end - position], header_format))
             else:
-                for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], layout):
+                for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], header_format):
                     yield (message,)
 
     def misplaced(self, found: tuple[Message, ...], expected: int, last: int) -> str:
@@ -352,9 +352,9 @@ class _Reader:
 
     def error_in(self, data: bytes) -> tuple[str, str]:
         """Return the code and the message of the error in a damaged message."""
-        layout = self.segment.layout
+        header_format = self.segment.header_format
         # Only the batch format opens a compressed set, and finds errors in it.
-        error, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
+        error, *_ = validate(data, MESSAGE_FORMATS[header_format]) or validate(data, BATCH_FORMATS[header_format])
         place = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
         return error.code, f"{error.message}{place}"
 
@@ -399,7 +399,7 @@ class _Reader:
         data = self.whole_at(position)
         if data is None or int.from_bytes(data[:8], "big", signed=True) < expected:
             return False
-        first = first_offset(data, self.segment.layout)
+        first = first_offset(data, self.segment.header_format)
         return first is None or expected <= first <= self.highest(expected, position - begin)
 
     def whole_at(self, position: int) -> bytes | None:
@@ -426,12 +426,12 @@ class _Reader:
         return expected + between * MAX_RATIO // MIN_BYTES + 1
 
 
-def first_offset(data: bytes, layout: Layout) -> int | None:
+def first_offset(data: bytes, header_format: HeaderFormat) -> int | None:
     """Return the offset of a message, or of the first one in a compressed set; ``None`` if it cannot be decoded."""
     if not data[ATTRIBUTES_AT] & CODEC_BITS:
         return int.from_bytes(data[:8], "big", signed=True)
     try:
-        for message in messages(data, SETS[layout]):
+        for message in messages(data, BATCH_FORMATS[header_format]):
             return int(message.offset)
     except DecodeError:
         pass

@@ -70,7 +70,7 @@ class HeaderSerializer(Serializer[Any]):
     serialize, deserialize
         As in :class:`Serializer`.
     type : str, default "byte[]"
-        The type of the draft that is written before the bytes in the layout ``typed``. The bytes must be those that the
+        The type of the draft that is written before the bytes in the header format ``typed``. The bytes must be those that the
         draft specifies for it; numbers are big-endian.
 
     Raises

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from letterhead._invariants import present
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.files import Lock, make_directory, sync_directory
-from letterhead.kip82.layouts import Layout
+from letterhead.kip82.header_formats import HeaderFormat
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import Segment, Stored, name_of
@@ -42,18 +42,18 @@ class Store:
     """The files of a log, opened by the properties that it must have and its new message format version.
 
     A new file begins before one would have more than ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk;
-    with ``cut_damaged``, a damaged end is moved away. The last one of ``segments`` is written, with ``guard`` held.
+    with ``move_damaged``, a damaged end is moved away. The last one of ``segments`` is written, with ``guard`` held.
     """
 
     def __init__(
         self,
         path: Path,
-        properties: tuple[Layout | None, str | None, int | None, int | None],
+        properties: tuple[HeaderFormat | None, str | None, int | None, int | None],
         *,
         readonly: bool,
         segment_bytes: int,
         sync: bool,
-        cut_damaged: bool,
+        move_damaged: bool,
     ) -> None:
         self.path = path
         self.readonly = readonly
@@ -74,7 +74,7 @@ class Store:
             if self.properties.compacted_to == ANYWHERE:
                 check_kafka_segment(self.segments[0])
             last = self.segments[-1]
-            self.next_offset, self.torn_tail = open_tail(last, readonly=readonly, cut_damaged=cut_damaged)
+            self.next_offset, self.torn_tail = open_tail(last, readonly=readonly, move_damaged=move_damaged)
             if self.properties.compacted_to == ANYWHERE:
                 self.properties = replace(self.properties, compacted_to=self.next_offset)
             self._saved = Properties.read(path)
@@ -132,7 +132,7 @@ class Store:
     def _roll(self) -> None:
         """Begin a new file, once the old one is flushed to disk."""
         self.flush()
-        new = Segment(self.path, self.next_offset, self.properties.layout, None, gaps=False)
+        new = Segment(self.path, self.next_offset, self.properties.header_format, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         sync_directory(self.path)
         os.close(present(self._descriptor, "the open file"))
@@ -151,7 +151,7 @@ class Store:
             raise
         self._is_synced = True
 
-    def read(self, start: int, on_damage: Callable[[Damage], object] | None) -> Iterator[Stored]:
+    def read(self, start: int, on_error: Callable[[Damage], object] | None) -> Iterator[Stored]:
         """Read all files from an offset on, up to the current end of the log."""
         with self.guard:
             self.check_open()
@@ -163,7 +163,7 @@ class Store:
                 if isinstance(found, Damage):
                     if found.offset >= end:
                         return  # a concurrent append, or the interrupted one that was found on opening
-                    self._report(found, on_damage)
+                    self._report(found, on_error)
                     damaged_to = found.end
                     continue
                 if found.offset >= end:
@@ -175,7 +175,7 @@ class Store:
             size = segment.size()
             if damaged_to < size:
                 reason = f"the file ends, and the next one begins with offset {segment.limit}"
-                self._report(Damage(str(segment.path), size, size, expected, reason, "truncated"), on_damage)
+                self._report(Damage(str(segment.path), size, size, expected, reason, "truncated"), on_error)
 
     def _read(self, segment: Segment, start: int) -> Iterator[Stored | Damage]:
         try:
@@ -185,12 +185,12 @@ class Store:
                 raise
             # Compaction removed the whole file while it was being read.
 
-    def _report(self, damage: Damage, on_damage: Callable[[Damage], object] | None) -> None:
+    def _report(self, damage: Damage, on_error: Callable[[Damage], object] | None) -> None:
         if self.readonly and Properties.read(self.path) != self._saved:
             raise MessageLogError(f"{self.path} was compacted since it was opened: open it again")
-        if on_damage is None:
-            raise DamagedLogError(damage, "pass on_damage= to scan to read on after it")
-        on_damage(damage)
+        if on_error is None:
+            raise DamagedLogError(damage, "pass on_error= to scan to read on after it")
+        on_error(damage)
 
     def keep(self, retain: Callable[[Message], bool]) -> Compacted:
         """Remove the messages for which a function returns false; the others keep their offsets.
@@ -225,9 +225,9 @@ class Store:
                     file.write(found.data)
                 elif retained:
                     # Compress the rest of a compressed set again, as Kafka's cleaner does.
-                    layout = self.properties.layout
-                    data = b"".join(write_message(message._replace(crc=None), layout) for message in retained)
-                    file.write(pack(data, layout, found.attributes))
+                    header_format = self.properties.header_format
+                    data = b"".join(write_message(message._replace(crc=None), header_format) for message in retained)
+                    file.write(pack(data, header_format, found.attributes))
             file.flush()
             os.fsync(file.fileno())
         if not removed:
@@ -278,12 +278,12 @@ class Store:
             raise DamagedLogError(damage, "put it back, or read the other files with lh.messages")
         if not bases:
             if self.readonly:
-                return [Segment(self.path, 0, self.properties.layout, None, gaps=False)]
+                return [Segment(self.path, 0, self.properties.header_format, None, gaps=False)]
             (self.path / name_of(compacted_to)).touch()
             sync_directory(self.path)
             bases = [compacted_to]
         return [
-            Segment(self.path, base, self.properties.layout, limit, gaps=base < compacted_to)
+            Segment(self.path, base, self.properties.header_format, limit, gaps=base < compacted_to)
             for base, limit in zip_longest(bases, bases[1:])
         ]
 

@@ -5,15 +5,15 @@ version   messages                               specified by
 ========  =====================================  =======================================================
 0, 1      magic 0: no timestamp                  Kafka 0.8, 0.9
 2         magic 1 (magic 0 is accepted, too)     Kafka 0.10 (KIP-32)
-3         magic 2 in the layout ``int``          the second draft of KIP-82
-4         magic 2, ``typed`` or ``wrapper``      the first draft; the alternative, if the log has its layout
+3         magic 2, ``int``                       the second draft of KIP-82
+4         magic 2, ``typed`` or ``wrapper``      the first draft; the alternative, if the log has that
 ========  =====================================  =======================================================
 
 A log writes the magic of its ``message_format_version``, as brokers do since KIP-32.
 
 * An older message is *converted up* on append: magic 1 gets the timestamp -1 if it had none, magic 2 gets no headers.
 * A message is *converted down* if a fetch of an older version reads it, or if the log writes an older magic. It loses
-  its headers, and for magic 0 its timestamp. In the layout ``wrapper`` the value leaves its wrapper, and the value of a
+  its headers, and for magic 0 its timestamp. With ``wrapper`` the value leaves its wrapper, and the value of a
   delete becomes null, as an old client ignores bit 4. A null value that deletes nothing cannot be converted down: every
   client but those of version 4 would delete the key.
 * A fetch never converts up: every client reads older messages.
@@ -27,7 +27,7 @@ from letterhead._invariants import instance
 from letterhead.errors import ConversionError, EncodeError, check_name
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
-from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout, check_layout
+from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS, HeaderFormat, check_header_format
 from letterhead.message import Message
 from letterhead.operations import batch, convert, encode, messages
 
@@ -37,7 +37,7 @@ __all__ = [
     "check_version",
     "convert_down",
     "convert_up",
-    "layout_of",
+    "header_format_of",
     "pack",
     "set_format",
     "write_converted",
@@ -61,32 +61,32 @@ def check_version(version: int) -> None:
         raise ValueError(f"unknown version {version}: requests have the versions {', '.join(map(str, VERSIONS))}")
 
 
-def layout_of(version: int, layout: Layout) -> Layout | None:
-    """Return the layout of messages in requests of a version, for a log of a layout; None if they have no headers."""
+def header_format_of(version: int, header_format: HeaderFormat) -> HeaderFormat | None:
+    """Return the header format of messages in requests of a version, for a log; None if they have no headers."""
     check_version(version)
     if MAGIC[version] < 2:
         return None
     if version == 3:
         return "int"
-    return "wrapper" if layout == "wrapper" else "typed"
+    return "wrapper" if header_format == "wrapper" else "typed"
 
 
-def set_format(version: int, layout: Layout = "typed") -> str:
+def set_format(version: int, header_format: HeaderFormat = "typed") -> str:
     """Return the format of message sets in requests of a version, for :func:`letterhead.messages`."""
-    check_layout(layout)
-    return SETS[layout_of(version, layout) or "typed"]
+    check_header_format(header_format)
+    return BATCH_FORMATS[header_format_of(version, header_format) or "typed"]
 
 
-def convert_up(message: Message, layout: Layout) -> Message:
-    """Convert a message to magic 2, in a layout.
+def convert_up(message: Message, header_format: HeaderFormat) -> Message:
+    """Convert a message to magic 2, in a header format.
 
     Parameters
     ----------
     message : Message
         A message of any magic, with the fields of ``kip82-message*``. Null fields have the defaults of encoding. A
         message of magic 0 or 1 gets no headers, and becomes a delete if its value is null.
-    layout : {"typed", "int", "wrapper"}
-        Layout of the result.
+    header_format : {"typed", "int", "wrapper"}
+        Header format of the result.
 
     Returns
     -------
@@ -106,12 +106,12 @@ def convert_up(message: Message, layout: Layout) -> Message:
     >>> kip82.convert_up(old, "typed").headers
     Headers([])
     """
-    check_layout(layout)
+    check_header_format(header_format)
     if (message.attributes or 0) & CODEC_BITS:
         reason = "a compressed set is not a single message: open it with lh.messages"
-        raise EncodeError(reason, format=MESSAGES[layout], code="bad_attributes")
+        raise EncodeError(reason, format=MESSAGE_FORMATS[header_format], code="bad_attributes")
     old = message.magic is not None and message.magic < 2
-    tombstone = (message.value is None if old else message.tombstone) if layout == "wrapper" else None
+    tombstone = (message.value is None if old else message.tombstone) if header_format == "wrapper" else None
     headers: Headers | None = Headers() if old and message.value is not None else message.headers
     return message._replace(magic=2, crc=None, headers=headers, tombstone=tombstone)
 
@@ -155,33 +155,33 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
         reason = (
             f"magic {magic} has no null value that deletes nothing: use magic 2, or on_loss='drop' to make it a delete"
         )
-        raise ConversionError(reason, format=MESSAGES["wrapper"], code="field_not_carried")
+        raise ConversionError(reason, format=MESSAGE_FORMATS["wrapper"], code="field_not_carried")
     attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
     value = None if is_delete(message) else message.value
     return message._replace(magic=magic, crc=None, attributes=attributes, headers=None, value=value, tombstone=None)
 
 
-def write_converted(message: Message, layout: Layout, target: Layout, **options: Any) -> bytes:
-    """Encode a message of one layout in another; the options of ``convert`` apply only if the layouts differ."""
-    # The layout `wrapper` marks a delete with a bit, the others with a null value: converting it loses nothing.
-    if layout == "wrapper" and target != "wrapper" and is_delete(message):
+def write_converted(message: Message, header_format: HeaderFormat, target: HeaderFormat, **options: Any) -> bytes:
+    """Encode a message in a target header format; the options of ``convert`` apply only if that differs from its own."""
+    # The header format `wrapper` marks a delete with a bit, the others with a null value: converting it loses nothing.
+    if header_format == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=True)
-    data = write_message(message, layout)
-    if target == layout:
+    data = write_message(message, header_format)
+    if target == header_format:
         return data
-    return instance(convert(data, MESSAGES[layout], target=MESSAGES[target], **options), bytes)
+    return instance(convert(data, MESSAGE_FORMATS[header_format], target=MESSAGE_FORMATS[target], **options), bytes)
 
 
-def write_message(message: Message, layout: Layout) -> bytes:
-    """Encode a message of a layout."""
-    return instance(encode(message, MESSAGES[layout]), bytes)
+def write_message(message: Message, header_format: HeaderFormat) -> bytes:
+    """Encode a message of a header format."""
+    return instance(encode(message, MESSAGE_FORMATS[header_format]), bytes)
 
 
-def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
+def pack(data: bytes, header_format: HeaderFormat, attributes: int) -> bytes:
     """Compress concatenated messages into one set, with the codec and the timestamp type of some attributes."""
     timed = attributes & LOG_APPEND_BIT
     unpacked = [
         message._replace(attributes=message.attributes & ~LOG_APPEND_BIT | (timed if message.magic else 0))
-        for message in messages(data, SETS[layout])
+        for message in messages(data, BATCH_FORMATS[header_format])
     ]
-    return batch(unpacked, SETS[layout], codec=CODECS[attributes & CODEC_BITS])
+    return batch(unpacked, BATCH_FORMATS[header_format], codec=CODECS[attributes & CODEC_BITS])

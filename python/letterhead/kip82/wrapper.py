@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic
 
 from letterhead._invariants import instance
-from letterhead.kip82.block import GivenHeaders
+from letterhead.kip82.draft_headers import HeadersInput
+from letterhead.kip82.header_formats import WRAPPER_FORMAT
 from letterhead.kip82.int_headers import IntHeaders
-from letterhead.kip82.layouts import WRAPPER
 from letterhead.kip82.serializers import A, Serializer, V
 from letterhead.message import Data, Message, bytes_of
 from letterhead.operations import decode, encode, validate
@@ -57,7 +57,7 @@ class MessageWrapper(Generic[V]):
     serializer: Serializer[V] | None
 
     def __init__(
-        self, headers: GivenHeaders | None, value: V | None, *, serializer: Serializer[V] | None = None
+        self, headers: HeadersInput | None, value: V | None, *, serializer: Serializer[V] | None = None
     ) -> None:
         self.headers = headers if isinstance(headers, IntHeaders) else IntHeaders(headers)
         self.value = value
@@ -107,7 +107,7 @@ class MessageWrapper(Generic[V]):
         if serialize is None and self.serializer is not None:
             serialize = self.serializer.serialize
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
-        return encode(Message(headers=self.headers._read(), value=value), WRAPPER) or b""
+        return encode(Message(headers=self.headers._read(), value=value), WRAPPER_FORMAT) or b""
 
     def get_headers(self) -> IntHeaders:
         """Return the headers, as the draft's method does."""
@@ -133,5 +133,5 @@ def _split(data: bytes) -> tuple[bytes, bytes | None]:
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
     # The core would parse the headers: it gets the wrapper without them, or the whole one if it is to report an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
-    read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER) else bare, WRAPPER)
+    read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
     return data[_HEADERS_AT:end], instance(read, Message).value

@@ -13,11 +13,11 @@ from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.operations import decode, encode
 
-__all__ = ["DraftHeaders", "GivenHeaders", "HeaderErrors"]
+__all__ = ["DraftHeaders", "HeaderErrors", "HeadersInput"]
 
 K = TypeVar("K", str, int)
 
-GivenHeaders: TypeAlias = (
+HeadersInput: TypeAlias = (
     "DraftHeaders[Any] | core.Headers | bytes | bytearray | memoryview | Mapping[Any, Any] | Iterable[tuple[Any, Any]]"
 )
 
@@ -40,7 +40,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     def __init__(
         self,
-        headers: GivenHeaders | None = None,
+        headers: HeadersInput | None = None,
         *,
         serializers: Mapping[K, HeaderSerializer] | None = None,
         errors: HeaderErrors = "raise",
