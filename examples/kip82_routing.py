@@ -19,7 +19,7 @@ from letterhead.kip82 import (
 
 REGION = 1_000_000_001  # of the range for in-house use
 OURS = KeyRange(1_000_000_000, 1_000_000_099, "billing")
-text = {REGION: HeaderSerializer.of("string")}
+text = {REGION: HeaderSerializer.for_type("string")}
 
 logs = Path(tempfile.mkdtemp())
 orders = MessageLog(logs / "orders-0", "int")

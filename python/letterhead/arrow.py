@@ -70,21 +70,21 @@ if TYPE_CHECKING:
     from letterhead.scan.report import Scan
 
 __all__ = [
-    "select",
-    "decode",
-    "messages",
-    "encode",
-    "convert",
-    "validate",
-    "scan",
+    "SchemaGroup",
     "amqp",
     "by_schema_id",
+    "convert",
+    "decode",
     "decode_by_schema",
+    "encode",
+    "messages",
     "rfc3339",
+    "scan",
     "schema_id",
+    "select",
     "trace_links",
     "traceparent",
-    "SchemaGroup",
+    "validate",
 ]
 
 

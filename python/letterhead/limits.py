@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
-    "MESSAGE_BYTES",
     "DECOMPRESSED_BYTES",
     "HEADERS",
+    "MESSAGE_BYTES",
     "OUTPUT_BYTES",
     "RECORDS",
     "REPORTS",

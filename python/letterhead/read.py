@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from letterhead.state.reading.state_reader import state as state
 
 __all__ = [
-    "topic",
-    "segments",
-    "state",
-    "iggy",
-    "Reader",
-    "OffsetsGone",
     "LogTruncated",
+    "OffsetsGone",
+    "Reader",
     "StoreChoiceError",
     "TornTailWarning",
+    "iggy",
+    "segments",
+    "state",
+    "topic",
 ]
 
 # A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from letterhead.iggy.topic_writer import iggy as iggy
     from letterhead.kafka.topic_writer import topic as topic
 
-__all__ = ["topic", "iggy", "Written", "Appended", "DeliveryError"]
+__all__ = ["Appended", "DeliveryError", "Written", "iggy", "topic"]
 
 # A writer and its dependencies (pyarrow, confluent-kafka) are imported on first use.
 _WRITERS = {"topic": "letterhead.kafka.topic_writer", "iggy": "letterhead.iggy.topic_writer"}

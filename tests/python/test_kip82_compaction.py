@@ -11,17 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.kip82 import (
-    DamagedLogError,
-    FetchRequest,
-    MessageLog,
-    MessageLogError,
-    delete_horizon,
-    is_delete,
-    latest_offsets,
-    should_retain,
-)
+from letterhead.errors import DamagedLogError, MessageLogError
+from letterhead.kip82 import FetchRequest, MessageLog, is_delete
 from letterhead.kip82 import compaction as rule
+from letterhead.kip82.compaction import delete_horizon, latest_offsets, should_retain
 from letterhead.kip82.header_formats import MESSAGE_FORMATS
 from log_samples import HEADER_FORMATS, encoded, samples
 
@@ -178,7 +171,10 @@ def test_repeated_compaction_agrees_with_the_rule(path, header_format, seed):
                 # In the header format `wrapper` older versions cannot have a null value that is not a delete.
                 version = 4 if header_format == "wrapper" else 2
                 (part,) = [
-                    part for _, part in log.fetch(FetchRequest.of("orders", 0, start, version=version)).partitions()
+                    part
+                    for _, part in log.fetch(
+                        FetchRequest.for_partition("orders", 0, start, version=version)
+                    ).partitions()
                 ]
                 assert (part.error_code, part.high_watermark) == (0, total)
 
@@ -193,7 +189,9 @@ def test_append_works_after_compaction_removed_everything(path):
         assert log.next_offset == 10
         assert log.append(samples(1)) == range(10, 11)
         assert [message.offset for message in log.scan()] == [10]
-        assert [message.offset for message in log.fetch(FetchRequest.of("orders", 0, 0, version=4)).messages()] == [10]
+        assert [
+            message.offset for message in log.fetch(FetchRequest.for_partition("orders", 0, 0, version=4)).messages()
+        ] == [10]
 
 
 def test_damaged_log_is_not_compacted(path):
@@ -277,7 +275,7 @@ def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
                 patch.setattr(Path, "unlink", step(unlink))
                 log.compact(now=40, delete_retention_ms=10)
         except PowerCut:
-            log._store.release()
+            log._files.release()
         else:
             log.close()
             assert state(path) == wanted

@@ -12,7 +12,6 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.kip82 import (
     ConsumerRecord,
-    ErrorCode,
     FetchRequest,
     IntHeaders,
     MessageLog,
@@ -20,11 +19,10 @@ from letterhead.kip82 import (
     ProduceRequest,
     ProducerInterceptor,
     ProducerRecord,
-    convert_down,
-    convert_up,
     is_delete,
 )
-from letterhead.kip82.versions import set_format
+from letterhead.kip82.requests import ErrorCode
+from letterhead.kip82.versions import convert_down, convert_up, set_format
 from reference import ops as reference
 
 FORMAT = "kip82-message-wrapper"
@@ -177,9 +175,11 @@ def test_log_stores_the_bytes_of_appended_and_produced_messages(tmp_path: Path, 
     with MessageLog(tmp_path / "orders-0", "wrapper", codec=codec) as log:
         log.append([message])
         assert stored(log) == data
-        log.produce(ProduceRequest.of("orders", 0, [message], version=4, header_format="wrapper")).raise_for_error()
+        log.produce(
+            ProduceRequest.for_partition("orders", 0, [message], version=4, header_format="wrapper")
+        ).raise_for_error()
         assert stored(log) == 2 * data
-        response = log.fetch(FetchRequest.of("orders", 0, 0, version=4))
+        response = log.fetch(FetchRequest.for_partition("orders", 0, 0, version=4))
         assert [one.tombstone for one in response.messages("wrapper")] == 2 * [message.tombstone]
 
 
@@ -199,7 +199,7 @@ def test_mapping_without_a_value_is_a_delete_also_with_interceptors(tmp_path: Pa
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_fetch_of_an_older_version_reports_a_null_that_is_no_delete(tmp_path: Path, version: int) -> None:
-    request = FetchRequest.of("orders", 0, 0, version=version)
+    request = FetchRequest.for_partition("orders", 0, 0, version=version)
     with MessageLog(tmp_path / "orders-0", "wrapper") as log:
         log.append([lh.decode(KEPT, FORMAT)])
         ((_, part),) = log.fetch(request).partitions()

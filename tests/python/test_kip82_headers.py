@@ -238,7 +238,7 @@ def test_serializer_converts_the_values_of_its_key() -> None:
 
 def test_value_of_another_type_than_its_serializer_is_rejected() -> None:
     headers = Headers({"at": "north"}, serializers={})
-    read = Headers(headers.as_bytes(), serializers={"at": HeaderSerializer.of("long")})
+    read = Headers(headers.as_bytes(), serializers={"at": HeaderSerializer.for_type("long")})
     with pytest.raises(DecodeError, match="has the type string, and the serializer of its key reads long") as caught:
         read.get_all("at")
     assert caught.value.code == "wrong_type"

@@ -81,7 +81,7 @@ def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason() -> N
 
 
 def test_serializers_apply_to_their_keys_only() -> None:
-    headers = IntHeaders(serializers={5: HeaderSerializer.of("long"), 6: HeaderSerializer.of("string")})
+    headers = IntHeaders(serializers={5: HeaderSerializer.for_type("long"), 6: HeaderSerializer.for_type("string")})
     headers.put(5, 82)
     headers.put(6, "acmé")
     headers.put(7, b"raw")
@@ -90,7 +90,7 @@ def test_serializers_apply_to_their_keys_only() -> None:
     with pytest.raises(EncodeError) as caught:
         headers.set(5, 1 << 63)
     assert (caught.value.format, caught.value.code, caught.value.key) == ("kip82-int", "out_of_range", "5")
-    damaged = IntHeaders(wire((5, b"\x01")), serializers={5: HeaderSerializer.of("long")})
+    damaged = IntHeaders(wire((5, b"\x01")), serializers={5: HeaderSerializer.for_type("long")})
     with pytest.raises(lh.HeaderError, match="1 byte where int64 takes 8"):
         damaged.get(5)
 
@@ -104,16 +104,16 @@ def test_reserved_ranges_are_named_and_do_not_overlap() -> None:
     assert RESERVED["in-house"].high == (1 << 31) - 1
     for lower, upper in zip(list(RESERVED), list(RESERVED)[1:], strict=False):
         assert lower.high + 1 == upper.low
-    assert [RESERVED.of(key) for key in (0, 10_000, 999_999_999)] == [
+    assert [RESERVED.find(key) for key in (0, 10_000, 999_999_999)] == [
         RESERVED[n] for n in ("broker", "client", "vendor")
     ]
-    assert RESERVED.of(-5) is None
+    assert RESERVED.find(-5) is None
 
 
 def test_ranges_are_configurable_and_validated() -> None:
     ranges = KeyRanges([KeyRange(100, 199, "mine"), KeyRange(-10, -1, "broker")])
     assert [each.name for each in ranges] == ["broker", "mine"]
-    assert (ranges.of(150), ranges.of(50), len(ranges)) == (KeyRange(100, 199, "mine"), None, 2)
+    assert (ranges.find(150), ranges.find(50), len(ranges)) == (KeyRange(100, 199, "mine"), None, 2)
     assert ranges == KeyRanges(reversed(list(ranges)))
     with pytest.raises(ValueError, match=r"overlap"):
         KeyRanges([KeyRange(1, 5, "a"), KeyRange(5, 9, "b")])

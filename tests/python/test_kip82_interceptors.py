@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.errors import DecodeError, EncodeError
+from letterhead.errors import DecodeError, EncodeError, LogClosedError, RequestError
 from letterhead.kip82 import (
     RESERVED,
     Audit,
@@ -24,12 +24,10 @@ from letterhead.kip82 import (
     ConsumerInterceptor,
     ConsumerInterceptors,
     ConsumerRecord,
-    FetchedPartition,
     FetchResponse,
     Headers,
     HeaderSerializer,
     IntHeaders,
-    LogClosedError,
     MessageLog,
     Producer,
     ProduceRequest,
@@ -38,14 +36,13 @@ from letterhead.kip82 import (
     ProducerInterceptors,
     ProducerRecord,
     RecordMetadata,
-    RequestError,
     Routing,
     Serializer,
-    Topic,
     TopicPartition,
     TransactionIds,
 )
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat
+from letterhead.kip82.requests import FetchResult, TopicPartitions
 from log_samples import samples
 
 HEADER_FORMATS: list[HeaderFormat] = ["typed", "int", "wrapper"]
@@ -267,7 +264,7 @@ class Counted(ProducerInterceptor):
 
     def __init__(self, key: Any, type: str = "short") -> None:
         self.key = key
-        self.serializers = {key: HeaderSerializer.of(type)}
+        self.serializers = {key: HeaderSerializer.for_type(type)}
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         record.set_header(self.key, (record.get_header(self.key) or 0) + 1)
@@ -440,7 +437,7 @@ def test_consumer_skips_messages_of_a_compressed_set_before_its_position(header_
     ]
     outer = lh.Message(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
     data = lh.encode(outer, MESSAGE_FORMATS["typed"]) or b""
-    answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 3, data),)),))
+    answer = FetchResponse(version=4, topics=(TopicPartitions("orders", (FetchResult(0, 0, 3, data),)),))
     consumer = Consumer(
         lambda _: answer, "orders", header_format=header_format, offsets={TopicPartition("orders", 0): 1}
     )
@@ -450,11 +447,13 @@ def test_consumer_skips_messages_of_a_compressed_set_before_its_position(header_
 def test_consumer_returns_the_records_before_a_damaged_message() -> None:
     data = bytearray(ProducerRecord("orders", value=b"v").to_bytes(0) + ProducerRecord("orders").to_bytes(1))
     data[-1] ^= 1
-    answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 2, bytes(data)),)),))
+    answer = FetchResponse(version=4, topics=(TopicPartitions("orders", (FetchResult(0, 0, 2, bytes(data)),)),))
     consumer = Consumer(lambda _: answer, "orders")
     assert ([record.value for record in consumer.poll()], consumer.position) == ([b"v"], 1)
-    damaged = FetchedPartition(0, 0, 2, bytes(data[len(data) // 2 :]))
-    consumer = Consumer(lambda _: dataclasses.replace(answer, topics=(Topic("orders", (damaged,)),)), "orders")
+    damaged = FetchResult(0, 0, 2, bytes(data[len(data) // 2 :]))
+    consumer = Consumer(
+        lambda _: dataclasses.replace(answer, topics=(TopicPartitions("orders", (damaged,)),)), "orders"
+    )
     with pytest.raises(DecodeError):
         consumer.poll()
 
@@ -533,7 +532,7 @@ def test_acknowledgement_has_the_append_time(tmp_path: Path) -> None:
 
 @every_header_format
 def test_routing_moves_messages_between_logs_by_a_header(header_format: HeaderFormat, tmp_path: Path) -> None:
-    key, text = KEY[header_format], {KEY[header_format]: HeaderSerializer.of("string")}
+    key, text = KEY[header_format], {KEY[header_format]: HeaderSerializer.for_type("string")}
     chain = ProducerInterceptors([Routing(key, {"eu": "orders-eu", "us": "orders-us"})])
     with (
         MessageLog(tmp_path / "orders-0", header_format) as source,

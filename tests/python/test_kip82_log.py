@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import letterhead as lh
-from letterhead.kip82 import ConsumerRecord, LogClosedError, LogLockedError, MessageLog, MessageLogError, ProducerRecord
+from letterhead.errors import LogClosedError, LogLockedError, MessageLogError
+from letterhead.kip82 import ConsumerRecord, MessageLog, ProducerRecord
 from letterhead.kip82.header_formats import BATCH_FORMATS
 from log_samples import HEADER_FORMATS, encoded, sample, samples
 
@@ -83,9 +84,9 @@ def test_headers_take_four_bytes_and_their_encoding(path):
     before = lh.encode({**fields, "magic": 1, "offset": 0}, "kip82-message")
     with MessageLog(path) as log:
         log.append([fields])
-        without = log._store._bytes()
+        without = log._files._bytes()
         log.append([{**fields, "headers": headers}])
-        grown = log._store._bytes() - without - len(before)
+        grown = log._files._bytes() - without - len(before)
     assert without == len(before)
     data = on_disk(path)["00000000000000000000.log"]
     assert data[12 + 6 : without] == before[12 + 6 :]  # all but checksum and magic, byte for byte
@@ -112,9 +113,7 @@ def test_records_round_trip(path, header_format):
             {"header_format": "int" if header_format == "typed" else "typed"},
         ):
             record = ProducerRecord(**{"topic": "orders", "header_format": header_format, **wrong})
-            with pytest.raises(
-                ValueError, match=f"this log is orders-0 as {header_format}: a record is for"
-            ):
+            with pytest.raises(ValueError, match=f"this log is orders-0 as {header_format}: a record is for"):
                 log.append([record])
         (message,) = log.scan()
         (record,) = ConsumerRecord.read(
@@ -249,7 +248,7 @@ def test_new_segment_begins_before_segment_bytes_are_exceeded(path):
         for message in samples(9):
             log.append([message])
         assert len(next(iter(on_disk(path).values()))) == sum(lengths[:3])
-        assert list(on_disk(path)) == [f"{segment.base:020}.log" for segment in log._store.segments]
+        assert list(on_disk(path)) == [f"{segment.base:020}.log" for segment in log._files.segments]
         assert len(on_disk(path)) >= 3
         assert [message.offset for message in log.scan()] == list(range(9))
         assert [message.offset for message in log.scan(5)] == [5, 6, 7, 8]
@@ -263,7 +262,7 @@ def test_append_larger_than_segment_bytes_gets_its_own_segment(path):
     with MessageLog(path, segment_bytes=100) as log:
         log.append(samples(20))
         log.append(samples(20, start=20))
-        assert [segment.base for segment in log._store.segments] == [0, 20]
+        assert [segment.base for segment in log._files.segments] == [0, 20]
         assert [message.offset for message in log.scan()] == list(range(40))
 
 

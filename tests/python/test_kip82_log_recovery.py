@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.errors import TornTailWarning
-from letterhead.kip82 import Damage, DamagedLogError, MessageLog, MessageLogError, ProduceRequest, segment
+from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
+from letterhead.kip82 import MessageLog, ProduceRequest, segment
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS
 from letterhead.kip82.properties import Properties
 from log_samples import HEADER_FORMATS, encoded, frame, logs, sample, samples
@@ -414,7 +414,7 @@ def test_messages_missing_between_files_are_reported(path):
     with MessageLog(path, segment_bytes=100) as log:
         for message in samples(COUNT):
             log.append([message])
-        files = [segment.path for segment in log._store.segments]
+        files = [segment.path for segment in log._files.segments]
     last_of_first = files[0].read_bytes()
     cut = len(encoded(samples(1))[0])
     files[0].write_bytes(last_of_first[:-1])
@@ -535,7 +535,7 @@ def test_type_of_a_timestamp_is_that_of_the_log(path, header_format, timestamps)
     with MessageLog(path, header_format, timestamps=timestamps) as log:
         log.append(source)
         log.produce(
-            ProduceRequest.of(
+            ProduceRequest.for_partition(
                 "orders", 0, source, version=3 if header_format == "int" else 4, header_format=header_format
             )
         )

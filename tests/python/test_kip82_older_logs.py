@@ -11,9 +11,10 @@ import pytest
 from kafka.record import MemoryRecords
 
 import letterhead as lh
-from letterhead.errors import TornTailWarning
-from letterhead.kip82 import ErrorCode, FetchRequest, FetchResponse, MessageLog, MessageLogError, ProduceRequest
+from letterhead.errors import MessageLogError, TornTailWarning
+from letterhead.kip82 import FetchRequest, FetchResponse, MessageLog, ProduceRequest
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS
+from letterhead.kip82.requests import ErrorCode
 from letterhead.kip82.versions import MAGIC, VERSIONS
 from log_samples import HEADER_FORMATS, frame, sample, samples
 from vector_checks import read_lines
@@ -43,7 +44,9 @@ def written_by_kafka(path: Path, segments: dict[int, bytes]) -> Path:
 
 
 def fetched(log: MessageLog, version: int, offset: int = 0) -> FetchResponse:
-    return FetchResponse.decode(log.fetch(FetchRequest.of("orders", 0, offset, version=version)).encode(), version)
+    return FetchResponse.decode(
+        log.fetch(FetchRequest.for_partition("orders", 0, offset, version=version)).encode(), version
+    )
 
 
 def message_set(log: MessageLog, version: int, offset: int = 0) -> bytes:
@@ -218,7 +221,7 @@ def test_headers_are_not_dropped_silently_by_an_older_version(path):
         ) as caught:
             log.append([sample(0)])
         assert caught.value.code == "field_not_carried"
-        response = log.produce(ProduceRequest.of("orders", 0, [sample(0)], version=4))
+        response = log.produce(ProduceRequest.for_partition("orders", 0, [sample(0)], version=4))
         ((_, part),) = response.partitions()
         assert part.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
         assert log.next_offset == 0
@@ -233,7 +236,7 @@ def test_produced_messages_get_the_magic_of_the_log(path, version, magic):
     """As in KIP-32: a message converted up has the timestamp -1, and one converted down to magic 0 loses it."""
     source = [{"key": b"k", "value": b"v", "timestamp": 7 if magic else None}, {"key": b"k", "value": None}]
     with MessageLog(path, message_format_version=version) as log:
-        log.produce(ProduceRequest.of("orders", 0, source, version=2 if magic else 1)).raise_for_error()
+        log.produce(ProduceRequest.for_partition("orders", 0, source, version=2 if magic else 1)).raise_for_error()
         first, second = log.scan()
     assert (first.magic, second.magic, first.value, second.value) == (version, version, b"v", None)
     assert first.timestamp == {0: None, 1: 7 if magic else -1, 2: 7 if magic else -1}[version]
@@ -302,7 +305,9 @@ def test_requests_carry_compressed_sets(path):
             for message in samples(6, header_format)
         ]
         for codec in CODECS[1:]:
-            request = ProduceRequest.of("orders", 0, source, version=version, header_format=header_format, codec=codec)
+            request = ProduceRequest.for_partition(
+                "orders", 0, source, version=version, header_format=header_format, codec=codec
+            )
             ((_, sent),) = request.partitions()
             assert sent.message_set[17] & 7 == CODECS.index(codec)
             assert len(sent.message_set) == 12 + int.from_bytes(sent.message_set[8:12])

@@ -231,7 +231,7 @@ def test_keys_outside_the_range_of_the_writer_are_rejected() -> None:
 @every_header_format
 def test_serializers_apply_to_headers_of_records(header_format: HeaderFormat) -> None:
     key = KEY[header_format]
-    long = {key: HeaderSerializer.of("long")}
+    long = {key: HeaderSerializer.for_type("long")}
     record = ProducerRecord("t", header_format=header_format).with_serializers(long)
     record.set_header(key, 82)
     data = record.to_bytes()

@@ -14,21 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead.kip82 import (
-    AskedPartition,
-    ErrorCode,
-    FetchedPartition,
-    FetchRequest,
-    FetchResponse,
-    MessageLog,
-    ProducedPartition,
-    ProduceRequest,
-    ProduceResponse,
-    RequestError,
-    SentPartition,
-    Topic,
-)
+from letterhead.errors import RequestError
+from letterhead.kip82 import FetchRequest, FetchResponse, MessageLog, ProduceRequest, ProduceResponse
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS
+from letterhead.kip82.requests import (
+    ErrorCode,
+    FetchPartition,
+    FetchResult,
+    ProducePartition,
+    ProduceResult,
+    TopicPartitions,
+)
 from letterhead.kip82.versions import MAGIC, VERSIONS, header_format_of
 from log_samples import HEADER_FORMATS, encoded, sample, samples
 
@@ -47,7 +43,9 @@ def log_of(tmp_path, header_format: str, **options) -> MessageLog:
 
 def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchResponse:
     """Fetch through the bytes of a request and of a response."""
-    request = FetchRequest.decode(FetchRequest.of("orders", 0, offset, version=version, **options).encode(), version)
+    request = FetchRequest.decode(
+        FetchRequest.for_partition("orders", 0, offset, version=version, **options).encode(), version
+    )
     return FetchResponse.decode(log.fetch(request).encode(), version)
 
 
@@ -63,9 +61,8 @@ def without_lost(response: ProduceResponse) -> ProduceResponse:
     if response.version >= 2:
         return response
     topics = tuple(
-        Topic(
-            topic.topic,
-            tuple(ProducedPartition(each.partition, each.error_code, each.offset) for each in topic.partitions),
+        TopicPartitions(
+            topic.topic, tuple(ProduceResult(each.partition, each.error_code, each.offset) for each in topic.partitions)
         )
         for topic in response.topics
     )
@@ -77,17 +74,17 @@ def without_lost(response: ProduceResponse) -> ProduceResponse:
 TOPICS = st.text(max_size=5)
 INT16, INT32, INT64 = (st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (16, 32, 64))
 PARTS = {
-    ProduceRequest: (SentPartition, (INT32, st.binary(max_size=9))),
-    ProduceResponse: (ProducedPartition, (INT32, INT16, INT64, INT64)),
-    FetchRequest: (AskedPartition, (INT32, INT64, INT32)),
-    FetchResponse: (FetchedPartition, (INT32, INT16, INT64, st.binary(max_size=9))),
+    ProduceRequest: (ProducePartition, (INT32, st.binary(max_size=9))),
+    ProduceResponse: (ProduceResult, (INT32, INT16, INT64, INT64)),
+    FetchRequest: (FetchPartition, (INT32, INT64, INT32)),
+    FetchResponse: (FetchResult, (INT32, INT16, INT64, st.binary(max_size=9))),
 }
 
 
 def topics_of(type) -> st.SearchStrategy:
     of, fields = PARTS[type]
     part = st.builds(of, *fields)
-    return st.lists(st.builds(Topic, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
+    return st.lists(st.builds(TopicPartitions, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
 
 
 def theirs(result) -> bytes:
@@ -129,11 +126,13 @@ def test_error_codes_agree_with_kafka_python():
 
 
 def test_bodies_have_the_documented_bytes():
-    request = ProduceRequest(version=2, topics=(Topic("or", (SentPartition(7, b"set"),)),), acks=1, timeout_ms=30)
+    request = ProduceRequest(
+        version=2, topics=(TopicPartitions("or", (ProducePartition(7, b"set"),)),), acks=1, timeout_ms=30
+    )
     assert request.encode().hex(" ", 2) == bytes.fromhex(
         "0001 0000001e 00000001 0002 6f72 00000001 00000007 00000003 736574"
     ).hex(" ", 2)
-    response = FetchResponse(version=3, topics=(Topic("or", (FetchedPartition(7, 1, 9, b""),)),))
+    response = FetchResponse(version=3, topics=(TopicPartitions("or", (FetchResult(7, 1, 9, b""),)),))
     assert response.encode() == bytes.fromhex(
         "00000000 00000001 0002 6f72 00000001 00000007 0001 0000000000000009 00000000"
     )
@@ -145,9 +144,9 @@ def test_truncated_body_is_rejected_at_every_byte(type, version):
     of, fields = PARTS[type]
     numbers = itertools.count(1)
     parts = tuple(of(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2))
-    data = type(version=version, topics=(Topic("orders", parts), Topic("x", ()))).encode()
+    data = type(version=version, topics=(TopicPartitions("orders", parts), TopicPartitions("x", ()))).encode()
     for cut in range(len(data)):
-        with pytest.raises(lh.DecodeError, match=f"{type.NAME} {version}: ") as raised:
+        with pytest.raises(lh.DecodeError, match=f"{type._NAME} {version}: ") as raised:
             type.decode(data[:cut], version)
         assert raised.value.code in ("truncated", "count_too_large")
         assert raised.value.byte_offset <= cut
@@ -188,16 +187,16 @@ def test_any_bytes_are_decoded_or_rejected(type, data, version):
 
 def test_values_that_do_not_fit_are_rejected_when_encoded():
     with pytest.raises(lh.EncodeError, match="produce request 4: partition 2147483648 does not fit 32 bits"):
-        ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1 << 31, b""),)),)).encode()
+        ProduceRequest(version=4, topics=(TopicPartitions("t", (ProducePartition(1 << 31, b""),)),)).encode()
     with pytest.raises(lh.EncodeError, match="the length of topic 40000 does not fit 16 bits"):
-        ProduceRequest(version=4, topics=(Topic("t" * 40_000, ()),)).encode()
-    with pytest.raises(TypeError, match="partitions must be SentPartition, not AskedPartition"):
-        ProduceRequest(version=4, topics=(Topic("t", (AskedPartition(1, 2),)),)).encode()
+        ProduceRequest(version=4, topics=(TopicPartitions("t" * 40_000, ()),)).encode()
+    with pytest.raises(TypeError, match="partitions must be ProducePartition, not FetchPartition"):
+        ProduceRequest(version=4, topics=(TopicPartitions("t", (FetchPartition(1, 2),)),)).encode()
     with pytest.raises(TypeError, match="message_set must be bytes, not str"):
-        ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1, "set"),)),)).encode()
+        ProduceRequest(version=4, topics=(TopicPartitions("t", (ProducePartition(1, "set"),)),)).encode()
     for version in (5, -1):
         with pytest.raises(ValueError, match=f"unknown version {version}: requests have the versions 0, 1, 2, 3, 4"):
-            FetchRequest.of("t", 0, 0, version=version)
+            FetchRequest.for_partition("t", 0, 0, version=version)
         with pytest.raises(ValueError, match="unknown version"):
             FetchRequest.decode(b"", version)
 
@@ -210,11 +209,11 @@ def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, header_forma
     version = 3 if header_format == "int" else 4
     source = samples(12, header_format)
     with log_of(tmp_path, header_format) as log:
-        request = ProduceRequest.of("orders", 0, source, version=version, header_format=header_format)
-        assert produced(log, request).topics == (Topic("orders", (ProducedPartition(0, 0, 0, -1),)),)
+        request = ProduceRequest.for_partition("orders", 0, source, version=version, header_format=header_format)
+        assert produced(log, request).topics == (TopicPartitions("orders", (ProduceResult(0, 0, 0, -1),)),)
         response = fetched(log, version)
         ((_, part),) = response.partitions()
-        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(source, header_format)))
+        assert part == FetchResult(0, 0, 12, b"".join(encoded(source, header_format)))
         assert list(response.messages(header_format)) == list(log.scan())
 
 
@@ -240,7 +239,7 @@ def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, header_f
     if version < 2:
         source = [{**fields, "timestamp": None} for fields in source]
     with log_of(tmp_path, header_format) as log:
-        response = produced(log, ProduceRequest.of("orders", 0, source, version=version)).raise_for_error()
+        response = produced(log, ProduceRequest.for_partition("orders", 0, source, version=version)).raise_for_error()
         assert [part.offset for _, part in response.partitions()] == [0]
         read = list(fetched(log, 3 if header_format == "int" else 4).messages(header_format))
     assert len(read) == 9
@@ -254,7 +253,7 @@ def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, header_f
 
 def test_message_of_an_older_producer_is_returned_unchanged_to_an_older_consumer(log):
     source = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
-    request = ProduceRequest.of("orders", 0, source, version=2)
+    request = ProduceRequest.for_partition("orders", 0, source, version=2)
     produced(log, request)
     ((_, sent),) = request.partitions()
     ((_, got),) = fetched(log, 2).partitions()
@@ -291,19 +290,19 @@ def test_requests_of_another_layout_are_converted(tmp_path):
         with pytest.raises(
             RequestError, match=r"orders-0: UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message-int: .* \(header 0\)"
         ):
-            list(log.fetch(FetchRequest.of("orders", 0, 0, version=3)).messages())
+            list(log.fetch(FetchRequest.for_partition("orders", 0, 0, version=3)).messages())
     with log_of(tmp_path, "typed", on_loss="drop", types_out="be") as log:
         first, second = fetched(log, 3).messages()
         assert first.headers == lh.Headers([(12, b"x")])
         assert (second.headers, second.value, second.tombstone) == (lh.Headers([(12, b"x")]), None, True)
         sent = [{"key": b"k", "value": b"v", "headers": [(5, b"z")]}]
     with log_of(tmp_path, "typed") as log:
-        response = produced(log, ProduceRequest.of("orders", 0, sent, version=3))
+        response = produced(log, ProduceRequest.for_partition("orders", 0, sent, version=3))
         with pytest.raises(RequestError, match=r"UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message: .* \(header 0\)"):
             response.raise_for_error()
         assert log.next_offset == 2
     with log_of(tmp_path, "typed", on_loss="drop", types_in="binary") as log:
-        produced(log, ProduceRequest.of("orders", 0, sent, version=3)).raise_for_error()
+        produced(log, ProduceRequest.for_partition("orders", 0, sent, version=3)).raise_for_error()
         assert [message.headers for message in log.scan(2)] == [lh.Headers([("5", lh.Binary(b"z"))])]
 
 
@@ -323,7 +322,7 @@ def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
         {"key": b"c", "value": None, "timestamp": 1},
     ]
     with log_of(tmp_path, "wrapper") as log:
-        produced(log, ProduceRequest.of("orders", 0, source, version=3)).raise_for_error()
+        produced(log, ProduceRequest.for_partition("orders", 0, source, version=3)).raise_for_error()
         log.append([{"key": b"d", "value": b"why", "headers": [(5, b"x")], "tombstone": True, "timestamp": 1}])
         assert [message.tombstone for message in log.scan()] == [False, True, True, True]
         read = list(fetched(log, 3).messages())
@@ -339,7 +338,9 @@ def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
 
 
 def answer(log: MessageLog, version: int, message_set: bytes, topic: str = "orders", partition: int = 0):
-    request = ProduceRequest(version=version, topics=(Topic(topic, (SentPartition(partition, message_set),)),))
+    request = ProduceRequest(
+        version=version, topics=(TopicPartitions(topic, (ProducePartition(partition, message_set),)),)
+    )
     ((_, part),) = produced(log, request).partitions()
     return part
 
@@ -369,8 +370,10 @@ def test_produce_reports_why_nothing_was_appended(log):
 
 def test_error_of_one_partition_does_not_affect_another(log):
     (good,) = encoded(samples(1))
-    parts = (SentPartition(1, good), SentPartition(0, good), SentPartition(0, b"?"), SentPartition(0, good))
-    response = produced(log, ProduceRequest(version=4, topics=(Topic("x", ()), Topic("orders", parts))))
+    parts = (ProducePartition(1, good), ProducePartition(0, good), ProducePartition(0, b"?"), ProducePartition(0, good))
+    response = produced(
+        log, ProduceRequest(version=4, topics=(TopicPartitions("x", ()), TopicPartitions("orders", parts)))
+    )
     codes = [(part.error_code, part.offset) for _, part in response.partitions()]
     assert codes == [(3, -1), (0, 0), (2, -1), (0, 1)]
     with pytest.raises(RequestError, match="orders-1: UNKNOWN_TOPIC_OR_PARTITION: this log is orders-0"):
@@ -392,12 +395,12 @@ def test_fetch_respects_offset_and_max_bytes(log):
                 if wanted and sum(map(len, wanted)) + len(message) > max_bytes:
                     break
                 wanted.append(message)
-            assert part == FetchedPartition(0, 0, 10, b"".join(wanted)), (offset, max_bytes)
+            assert part == FetchResult(0, 0, 10, b"".join(wanted)), (offset, max_bytes)
     for offset in (-1, 11):
-        ((_, part),) = log.fetch(FetchRequest.of("orders", 0, offset, version=4)).partitions()
+        ((_, part),) = log.fetch(FetchRequest.for_partition("orders", 0, offset, version=4)).partitions()
         assert (part.error_code, part.high_watermark, part.message_set) == (ErrorCode.OFFSET_OUT_OF_RANGE, 10, b"")
         assert part.reason == f"offset {offset} is not in 0 to 10"
-    ((_, part),) = log.fetch(FetchRequest.of("payments", 0, 0, version=4)).partitions()
+    ((_, part),) = log.fetch(FetchRequest.for_partition("payments", 0, 0, version=4)).partitions()
     assert (part.error_code, part.reason) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0")
 
 
@@ -410,14 +413,14 @@ def test_fetch_returns_the_messages_before_damage_and_then_the_error(log):
     file.write_bytes(data)
     assert [message.offset for message in fetched(log, 4).messages()] == [0]
     with pytest.raises(RequestError, match=f"CORRUPT_MESSAGE: {file}: bytes {len(parts[0])} to .*the checksum is"):
-        list(log.fetch(FetchRequest.of("orders", 0, 1, version=4)).messages())
+        list(log.fetch(FetchRequest.for_partition("orders", 0, 1, version=4)).messages())
     assert [message.offset for message in fetched(log, 4, 2).messages()] == [2]
 
 
 def test_response_has_the_append_time(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
     with log_of(tmp_path, "typed", timestamps="append") as log:
-        request = ProduceRequest.of("orders", 0, [sample(0)], version=4)
+        request = ProduceRequest.for_partition("orders", 0, [sample(0)], version=4)
         ((_, part),) = produced(log, request).partitions()
         assert part.timestamp == 42_000
         (message,) = fetched(log, 2).messages()
@@ -433,7 +436,9 @@ def test_acks_minus_one_flushes_to_disk(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(1) or fsync(descriptor))
         for acks, times in ((1, 0), (0, 0), (-1, 1)):
             synced.clear()
-            produced(log, ProduceRequest.of("orders", 0, [sample(0)], version=4, acks=acks)).raise_for_error()
+            produced(
+                log, ProduceRequest.for_partition("orders", 0, [sample(0)], version=4, acks=acks)
+            ).raise_for_error()
             assert len(synced) == times
 
 
@@ -445,7 +450,7 @@ def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them
 ):
     sent = [{"key": b"k"}, {"key": b"k", "headers": headers}]
     with pytest.raises(lh.ConversionError) as caught:
-        ProduceRequest.of("orders", 0, sent, version=version, header_format=header_format)
+        ProduceRequest.for_partition("orders", 0, sent, version=version, header_format=header_format)
     error = caught.value
     assert (error.format, error.code) == ("kip82-message", "field_not_carried")
     assert error.message == (
@@ -457,15 +462,15 @@ def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them
 @pytest.mark.parametrize("headers", [None, {}, []])
 def test_older_version_accepts_messages_without_headers(headers):
     sent = [{"key": b"k", "value": b"v", "headers": headers}]
-    ((_, part),) = ProduceRequest.of("orders", 0, sent, version=2).partitions()
+    ((_, part),) = ProduceRequest.for_partition("orders", 0, sent, version=2).partitions()
     [message] = part.messages(2)
     assert (message.magic, message.key, message.value, message.headers) == (1, b"k", b"v", None)
 
 
 def test_headers_in_an_older_version_are_not_dropped():
     with pytest.raises(lh.ConversionError, match="message 0 has headers, and version 2 writes message format 1"):
-        ProduceRequest.of("orders", 0, [sample(0)], version=2)
-    ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()
+        ProduceRequest.for_partition("orders", 0, [sample(0)], version=2)
+    ((_, part),) = ProduceRequest.for_partition("orders", 0, [sample(0)], version=4).partitions()
     assert list(part.messages(4)) == list(lh.messages(part.message_set, BATCH_FORMATS["typed"]))
 
 
@@ -480,7 +485,7 @@ def test_message_may_have_exactly_the_largest_size(tmp_path, header_format):
             tmp_path / f"orders-{-room}", header_format, max_message_bytes=size + room, topic="orders"
         ) as log:
             version = 3 if header_format == "int" else 4
-            request = ProduceRequest.of(
+            request = ProduceRequest.for_partition(
                 "orders", -room, [sample(0, header_format)], version=version, header_format=header_format
             )
             ((_, part),) = log.produce(request).partitions()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from letterhead.kip82 import segment as segments
 from letterhead.kip82.checksums import Checksums
-from letterhead.kip82.segment import Segment, Stored
+from letterhead.kip82.segment import SegmentFile, StoredMessages
 from strategies import few
 
 
@@ -69,10 +69,10 @@ class Counted:
 def work(directory: Path, data: bytes, gaps: bool, monkeypatch: pytest.MonkeyPatch) -> int:
     """Read a file, and return how many bytes were looked at."""
     directory.mkdir()
-    (directory / segments.name_of(0)).write_bytes(data)
+    (directory / segments.segment_name(0)).write_bytes(data)
     with monkeypatch.context() as patched:
         counted = Counted(patched)
-        for _ in Segment(directory, 0, "typed", None, gaps).read():
+        for _ in SegmentFile(directory, 0, "typed", None, gaps).read():
             pass
         return counted.bytes
 
@@ -92,10 +92,10 @@ def test_work_after_damage_grows_with_the_size(
 def test_what_is_found_after_damage_is_whole(gaps: bool, tmp_path: Path) -> None:
     large = message(2, bytes(300_000))
     data = message(0) + message(1, b"x" * 9000, good=False) + overlapping(5000) + large + message(3)
-    (tmp_path / segments.name_of(0)).write_bytes(data)
-    read = list(Segment(tmp_path, 0, "typed", None, gaps).read())
-    assert [part.offset for part in read if isinstance(part, Stored)] == [0, 2, 3]
-    [damage] = [part for part in read if not isinstance(part, Stored)]
+    (tmp_path / segments.segment_name(0)).write_bytes(data)
+    read = list(SegmentFile(tmp_path, 0, "typed", None, gaps).read())
+    assert [part.offset for part in read if isinstance(part, StoredMessages)] == [0, 2, 3]
+    [damage] = [part for part in read if not isinstance(part, StoredMessages)]
     assert (damage.position, damage.end) == (26, data.index(large))
 
 
@@ -113,4 +113,4 @@ def test_checksums_of_parts_are_those_of_their_bytes(
         for _ in range(5):
             start = data.draw(st.integers(begin, size))
             end = data.draw(st.integers(start, size))
-            assert checksums.of(start, end) == zlib.crc32(content[start:end])
+            assert checksums.part(start, end) == zlib.crc32(content[start:end])

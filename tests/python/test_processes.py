@@ -22,10 +22,10 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import ErrorDetail
+from letterhead.errors import ErrorDetail, LogClosedError
 from letterhead.kafka.client import Client
 from letterhead.kafka.settings import python_settings
-from letterhead.kip82 import LogClosedError, MessageLog
+from letterhead.kip82 import MessageLog
 from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.cache import RecordCache

@@ -8,7 +8,6 @@ from typing import Any, assert_type
 from letterhead.kip82 import (
     Consumer,
     ConsumerRecord,
-    FetchedPartition,
     FetchRequest,
     FetchResponse,
     HeaderSerializer,
@@ -16,8 +15,8 @@ from letterhead.kip82 import (
     ProducerInterceptor,
     ProducerRecord,
     Serializer,
-    Topic,
 )
+from letterhead.kip82.requests import FetchResult, TopicPartitions
 
 text = Serializer(str.encode, bytes.decode)
 as_json: Serializer[dict[str, int]] = Serializer(lambda value: json.dumps(value).encode(), json.loads)
@@ -54,7 +53,7 @@ assert (
 )
 
 # A serializer of headers serves for keys and values, too.
-assert ProducerRecord("t", 3, key_serializer=HeaderSerializer.of("long")).serialized_key() == bytes(7) + b"\3"
+assert ProducerRecord("t", 3, key_serializer=HeaderSerializer.for_type("long")).serialized_key() == bytes(7) + b"\3"
 
 
 class Upper(ProducerInterceptor):
@@ -70,7 +69,7 @@ assert Upper().on_send(ProducerRecord("t", value="v", value_serializer=text)).va
 
 def fetch(request: FetchRequest) -> FetchResponse:
     """Answer with the record that was written above."""
-    return FetchResponse(version=request.version, topics=(Topic("t", (FetchedPartition(0, 0, 1, data),)),))
+    return FetchResponse(version=request.version, topics=(TopicPartitions("t", (FetchResult(0, 0, 1, data),)),))
 
 
 consumer = assert_type(Consumer(fetch, "t", key_serializer=text), Consumer[str, bytes])

@@ -12,7 +12,7 @@ from letterhead.iggy.kinds import HeaderKind
 from letterhead.operations import encode, select
 from letterhead.values import VALUE_TYPES, Binary, Float32, String, Value
 
-__all__ = ["parse_value", "format_value"]
+__all__ = ["format_value", "parse_value"]
 
 _SIGNED = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED = re.compile(r"\+?[0-9]+")

@@ -4,7 +4,9 @@ Kafka never released these drafts. Their bytes are read and written by the forma
 ``kip82-wrapper`` and the message formats around them; the classes follow the drafts, spelled as Python spells names. A
 ``header_format`` selects the draft: ``"typed"`` has text keys and typed values, ``"int"`` integer keys, and ``"wrapper"``
 integer keys inside the value of a message. Start with :class:`ProducerRecord` and :class:`ConsumerRecord`, or
-:class:`MessageLog`.
+:class:`MessageLog`. Their errors are in :mod:`letterhead.errors`. Requests for several partitions are built from the
+classes in ``letterhead.kip82.requests``; the rule of compaction and the conversion between magics are the functions of
+``letterhead.kip82.compaction`` and ``letterhead.kip82.versions``.
 
 Examples
 --------
@@ -22,9 +24,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import Damage, DamagedLogError, LogClosedError, LogLockedError, MessageLogError, RequestError
 from letterhead.kip82.audit import Audit, AuditEntry, AuditKeys
-from letterhead.kip82.compaction import DELETE_RETENTION_MS, delete_horizon, is_delete, latest_offsets, should_retain
+from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.interceptors import (
@@ -39,29 +40,15 @@ from letterhead.kip82.routing import Routing
 from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.transactions import TransactionIds
 from letterhead.kip82.typed import Typed
-from letterhead.kip82.versions import convert_down, convert_up
 from letterhead.kip82.wrapper import MessageWrapper
 
 if TYPE_CHECKING:
     from letterhead.kip82.clients import Consumer, Producer
     from letterhead.kip82.log import Compacted, MessageLog
-    from letterhead.kip82.requests import (
-        AskedPartition,
-        ErrorCode,
-        FetchedPartition,
-        FetchRequest,
-        FetchResponse,
-        ProducedPartition,
-        ProduceRequest,
-        ProduceResponse,
-        SentPartition,
-        Topic,
-    )
+    from letterhead.kip82.requests import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 
 __all__ = [
-    "DELETE_RETENTION_MS",
     "RESERVED",
-    "AskedPartition",
     "Audit",
     "AuditEntry",
     "AuditKeys",
@@ -70,53 +57,36 @@ __all__ = [
     "ConsumerInterceptor",
     "ConsumerInterceptors",
     "ConsumerRecord",
-    "Damage",
-    "DamagedLogError",
-    "ErrorCode",
     "FetchRequest",
     "FetchResponse",
-    "FetchedPartition",
     "HeaderSerializer",
     "Headers",
     "IntHeaders",
     "KeyRange",
     "KeyRanges",
-    "LogClosedError",
-    "LogLockedError",
     "MessageLog",
-    "MessageLogError",
     "MessageWrapper",
     "ProduceRequest",
     "ProduceResponse",
-    "ProducedPartition",
     "Producer",
     "ProducerInterceptor",
     "ProducerInterceptors",
     "ProducerRecord",
     "RecordMetadata",
-    "RequestError",
     "Routing",
-    "SentPartition",
     "Serialized",
     "Serializer",
-    "Topic",
     "TopicPartition",
     "TransactionIds",
     "Typed",
-    "convert_down",
-    "convert_up",
-    "delete_horizon",
     "is_delete",
-    "latest_offsets",
-    "should_retain",
 ]
 
 # Imported on first use: a program that only handles records needs neither the log nor its requests.
 _LAZY = {
     **dict.fromkeys(("Consumer", "Producer"), "clients"),
     **dict.fromkeys(("Compacted", "MessageLog"), "log"),
-    **dict.fromkeys(("AskedPartition", "ErrorCode", "FetchRequest", "FetchResponse", "FetchedPartition"), "requests"),
-    **dict.fromkeys(("ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition", "Topic"), "requests"),
+    **dict.fromkeys(("FetchRequest", "FetchResponse", "ProduceRequest", "ProduceResponse"), "requests"),
 }
 
 

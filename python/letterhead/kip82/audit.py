@@ -89,7 +89,7 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
         self._report = report
         self._keys = keys or AuditKeys()
         self.writes = writes
-        text = HeaderSerializer.of("string")
+        text = HeaderSerializer.for_type("string")
         serializers = zip(self._keys, (text, UUID_BYTES, text), strict=True)
         self.serializers: Mapping[str | int, HeaderSerializer] = dict(serializers)
 
@@ -106,6 +106,6 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
         """Report the records, and return them unchanged."""
         for record in records:
             if self._report is not None:
-                found = (record.get_header(key) for key in self._keys)
-                self._report(AuditEntry(record.topic, record.partition, record.offset, *found))
+                values = (record.get_header(key) for key in self._keys)
+                self._report(AuditEntry(record.topic, record.partition, record.offset, *values))
         return records

@@ -15,9 +15,9 @@ from functools import lru_cache
 __all__ = ["Checksums"]
 
 _STEP = 1 << 12
-_READ = 1 << 20
+_READ_BYTES = 1 << 20
 _POLYNOMIAL = 0xEDB88320
-_ONE = 1 << 31
+_POLYNOMIAL_ONE = 1 << 31
 """The polynomial 1: the first bit is the highest power."""
 
 
@@ -29,18 +29,18 @@ class Checksums:
         self.begin = begin
         self._steps = array("I", [0])
 
-    def of(self, start: int, end: int) -> int:
+    def part(self, start: int, end: int) -> int:
         """Return the checksum of the bytes between two positions after the first."""
         return self._before(end) ^ _product(_power(end - start), self._before(start))
 
     def _before(self, position: int) -> int:
         step, rest = divmod(position - self.begin, _STEP)
         while step >= len(self._steps):
-            read = os.pread(self.descriptor, _READ, self.begin + (len(self._steps) - 1) * _STEP)
-            if len(read) < _STEP:
+            block = os.pread(self.descriptor, _READ_BYTES, self.begin + (len(self._steps) - 1) * _STEP)
+            if len(block) < _STEP:
                 raise OSError("the file became shorter while it was read")
-            for at in range(0, len(read) - _STEP + 1, _STEP):
-                self._steps.append(zlib.crc32(read[at : at + _STEP], self._steps[-1]))
+            for at in range(0, len(block) - _STEP + 1, _STEP):
+                self._steps.append(zlib.crc32(block[at : at + _STEP], self._steps[-1]))
         return zlib.crc32(os.pread(self.descriptor, rest, position - rest), self._steps[step])
 
 
@@ -48,7 +48,7 @@ def _product(left: int, right: int) -> int:
     """Multiply two polynomials of 32 bits, modulo that of CRC-32."""
     product = 0
     while right:
-        if right & _ONE:
+        if right & _POLYNOMIAL_ONE:
             product ^= left
         right = right << 1 & 0xFFFFFFFF
         left = left >> 1 ^ (_POLYNOMIAL if left & 1 else 0)
@@ -64,12 +64,14 @@ def _power(count: int) -> int:
 @lru_cache(_STEP)
 def _power_of_bytes(count: int) -> int:
     return (
-        _ONE >> 8 * count if count < 4 else _product(_power_of_bytes(count // 2), _power_of_bytes(count - count // 2))
+        _POLYNOMIAL_ONE >> 8 * count
+        if count < 4
+        else _product(_power_of_bytes(count // 2), _power_of_bytes(count - count // 2))
     )
 
 
 @lru_cache(_STEP)
 def _power_of_steps(count: int) -> int:
     if count < 2:
-        return _power_of_bytes(_STEP) if count else _ONE
+        return _power_of_bytes(_STEP) if count else _POLYNOMIAL_ONE
     return _product(_power_of_steps(count // 2), _power_of_steps(count - count // 2))

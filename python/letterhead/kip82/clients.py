@@ -27,7 +27,7 @@ from letterhead.kip82.serializers import HeaderSerializer, K, Serializer, V
 __all__ = ["Consumer", "Producer"]
 
 
-class _Client(Closing):
+class _RecordClient(Closing):
     _interceptors: ProducerInterceptors | ConsumerInterceptors
     _closed = False
 
@@ -42,7 +42,7 @@ class _Client(Closing):
             self._interceptors.close()
 
 
-class Producer(_Client):
+class Producer(_RecordClient):
     """Send records through interceptors.
 
     Parameters
@@ -82,7 +82,7 @@ class Producer(_Client):
     ) -> None:
         check_name("codec", codec, CODECS)
         self._produce = produce
-        self._interceptors = ProducerInterceptors.of(interceptors)
+        self._interceptors = ProducerInterceptors._from(interceptors)
         self._acks = acks
         self._codec: Codec = codec
 
@@ -101,14 +101,14 @@ class Producer(_Client):
             Any exception of a required interceptor, or of ``produce``.
         """
         self._check_open()
-        [metadata] = self._interceptors.around([record], lambda sent: [self._send(each) for each in sent])
+        [metadata] = self._interceptors._around([record], lambda sent: [self._send(prepared) for prepared in sent])
         return metadata
 
     def _send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
         partition = record.partition or 0
         if record.timestamp is None:
             record = record.replace(timestamp=time.time_ns() // 1_000_000)
-        request = ProduceRequest.of(
+        request = ProduceRequest.for_partition(
             record.topic,
             partition,
             [record.to_message()],
@@ -122,7 +122,7 @@ class Producer(_Client):
         return RecordMetadata(record.topic, partition, written.offset, timestamp)
 
 
-class Consumer(_Client, Generic[K, V]):
+class Consumer(_RecordClient, Generic[K, V]):
     """Fetch the records of a partition through interceptors.
 
     Parameters
@@ -188,7 +188,7 @@ class Consumer(_Client, Generic[K, V]):
         check_name("errors", errors, ("raise", "null"))
         self._fetch = fetch
         self._partition = TopicPartition(topic, partition)
-        self._interceptors = ConsumerInterceptors.of(interceptors)
+        self._interceptors = ConsumerInterceptors._from(interceptors)
         self._max_bytes = max_bytes
         self._options: dict[str, Any] = {
             "header_format": header_format,
@@ -217,7 +217,9 @@ class Consumer(_Client, Generic[K, V]):
         self._check_open()
         topic, partition = self._partition
         version = _version(self._options["header_format"])
-        request = FetchRequest.of(topic, partition, self.position, version=version, max_bytes=self._max_bytes)
+        request = FetchRequest.for_partition(
+            topic, partition, self.position, version=version, max_bytes=self._max_bytes
+        )
         [(_, fetched)] = self._fetch(request).partitions()
         fetched.raise_for_error(topic)
         records: list[ConsumerRecord[K, V]] = []

@@ -78,8 +78,8 @@ def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RET
 
     Examples
     --------
-    >>> from letterhead import kip82
-    >>> kip82.delete_horizon(now=1_767_225_600_000, delete_retention_ms=60_000)
+    >>> from letterhead.kip82.compaction import delete_horizon
+    >>> delete_horizon(now=1_767_225_600_000, delete_retention_ms=60_000)
     1767225540000
     """
     if delete_retention_ms < 0:

@@ -161,20 +161,20 @@ class DraftHeaders(ABC, Generic[K]):
         serializers : mapping of key to HeaderSerializer, optional
             Serializers of the copy; by default the same.
         """
-        made = type(self).__new__(type(self))
-        made._block, made._errors, made._error, made._frozen = self._block, self._errors, self._error, False
-        made._stored = None if self._stored is None else core.Headers(self._stored)
-        made._serializers = dict(self._serializers if serializers is None else serializers)
-        made._copy_options(self)
-        return made
+        copied = type(self).__new__(type(self))
+        copied._block, copied._errors, copied._error, copied._frozen = self._block, self._errors, self._error, False
+        copied._stored = None if self._stored is None else core.Headers(self._stored)
+        copied._serializers = dict(self._serializers if serializers is None else serializers)
+        copied._copy_options(self)
+        return copied
 
     def frozen(self) -> Self:
         """Return an immutable copy, or these headers if they are immutable."""
         if self._frozen:
             return self
-        made = self.copy()
-        made._frozen = True
-        return made
+        copied = self.copy()
+        copied._frozen = True
+        return copied
 
     def __iter__(self) -> Iterator[Any]:
         return (core.Header(key, self._from_stored(key, value)) for key, value in self._pairs())
@@ -269,7 +269,7 @@ class DraftHeaders(ABC, Generic[K]):
         """Return a key that may be changed, or raise."""
         return self._check_key(key)
 
-    def _copy_options(self, other: Self) -> None:
+    def _copy_options(self, source: Self) -> None:
         """Copy the attributes that only a subclass has."""
 
     @abstractmethod
@@ -286,7 +286,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     def _serialize(self, serializer: HeaderSerializer, key: K, value: Any) -> core.HeaderValue:
         """Return the stored value of an object."""
-        return serializer.to_bytes(key, value)
+        return serializer._to_bytes(key, value)
 
     def _deserialize(self, serializer: HeaderSerializer, key: K, value: Any) -> Any:
         """Return the object of a stored value."""

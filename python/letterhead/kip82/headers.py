@@ -15,16 +15,16 @@ from letterhead.values import Value
 
 __all__ = ["Headers"]
 
-_Given = TypeVar("_Given")
+_Python = TypeVar("_Python")
 
 
-def _putter(type: str, of: type[_Given]) -> Callable[[Headers, str, _Given], None]:
+def _putter(type: str, python_type: type[_Python]) -> Callable[[Headers, str, _Python], None]:
     """Make the method that adds a value of one of the draft's types."""
 
-    def put(self: Headers, key: str, value: _Given) -> None:
+    def put(self: Headers, key: str, value: _Python) -> None:
         self.put_typed(key, type, value)
 
-    put.__doc__ = f"Add a value of the type ``{type}``, from a Python {of.__name__}."
+    put.__doc__ = f"Add a value of the type ``{type}``, from a Python {python_type.__name__}."
     return put
 
 
@@ -139,7 +139,7 @@ class Headers(DraftHeaders[str]):
     def _serialize(self, serializer: HeaderSerializer, key: str, value: Any) -> HeaderValue:
         if isinstance(value, Typed | Value):
             return self._check_value(value)
-        return Value.from_bits(TYPES[serializer.type], serializer.to_bytes(key, value))
+        return Value.from_bits(TYPES[serializer.type], serializer._to_bytes(key, value))
 
     def _deserialize(self, serializer: HeaderSerializer, key: str, value: Any) -> Any:
         type = Typed.from_value(value).type

@@ -100,11 +100,11 @@ class IntHeaders(DraftHeaders[int]):
         >>> IntHeaders([(9, b"x"), (1, b"a")]).sorted().items()
         [(1, b'a'), (9, b'x')]
         """
-        made = self.copy()
-        made._change()
-        made._in_order = True
-        made._sort()
-        return made
+        copied = self.copy()
+        copied._change()
+        copied._in_order = True
+        copied._sort()
+        return copied
 
     def up_to(self, highest: int) -> IntHeaders:
         """Return the headers with keys up to a highest one, immutable.
@@ -123,25 +123,25 @@ class IntHeaders(DraftHeaders[int]):
             block = self._block or b""
             part = block[: _end_of(block, highest)]
             return IntHeaders(part, serializers=self._serializers, in_order=True, errors=self._errors).frozen()
-        made = self.copy()
-        made._stored = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
-        made._block = None
-        return made.frozen()
+        copied = self.copy()
+        copied._stored = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
+        copied._block = None
+        return copied.frozen()
 
     def writing(self, keys: KeyRange | None) -> IntHeaders:
         """Return a copy in which other keys may be put, set and removed; ``None`` means all."""
-        made = self.copy()
-        made._writes = keys
-        return made
+        copied = self.copy()
+        copied._writes = keys
+        return copied
 
-    def _copy_options(self, other: Self) -> None:
-        self._writes, self._in_order = other._writes, other._in_order
+    def _copy_options(self, source: Self) -> None:
+        self._writes, self._in_order = source._writes, source._in_order
 
     def _parse(self, block: bytes) -> core.Headers:
-        read = super()._parse(block)
+        headers = super()._parse(block)
         if self._in_order:
-            _check_order(read)
-        return read
+            _check_order(headers)
+        return headers
 
     def _add(self, key: int, value: core.HeaderValue) -> None:
         super()._add(key, value)
@@ -155,7 +155,7 @@ class IntHeaders(DraftHeaders[int]):
     def _check_written_key(self, key: Any) -> int:
         key = self._check_key(key)
         if self._writes is not None:
-            self._writes.check(key, len(self._read()))
+            self._writes._check(key, len(self._read()))
         return int(key)
 
     def _check_key(self, key: Any) -> int:

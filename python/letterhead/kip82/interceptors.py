@@ -51,7 +51,7 @@ class ProducerInterceptor(_Interceptor):
     >>> from letterhead.kip82 import HeaderSerializer, ProducerInterceptor, ProducerInterceptors, ProducerRecord, RESERVED
     >>> class Hops(ProducerInterceptor):
     ...     writes = RESERVED["client"]
-    ...     serializers = {10_007: HeaderSerializer.of("short")}
+    ...     serializers = {10_007: HeaderSerializer.for_type("short")}
     ...
     ...     def on_send(self, record):
     ...         record.set_header(10_007, (record.get_header(10_007) or 0) + 1)
@@ -113,13 +113,13 @@ class _Chain(Generic[_I]):
         self._interceptors = tuple(interceptors)
         self._raises = errors == "raise"
         self._serializers: dict[Any, HeaderSerializer] = {}
-        for each in self._interceptors:
-            for key, serializer in each.serializers.items():
+        for interceptor in self._interceptors:
+            for key, serializer in interceptor.serializers.items():
                 if self._serializers.setdefault(key, serializer) != serializer:
                     raise ValueError(f"two interceptors have different serializers for the key {key!r}")
 
     @classmethod
-    def of(cls, interceptors: Self | Iterable[_I]) -> Self:
+    def _from(cls, interceptors: Self | Iterable[_I]) -> Self:
         """Return a chain of interceptors, or the chain itself if it is one."""
         return interceptors if isinstance(interceptors, cls) else cls(cast("Iterable[_I]", interceptors))
 
@@ -128,34 +128,34 @@ class _Chain(Generic[_I]):
 
     def close(self) -> None:
         """Close all interceptors."""
-        self._call_all("close", lambda each: each.close(), raises=self._raises)
+        self._call_all("close", lambda interceptor: interceptor.close(), raises=self._raises)
 
-    def _apply(self, what: str, value: _R, call: Callable[[_I, _R], _R]) -> _R:
+    def _apply(self, method: str, value: _R, call: Callable[[_I, _R], _R]) -> _R:
         """Pass a value through the interceptors, without those that fail and are not required."""
-        for each in self._interceptors:
+        for interceptor in self._interceptors:
             try:
-                value = call(each, value)
+                value = call(interceptor, value)
             except Exception as error:
-                raises = self._raises or each.required
-                self._failed(each, what, error, raises=raises)
+                raises = self._raises or interceptor.required
+                self._failed(interceptor, method, error, raises=raises)
                 if raises:
                     raise
         return value
 
-    def _call_all(self, what: str, call: Callable[[_I], None], *, raises: bool) -> None:
+    def _call_all(self, method: str, call: Callable[[_I], None], *, raises: bool) -> None:
         """Call every interceptor, even after one failed; then raise their exceptions, or only log them."""
         errors = []
-        for each in self._interceptors:
+        for interceptor in self._interceptors:
             try:
-                call(each)
+                call(interceptor)
             except Exception as error:
-                self._failed(each, what, error, raises=raises)
+                self._failed(interceptor, method, error, raises=raises)
                 errors.append(error)
         if errors and raises:
-            raise ExceptionGroup(f"interceptors failed in {what}", errors)
+            raise ExceptionGroup(f"interceptors failed in {method}", errors)
 
-    def _failed(self, interceptor: _I, what: str, error: Exception, *, raises: bool) -> None:
-        where = f"in the interceptor {type(interceptor).__name__}, {what}"
+    def _failed(self, interceptor: _I, method: str, error: Exception, *, raises: bool) -> None:
+        where = f"in the interceptor {type(interceptor).__name__}, {method}"
         if raises:
             error.add_note(where)
         else:
@@ -191,11 +191,11 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         """
         writes = record.headers.writes if isinstance(record.headers, IntHeaders) else None
 
-        def send(each: ProducerInterceptor, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-            made = each.on_send(_writable(record, each.writes))
-            if not isinstance(made, ProducerRecord):
-                raise TypeError(f"on_send must return a ProducerRecord, not {type(made).__name__}")
-            return made
+        def send(interceptor: ProducerInterceptor, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+            result = interceptor.on_send(_writable(record, interceptor.writes))
+            if not isinstance(result, ProducerRecord):
+                raise TypeError(f"on_send must return a ProducerRecord, not {type(result).__name__}")
+            return result
 
         return _writable(self._apply("on_send", record.with_serializers(self._serializers), send), writes)
 
@@ -209,9 +209,11 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
             error, they are logged: the program gets that error.
         """
         raises = self._raises and error is None
-        self._call_all("on_acknowledgement", lambda each: each.on_acknowledgement(metadata, error), raises=raises)
+        self._call_all(
+            "on_acknowledgement", lambda interceptor: interceptor.on_acknowledgement(metadata, error), raises=raises
+        )
 
-    def around(
+    def _around(
         self,
         records: Iterable[ProducerRecord[Any, Any]],
         write: Callable[[list[ProducerRecord[Any, Any]]], Sequence[RecordMetadata]],
@@ -255,13 +257,13 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         """
 
         def consume(
-            each: ConsumerInterceptor, records: list[ConsumerRecord[Any, Any]]
+            interceptor: ConsumerInterceptor, records: list[ConsumerRecord[Any, Any]]
         ) -> list[ConsumerRecord[Any, Any]]:
-            made = list(each.on_consume(list(records)))  # a copy, as it may change the list and then fail
-            for record in made:
+            result = list(interceptor.on_consume(list(records)))  # a copy, as it may change the list and then fail
+            for record in result:
                 if not isinstance(record, ConsumerRecord):
                     raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
-            return made
+            return result
 
         return self._apply("on_consume", [record.with_serializers(self._serializers) for record in records], consume)
 
@@ -273,7 +275,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         ExceptionGroup
             The exceptions of the interceptors, after all were called, if ``errors="raise"``.
         """
-        self._call_all("on_commit", lambda each: each.on_commit(offsets), raises=self._raises)
+        self._call_all("on_commit", lambda interceptor: interceptor.on_commit(offsets), raises=self._raises)
 
 
 def _writable(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:

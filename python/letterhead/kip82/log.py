@@ -30,22 +30,22 @@ from letterhead.kip82.compaction import (
 )
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
+from letterhead.kip82.log_files import Compacted, LogFiles
 from letterhead.kip82.properties import check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import (
-    AskedPartition,
     ErrorCode,
-    FetchedPartition,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
-    ProducedPartition,
+    FetchResult,
+    ProducePartition,
     ProduceRequest,
     ProduceResponse,
-    SentPartition,
-    Topic,
+    ProduceResult,
+    TopicPartitions,
 )
-from letterhead.kip82.segment import Stored
-from letterhead.kip82.store import Compacted, Store
+from letterhead.kip82.segment import StoredMessages
 from letterhead.kip82.versions import (
     CODEC_BITS,
     LOG_APPEND_BIT,
@@ -63,7 +63,7 @@ from letterhead.results import Types
 
 __all__ = ["Compacted", "MessageLog"]
 
-_Given: TypeAlias = Message | Mapping[str, Any] | ProducerRecord[Any, Any]
+_Appendable: TypeAlias = Message | Mapping[str, Any] | ProducerRecord[Any, Any]
 
 _FIELDS = dict.fromkeys(("crc", "magic", "attributes", "timestamp", "key", "headers", "value", "tombstone"))
 
@@ -96,7 +96,7 @@ class MessageLog(Closing):
     message_format_version : {0, 1, 2}, optional
         Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
         Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, and 2
-        for a new log. Stored messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
+        for a new log. StoredMessages messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
         Compression of appended messages, like the topic setting ``compression.type``: the messages of an append or a
         produce request become one set.
@@ -191,10 +191,10 @@ class MessageLog(Closing):
         self._max_message_bytes = max_message_bytes
         self._log_append_time = timestamps == "append"
         self._codec = CODECS.index(codec)
-        self._interceptors = ProducerInterceptors.of(interceptors)
+        self._interceptors = ProducerInterceptors._from(interceptors)
         self._options_in: dict[str, Any] = {"on_loss": on_loss, "types": types_in}
         self._options_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
-        self._store = Store(
+        self._files = LogFiles(
             self.path,
             (header_format, topic, partition, message_format_version),
             readonly=readonly,
@@ -202,29 +202,29 @@ class MessageLog(Closing):
             sync=sync == "append",
             move_damaged=errors == "move",
         )
-        self.header_format: HeaderFormat = self._store.properties.header_format
-        self.topic = self._store.properties.topic
-        self.partition = self._store.properties.partition
-        self.message_format_version = self._store.properties.message_format_version
-        self.torn_tail = self._store.torn_tail
+        self.header_format: HeaderFormat = self._files.properties.header_format
+        self.topic = self._files.properties.topic
+        self.partition = self._files.properties.partition
+        self.message_format_version = self._files.properties.message_format_version
+        self.torn_tail = self._files.torn_tail
         try:
             self._check_types()
         except BaseException:
-            self._store.release()
+            self._files.release()
             raise
 
     def __repr__(self) -> str:
-        return f"<MessageLog {self.path}: {self.header_format}, next offset {self.next_offset}, {self._store.state()}>"
+        return f"<MessageLog {self.path}: {self.header_format}, next offset {self.next_offset}, {self._files.state()}>"
 
     @property
     def next_offset(self) -> int:
         """The offset of the next message to be appended."""
-        return self._store.next_offset
+        return self._files.next_offset
 
     def close(self) -> None:
         """Flush to disk, release all files, and close the interceptors. A second call does nothing."""
-        with self._store.guard:
-            self._store.close()
+        with self._files.guard:
+            self._files.close()
             interceptors, self._interceptors = self._interceptors, ProducerInterceptors()
         interceptors.close()
 
@@ -257,29 +257,32 @@ class MessageLog(Closing):
             If writing fails; nothing is appended.
         """
         if not self._interceptors:
-            with self._store.guard:
+            with self._files.guard:
                 return self._append(messages, _now())
         offsets = range(0)
 
         def write(records: list[ProducerRecord[Any, Any]]) -> list[RecordMetadata]:
             nonlocal offsets
-            with self._store.guard:
+            with self._files.guard:
                 now = _now()
                 offsets = self._append(records, now)
             times = (
                 now if self._log_append_time or record.timestamp is None else record.timestamp for record in records
             )
-            return [RecordMetadata(self.topic, self.partition, *each) for each in zip(offsets, times, strict=True)]
+            return [
+                RecordMetadata(self.topic, self.partition, offset, timestamp)
+                for offset, timestamp in zip(offsets, times, strict=True)
+            ]
 
-        self._interceptors.around(map(self._record, messages), write)
+        self._interceptors._around(map(self._record, messages), write)
         return offsets
 
-    def _record(self, given: _Given) -> ProducerRecord[Any, Any]:
+    def _record(self, item: _Appendable) -> ProducerRecord[Any, Any]:
         """Return a message to be appended as the record that interceptors see."""
-        if isinstance(given, ProducerRecord):
-            return given
+        if isinstance(item, ProducerRecord):
+            return item
         fields = {"offset": 0, **_FIELDS}
-        for name, value in self._fields_of(given).items():
+        for name, value in self._fields_of(item).items():
             if name not in fields:
                 raise unknown_name("field", name, fields)
             fields[name] = value
@@ -296,29 +299,29 @@ class MessageLog(Closing):
             tombstone=is_delete(message) if self.header_format == "wrapper" else None,
         )
 
-    def _append(self, messages: Iterable[_Given], now: int) -> range:
-        self._store.check_open(writing=True)
+    def _append(self, messages: Iterable[_Appendable], now: int) -> range:
+        self._files.check_open(writing=True)
         encoded = []
-        for offset, given in enumerate(messages, self._store.next_offset):
-            fields = {**_FIELDS, **self._fields_of(given), "offset": offset}
+        for offset, item in enumerate(messages, self._files.next_offset):
+            fields = {**_FIELDS, **self._fields_of(item), "offset": offset}
             if fields["timestamp"] is None and fields["magic"] != 0:
                 fields["timestamp"] = now
             message = Message(**fields)
             if self.header_format == "wrapper" and message.tombstone is None and message.magic in (None, 2):
                 message = message._replace(tombstone=is_delete(message))
             encoded.append(self._encode(message, self.header_format, now))
-        return self._store.write(self._compress(encoded))
+        return self._files.write(self._compress(encoded))
 
-    def _fields_of(self, given: _Given) -> Mapping[str, Any]:
-        if isinstance(given, ProducerRecord):
-            other_partition = given.partition not in (None, self.partition)
-            if other_partition or (given.topic, given.header_format) != (self.topic, self.header_format):
+    def _fields_of(self, item: _Appendable) -> Mapping[str, Any]:
+        if isinstance(item, ProducerRecord):
+            other_partition = item.partition not in (None, self.partition)
+            if other_partition or (item.topic, item.header_format) != (self.topic, self.header_format):
                 raise ValueError(
                     f"this log is {self.topic}-{self.partition} as {self.header_format}: a record is for topic "
-                    f"{given.topic}, partition {given.partition}, as {given.header_format}"
+                    f"{item.topic}, partition {item.partition}, as {item.header_format}"
                 )
-            given = given.to_message()
-        fields = given._asdict() if isinstance(given, Message) else given
+            item = item.to_message()
+        fields = item._asdict() if isinstance(item, Message) else item
         # As in `encode`: null headers would make a null value a delete.
         return {"headers": (), **fields} if fields.get("tombstone") is False else fields
 
@@ -327,9 +330,9 @@ class MessageLog(Closing):
 
         If that raises ``OSError``, the log is closed: open it again to see which messages are on disk.
         """
-        with self._store.guard:
-            self._store.check_open(writing=True)
-            self._store.flush()
+        with self._files.guard:
+            self._files.check_open(writing=True)
+            self._files.flush()
 
     def produce(self, request: ProduceRequest) -> ProduceResponse:
         """Append the messages of a request; for each partition all or none.
@@ -346,19 +349,21 @@ class MessageLog(Closing):
         LogClosedError, OSError
             As in :meth:`append`.
         """
-        with self._store.guard:
-            self._store.check_open(writing=True)
+        with self._files.guard:
+            self._files.check_open(writing=True)
             topics = tuple(
-                Topic(topic.topic, tuple(self._produce(request, topic.topic, sent) for sent in topic.partitions))
+                TopicPartitions(
+                    topic.topic, tuple(self._produce(request, topic.topic, sent) for sent in topic.partitions)
+                )
                 for topic in request.topics
             )
             if request.acks == -1:
-                self._store.flush()
+                self._files.flush()
             return ProduceResponse(version=request.version, topics=topics)
 
-    def _produce(self, request: ProduceRequest, topic: str, sent: SentPartition) -> ProducedPartition:
-        def failed(code: ErrorCode, reason: object) -> ProducedPartition:
-            return ProducedPartition(sent.partition, code, -1, reason=str(reason))
+    def _produce(self, request: ProduceRequest, topic: str, sent: ProducePartition) -> ProduceResult:
+        def failed(code: ErrorCode, reason: object) -> ProduceResult:
+            return ProduceResult(sent.partition, code, -1, reason=str(reason))
 
         if (topic, sent.partition) != (self.topic, self.partition):
             return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
@@ -371,15 +376,15 @@ class MessageLog(Closing):
                     reason = f"message {number} is of magic {message.magic}, which version {version} does not have"
                     return failed(ErrorCode.CORRUPT_MESSAGE, reason)
                 encoded.append(
-                    self._encode(message._replace(offset=self._store.next_offset + number), header_format, now)
+                    self._encode(message._replace(offset=self._files.next_offset + number), header_format, now)
                 )
         except DecodeError as error:
             return failed(ErrorCode.CORRUPT_MESSAGE, error)
         except (ConversionError, EncodeError) as error:
             large = error.code == "too_large"
             return failed(ErrorCode.MESSAGE_TOO_LARGE if large else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, error)
-        offsets = self._store.write(self._compress(encoded))
-        return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
+        offsets = self._files.write(self._compress(encoded))
+        return ProduceResult(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
     def _encode(self, message: Message, header_format: HeaderFormat, now: int) -> bytes:
         """Encode a message of a header format for the log, uncompressed."""
@@ -430,7 +435,7 @@ class MessageLog(Closing):
                 size = len(data)
             sets[-1].append(data)
         attributes = self._codec | (LOG_APPEND_BIT if self._log_append_time else 0)
-        return [pack(b"".join(each), self.header_format, attributes) for each in sets]
+        return [pack(b"".join(members), self.header_format, attributes) for members in sets]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -457,16 +462,16 @@ class MessageLog(Closing):
         LogClosedError
             If the log is closed.
         """
-        stored = self._store.read(start, on_error)
+        stored = self._files.read(start, on_error)
         messages = (message for entry in stored for message in entry.messages if message.offset >= start)
         return ReadOnce(messages, "the scan of the log")
 
     def verify(self) -> list[Damage]:
         """Read everything, and return all damage."""
-        found: list[Damage] = []
-        for _ in self._store.read(0, found.append):
+        damages: list[Damage] = []
+        for _ in self._files.read(0, damages.append):
             pass
-        return found
+        return damages
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """Return messages for a request.
@@ -479,40 +484,43 @@ class MessageLog(Closing):
         The response has the version of the request. A partition that cannot be read has an error code and a reason,
         which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
         """
-        self._store.check_open()
+        self._files.check_open()
         topics = tuple(
-            Topic(topic.topic, tuple(self._fetch(request.version, topic.topic, asked) for asked in topic.partitions))
+            TopicPartitions(
+                topic.topic,
+                tuple(self._fetch(request.version, topic.topic, partition) for partition in topic.partitions),
+            )
             for topic in request.topics
         )
         return FetchResponse(version=request.version, topics=topics)
 
-    def _fetch(self, version: int, topic: str, asked: AskedPartition) -> FetchedPartition:
-        def failed(code: ErrorCode, reason: object, end: int = -1) -> FetchedPartition:
-            return FetchedPartition(asked.partition, code, end, b"", reason=str(reason))
+    def _fetch(self, version: int, topic: str, partition: FetchPartition) -> FetchResult:
+        def failed(code: ErrorCode, reason: object, end: int = -1) -> FetchResult:
+            return FetchResult(partition.partition, code, end, b"", reason=str(reason))
 
-        if (topic, asked.partition) != (self.topic, self.partition):
+        if (topic, partition.partition) != (self.topic, self.partition):
             return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
-        end = self._store.next_offset
-        if not 0 <= asked.offset <= end:
-            return failed(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {asked.offset} is not in 0 to {end}", end)
-        found: list[bytes] = []
+        end = self._files.next_offset
+        if not 0 <= partition.offset <= end:
+            return failed(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {partition.offset} is not in 0 to {end}", end)
+        chunks: list[bytes] = []
         size = 0
         try:
-            for stored in self._store.read(asked.offset, None):
+            for stored in self._files.read(partition.offset, None):
                 data = self._convert_for(version, stored)
-                if found and size + len(data) > asked.max_bytes:
+                if chunks and size + len(data) > partition.max_bytes:
                     break
-                found.append(data)
+                chunks.append(data)
                 size += len(data)
         except (DamagedLogError, HeaderError) as error:
             # Messages before the error are returned: the next request, which begins with it, gets the error.
-            if not found:
+            if not chunks:
                 damaged = isinstance(error, DamagedLogError)
                 code = ErrorCode.CORRUPT_MESSAGE if damaged else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
                 return failed(code, error, end)
-        return FetchedPartition(asked.partition, ErrorCode.NONE, end, b"".join(found))
+        return FetchResult(partition.partition, ErrorCode.NONE, end, b"".join(chunks))
 
-    def _convert_for(self, version: int, stored: Stored) -> bytes:
+    def _convert_for(self, version: int, stored: StoredMessages) -> bytes:
         """Return a stored message or compressed set in the format of a request's version."""
         target = header_format_of(version, self.header_format) or self.header_format
         if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.header_format):
@@ -523,7 +531,7 @@ class MessageLog(Closing):
             encoded = [write_message(message, target) for message in older]
         else:
             encoded = [
-                write_converted(each, self.header_format, target, **self._options_out) for each in stored.messages
+                write_converted(message, self.header_format, target, **self._options_out) for message in stored.messages
             ]
         data = b"".join(encoded)
         return pack(data, target, stored.attributes) if stored.attributes & CODEC_BITS else data
@@ -554,19 +562,19 @@ class MessageLog(Closing):
         """
         horizon = delete_horizon(now, delete_retention_ms)
         check_name("keyless value", keyless, ("keep", "drop"))
-        with self._store.guard:
-            self._store.check_open(writing=True)
+        with self._files.guard:
+            self._files.check_open(writing=True)
             latest = latest_offsets(self.scan())
-            return self._store.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
+            return self._files.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
     def _check_types(self) -> None:
         """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the header formats."""
         empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
-            other = header_format_of(version, self.header_format) or self.header_format
-            if other != self.header_format:
-                write_converted(empty, other, self.header_format, **self._options_in)
-                write_converted(empty, self.header_format, other, **self._options_out)
+            requested = header_format_of(version, self.header_format) or self.header_format
+            if requested != self.header_format:
+                write_converted(empty, requested, self.header_format, **self._options_in)
+                write_converted(empty, self.header_format, requested, **self._options_out)
 
 
 def _now() -> int:

@@ -40,7 +40,7 @@ class KeyRange:
     def __str__(self) -> str:
         return f"{self.low} to {self.high} ({self.name})"
 
-    def check(self, key: int, header: int | None = None) -> None:
+    def _check(self, key: int, header: int | None = None) -> None:
         """Raise ``EncodeError`` (``limit_exceeded``) for a key outside this range.
 
         Parameters
@@ -66,7 +66,7 @@ class KeyRanges:
     10000 to 99999 (client)
     100000 to 999999999 (vendor)
     1000000000 to 2147483647 (in-house)
-    >>> RESERVED.of(70_000).name, RESERVED.of(-1)
+    >>> RESERVED.find(70_000).name, RESERVED.find(-1)
     ('client', None)
     >>> ours = KeyRanges([*RESERVED][:3] + [KeyRange(1_000_000_000, 1_999_999_999, "billing")])
     >>> ours["billing"].low
@@ -78,16 +78,16 @@ class KeyRanges:
     def __init__(self, ranges: Iterable[KeyRange]) -> None:
         self._by_name: dict[str, KeyRange] = {}
         last: KeyRange | None = None
-        for each in sorted(ranges):
-            if last is not None and each.low <= last.high:
-                raise ValueError(f"the ranges {last} and {each} overlap")
-            if each.name in self._by_name:
-                raise ValueError(f"two ranges are named {each.name!r}")
-            self._by_name[each.name] = last = each
+        for key_range in sorted(ranges):
+            if last is not None and key_range.low <= last.high:
+                raise ValueError(f"the ranges {last} and {key_range} overlap")
+            if key_range.name in self._by_name:
+                raise ValueError(f"two ranges are named {key_range.name!r}")
+            self._by_name[key_range.name] = last = key_range
 
-    def of(self, key: int) -> KeyRange | None:
+    def find(self, key: int) -> KeyRange | None:
         """Return the range that contains a key, or ``None``."""
-        return next((each for each in self if key in each), None)
+        return next((key_range for key_range in self if key in key_range), None)
 
     def __getitem__(self, name: str) -> KeyRange:
         if name not in self._by_name:

@@ -15,7 +15,7 @@ from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat, check_header_format
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
-from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
+from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, T, V
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import Data, Message, bytes_of
 from letterhead.operations import encode
@@ -44,8 +44,41 @@ class RecordMetadata(NamedTuple):
     timestamp: int | None = None
 
 
+class _Lazy(Generic[T]):
+    """The key or the value of a record, which deserializes :class:`Serialized` bytes on first access.
+
+    A data descriptor as the default of a dataclass field: the record stores the argument in its ``__dict__``.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+        self._cached_name = f"_{name}"
+
+    @overload
+    def __get__(self, record: None, owner: type) -> None: ...
+    @overload
+    def __get__(self, record: object, owner: type) -> T | None: ...
+    def __get__(self, record: Any, owner: type) -> T | None:
+        if record is None:
+            return None  # the default of the field, for the dataclass
+        fields: dict[str, Any] = record.__dict__
+        value = fields[self._name]
+        if not isinstance(value, Serialized):
+            return value  # type: ignore[no-any-return]
+        if self._cached_name not in fields:
+            try:
+                fields[self._cached_name] = record._serializer(self._name).deserialize(value)
+            except Exception as error:
+                error.add_note(f"in the {self._name} of a record of {record.topic}")
+                raise
+        return fields[self._cached_name]  # type: ignore[no-any-return]
+
+    def __set__(self, record: Any, value: T | Serialized | None) -> None:
+        record.__dict__[self._name] = value
+
+
 @dataclass(frozen=True, repr=False)
-class _Record(Generic[K, V]):
+class _DraftRecord(Generic[K, V]):
     """The common part of both classes of records.
 
     The value is the payload in every header format. In ``wrapper`` it is the value inside the wrapper, so that code for
@@ -53,8 +86,8 @@ class _Record(Generic[K, V]):
     """
 
     topic: str
-    key: K | None = None
-    value: V | None = None
+    key: _Lazy[K] = _Lazy()
+    value: _Lazy[V] = _Lazy()
     timestamp: int | None = field(default=None, kw_only=True)
     headers: Any = field(default=None, kw_only=True)
     header_format: HeaderFormat = field(default="typed", kw_only=True)
@@ -97,7 +130,7 @@ class _Record(Generic[K, V]):
 
     def __repr__(self) -> str:
         # Without deserializing the key and the value, which may fail.
-        fields = (f"{each.name}={self.__dict__[each.name]!r}" for each in dataclasses.fields(self) if each.repr)
+        fields = (f"{field.name}={self.__dict__[field.name]!r}" for field in dataclasses.fields(self) if field.repr)
         return f"{type(self).__name__}({', '.join(fields)})"
 
     def serialized_key(self) -> bytes | None:
@@ -112,10 +145,10 @@ class _Record(Generic[K, V]):
         value = self.__dict__[name]
         if value is None or (type(value) is bytes and self._serializer(name) is None):
             return value
-        made = value if isinstance(value, Serialized) else self._serializer(name).serialize(value)
-        if not isinstance(made, bytes | bytearray | memoryview):
-            raise TypeError(f"the {name} serializer must return bytes, not {type(made).__name__}")
-        return bytes(made)
+        serialized = value if isinstance(value, Serialized) else self._serializer(name).serialize(value)
+        if not isinstance(serialized, bytes | bytearray | memoryview):
+            raise TypeError(f"the {name} serializer must return bytes, not {type(serialized).__name__}")
+        return bytes(serialized)
 
     @property
     def wrapper(self) -> MessageWrapper[V] | None:
@@ -169,38 +202,8 @@ class _Record(Generic[K, V]):
         return dataclasses.replace(self, **{**stored, **fields})
 
 
-class _Lazy:
-    """A field that deserializes :class:`Serialized` bytes on first access."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, record: _Record[Any, Any] | None, owner: type) -> Any:
-        if record is None:
-            return self
-        value = record.__dict__[self._name]
-        if not isinstance(value, Serialized):
-            return value
-        cached = f"_{self._name}"
-        if cached not in record.__dict__:
-            try:
-                record.__dict__[cached] = record._serializer(self._name).deserialize(value)
-            except Exception as error:
-                error.add_note(f"in the {self._name} of a record of {record.topic}")
-                raise
-        return record.__dict__[cached]
-
-    def __set__(self, record: _Record[Any, Any], value: Any) -> None:
-        record.__dict__[self._name] = value
-
-
-# After the dataclass was made, so that a type checker sees fields of plain types.
-_Record.key = _Lazy("key")  # type: ignore[misc]
-_Record.value = _Lazy("value")  # type: ignore[misc]
-
-
 @dataclass(frozen=True, repr=False)
-class ProducerRecord(_Record[K, V]):
+class ProducerRecord(_DraftRecord[K, V]):
     """A record to be produced. Its headers can be changed, its fields cannot.
 
     Parameters
@@ -281,7 +284,7 @@ class ProducerRecord(_Record[K, V]):
             key_serializer: Serializer[K] | None = None,
             value_serializer: Serializer[V] | None = None,
         ) -> None: ...
-        def __init__(self, *given: Any, **fields: Any) -> None: ...
+        def __init__(self, *arguments: Any, **fields: Any) -> None: ...
 
     def set_header(self, key: int | str, value: Any) -> None:
         """Replace all values of a key by one.
@@ -328,7 +331,7 @@ class ProducerRecord(_Record[K, V]):
 
 
 @dataclass(frozen=True, repr=False)
-class ConsumerRecord(_Record[K, V]):
+class ConsumerRecord(_DraftRecord[K, V]):
     """A consumed record. It is immutable, and so are its headers: an interceptor returns a changed copy.
 
     Parameters
@@ -409,12 +412,12 @@ class ConsumerRecord(_Record[K, V]):
         check_header_format(header_format)
         headers = _HEADERS[header_format](message.headers, serializers=serializers)
         fields: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
-        return cls._of(
+        return cls._from_fields(
             message, topic=topic, partition=partition, header_format=header_format, headers=headers, **fields
         )
 
     @classmethod
-    def _of(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
+    def _from_fields(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
         """Make a record from a message and the fields that it does not have."""
         key = None if message.key is None else Serialized(message.key)
         value = None if message.value is None else Serialized(message.value)
@@ -468,31 +471,26 @@ class ConsumerRecord(_Record[K, V]):
         """
         check_header_format(header_format)
         check_name("errors", errors, ("raise", "null"))
-        common: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
-        records: Iterator[Any] = cls._read(data, topic, partition, header_format, serializers, errors, common)
-        return ReadOnce(records, "the iterator of records")
+        fields: dict[str, Any] = {
+            "topic": topic,
+            "partition": partition,
+            "header_format": header_format,
+            "key_serializer": key_serializer,
+            "value_serializer": value_serializer,
+        }
 
-    @classmethod
-    def _read(
-        cls,
-        data: Data,
-        topic: str,
-        partition: int,
-        header_format: HeaderFormat,
-        serializers: Mapping[Any, HeaderSerializer] | None,
-        errors: HeaderErrors,
-        common: dict[str, Any],
-    ) -> Iterator[ConsumerRecord[A, B]]:
-        for read, error in _native.messages(bytes_of(data), BATCH_FORMATS[header_format], parse_headers=False):
-            for fields in read:
-                block = fields["headers"]
-                headers = _HEADERS[header_format](block, serializers=serializers, errors=errors)
-                message = Message(**{**fields, "headers": None if block is None else ()})
-                yield cls._of(
-                    message, topic=topic, partition=partition, header_format=header_format, headers=headers, **common
-                )
-            if error is not None:
-                raise error
+        def records() -> Iterator[ConsumerRecord[A, B]]:
+            batches = _native.messages(bytes_of(data), BATCH_FORMATS[header_format], parse_headers=False)
+            for batch, error in batches:
+                for message in batch:
+                    encoded = message["headers"]
+                    headers = _HEADERS[header_format](encoded, serializers=serializers, errors=errors)
+                    unparsed = Message(**{**message, "headers": None if encoded is None else ()})
+                    yield cls._from_fields(unparsed, headers=headers, **fields)
+                if error is not None:
+                    raise error
+
+        return ReadOnce(records(), "the iterator of records")
 
     def set_header(self, key: int | str, value: Any) -> NoReturn:
         """Raise ``TypeError``: the headers of a consumed record are immutable."""
@@ -506,10 +504,10 @@ class ConsumerRecord(_Record[K, V]):
         return ProducerRecord(topic, key, value, headers=self.headers.copy(), **fields)
 
 
-def _bytes_or_none(given: Any, what: str) -> bytes | None:
-    if given is None or type(given) is bytes:
-        return given
-    if not isinstance(given, bytes | bytearray | memoryview):
-        given = type(given).__name__
-        raise TypeError(f"the {what} must be bytes or None, not {given}: pass {what}_serializer= for other objects")
-    return bytes(given)
+def _bytes_or_none(value: Any, name: str) -> bytes | None:
+    if value is None or type(value) is bytes:
+        return value
+    if not isinstance(value, bytes | bytearray | memoryview):
+        value = type(value).__name__
+        raise TypeError(f"the {name} must be bytes or None, not {value}: pass {name}_serializer= for other objects")
+    return bytes(value)

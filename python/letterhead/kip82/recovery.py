@@ -8,13 +8,13 @@ import warnings
 
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.files import replace_file
-from letterhead.kip82.segment import FRAME, MAGIC_AT, Segment, Stored
+from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
 from letterhead.operations import validate
 
 __all__ = ["check_kafka_segment", "open_tail"]
 
 
-def open_tail(segment: Segment, *, readonly: bool, move_damaged: bool) -> tuple[int, Damage | None]:
+def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tuple[int, Damage | None]:
     """Return the next offset of the last file of a log, and the interrupted append at its end, if there is one.
 
     Unless the log is read only, the interrupted append is truncated. Any other damage at the end raises; with
@@ -26,7 +26,7 @@ def open_tail(segment: Segment, *, readonly: bool, move_damaged: bool) -> tuple[
         last = _last(segment, frames_only=False)
     if last is None:
         return segment.base, None
-    if isinstance(last, Stored):
+    if isinstance(last, StoredMessages):
         return last.offset + 1, None
     _reject_record_batches(segment, last.position)
     torn = segment.torn(last)
@@ -50,17 +50,17 @@ def open_tail(segment: Segment, *, readonly: bool, move_damaged: bool) -> tuple[
     return last.offset, last
 
 
-def check_kafka_segment(segment: Segment) -> None:
+def check_kafka_segment(segment: SegmentFile) -> None:
     """Raise if the first file of a directory without properties has no message, so that no other file is truncated."""
-    for found in segment.read(frames_only=True):
-        if isinstance(found, Stored) and segment.fits(found):
+    for entry in segment.read(frames_only=True):
+        if isinstance(entry, StoredMessages) and segment.fits(entry):
             return
-        _reject_record_batches(segment, found.position)
+        _reject_record_batches(segment, entry.position)
     if segment.size():
         raise MessageLogError(f"{segment.path.parent} is not a message log: {segment.path.name} has no message in it")
 
 
-def _reject_record_batches(segment: Segment, position: int) -> None:
+def _reject_record_batches(segment: SegmentFile, position: int) -> None:
     """Raise if Kafka 0.11 or later continued a file: its batches are valid, but of another format."""
     with segment.path.open("rb") as file:
         file.seek(position)
@@ -74,9 +74,9 @@ def _reject_record_batches(segment: Segment, position: int) -> None:
         )
 
 
-def _last(segment: Segment, *, frames_only: bool) -> Stored | Damage | None:
+def _last(segment: SegmentFile, *, frames_only: bool) -> StoredMessages | Damage | None:
     last = None
     with contextlib.suppress(FileNotFoundError):  # a log that is only read may have no file yet
-        for found in segment.read(frames_only=frames_only):
-            last = found
+        for entry in segment.read(frames_only=frames_only):
+            last = entry
     return last

@@ -34,16 +34,16 @@ from letterhead.message import Message
 from letterhead.operations import batch, messages
 
 __all__ = [
-    "AskedPartition",
     "ErrorCode",
+    "FetchPartition",
     "FetchRequest",
     "FetchResponse",
-    "FetchedPartition",
+    "FetchResult",
+    "ProducePartition",
     "ProduceRequest",
     "ProduceResponse",
-    "ProducedPartition",
-    "SentPartition",
-    "Topic",
+    "ProduceResult",
+    "TopicPartitions",
 ]
 
 T = TypeVar("T")
@@ -61,17 +61,19 @@ class ErrorCode(IntEnum):
 
 
 @dataclass(frozen=True)
-class Topic(Generic[T]):
+class TopicPartitions(Generic[T]):
     """A topic in a request or a response, with one object per partition."""
 
     topic: str
     partitions: tuple[T, ...]
 
 
-def _topics(of: type[Any], *fields: tuple[str, wire.Type]) -> tuple[str, wire.Array]:
+def _topics(partition_class: type[Any], *fields: tuple[str, wire.Type]) -> tuple[str, wire.ArrayType]:
     """Return the field ``topics`` of a schema, whose partitions have these fields."""
     partition = (("partition", INT32), *fields)
-    return "topics", wire.Array(Topic, (("topic", wire.STRING), ("partitions", wire.Array(of, partition))))
+    return "topics", wire.ArrayType(
+        TopicPartitions, (("topic", wire.STRING), ("partitions", wire.ArrayType(partition_class, partition)))
+    )
 
 
 _THROTTLE = ("throttle_time_ms", INT32)
@@ -81,11 +83,11 @@ _THROTTLE = ("throttle_time_ms", INT32)
 class _Body:
     """The body of a request or a response: fields, and a schema for each version."""
 
-    NAME: ClassVar[str]
-    SCHEMAS: ClassVar[dict[int, wire.Schema]]
+    _NAME: ClassVar[str]
+    _SCHEMAS: ClassVar[dict[int, wire.Schema]]
 
     version: int
-    topics: tuple[Topic[Any], ...]
+    topics: tuple[TopicPartitions[Any], ...]
 
     def __post_init__(self) -> None:
         check_version(self.version)
@@ -98,7 +100,7 @@ class _Body:
         EncodeError
             If a value does not fit its field.
         """
-        return wire.write(self._format(self.version), self.SCHEMAS[self.version], self)
+        return wire.write(self._format(self.version), self._SCHEMAS[self.version], self)
 
     @classmethod
     def decode(cls, data: bytes, version: int) -> Self:
@@ -112,11 +114,11 @@ class _Body:
             If the version is unknown.
         """
         check_version(version)
-        return cls(version=version, **wire.read(cls._format(version), cls.SCHEMAS[version], bytes(data)))
+        return cls(version=version, **wire.read(cls._format(version), cls._SCHEMAS[version], bytes(data)))
 
     @classmethod
     def _format(cls, version: int) -> str:
-        return f"{cls.NAME} {version}"
+        return f"{cls._NAME} {version}"
 
     def partitions(self) -> Iterator[tuple[str, Any]]:
         """Iterate over all partitions, each with the name of its topic."""
@@ -125,11 +127,11 @@ class _Body:
                 yield topic.topic, partition
 
     def __repr__(self) -> str:
-        parts = [f"{topic}-{partition.partition}: {partition.summary()}" for topic, partition in self.partitions()]
+        parts = [f"{topic}-{partition.partition}: {partition._summary()}" for topic, partition in self.partitions()]
         return f"<{self._format(self.version)}: {', '.join(parts) or 'no partitions'}>"
 
 
-class _Result:
+class _PartitionResult:
     """The error of a partition in a response."""
 
     partition: int
@@ -151,7 +153,7 @@ def _name_of(error_code: int) -> str:
 
 
 @dataclass(frozen=True)
-class SentPartition:
+class ProducePartition:
     """Messages to be appended to a partition.
 
     Attributes
@@ -167,7 +169,7 @@ class SentPartition:
         """Decode the message set, as :func:`letterhead.messages` does."""
         return messages(self.message_set, set_format(version, header_format))
 
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return a short summary for the representation of the request."""
         return f"{len(self.message_set)} bytes"
 
@@ -180,7 +182,7 @@ class ProduceRequest(_Body):
     ----------
     version : int
         0 to 4; determines the message format.
-    topics : tuple of Topic of SentPartition
+    topics : tuple of TopicPartitions of ProducePartition
         The messages.
     acks : int, default -1
         When a log answers: with -1, once the messages are on disk, otherwise once they are written, see ``sync`` of
@@ -193,24 +195,24 @@ class ProduceRequest(_Body):
     >>> import letterhead as lh
     >>> from letterhead.kip82 import ProduceRequest
     >>> sent = [lh.Message(key=b"k", value=b"v", headers={"n": lh.Int8(1)})]
-    >>> request = ProduceRequest.of("orders", 0, sent, version=4)
+    >>> request = ProduceRequest.for_partition("orders", 0, sent, version=4)
     >>> request
     <produce request 4: orders-0: 51 bytes>
     >>> ProduceRequest.decode(request.encode(), 4) == request
     True
     """
 
-    NAME = "produce request"
-    SCHEMAS = dict.fromkeys(
-        VERSIONS, (("acks", INT16), ("timeout_ms", INT32), _topics(SentPartition, ("message_set", BYTES)))
+    _NAME = "produce request"
+    _SCHEMAS = dict.fromkeys(
+        VERSIONS, (("acks", INT16), ("timeout_ms", INT32), _topics(ProducePartition, ("message_set", BYTES)))
     )
 
-    topics: tuple[Topic[SentPartition], ...]
+    topics: tuple[TopicPartitions[ProducePartition], ...]
     acks: int = -1
     timeout_ms: int = 1500
 
     @classmethod
-    def of(
+    def for_partition(
         cls,
         topic: str,
         partition: int,
@@ -246,25 +248,25 @@ class ProduceRequest(_Body):
         check_header_format(header_format)
         sent_format = header_format_of(version, header_format) or "typed"
         sent = []
-        for offset, given in enumerate(messages):
-            fields = given._asdict() if isinstance(given, Message) else given
+        for offset, item in enumerate(messages):
+            fields = item._asdict() if isinstance(item, Message) else item
             message = Message(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
             if MAGIC[version] < 2 and "headers" in fields and message.headers:
-                magic, other = MAGIC[version], 3 if header_format == "int" else 4
+                magic, version_with_headers = MAGIC[version], 3 if header_format == "int" else 4
                 raise ConversionError(
                     f"message {offset} has headers, and version {version} writes message format {magic}, which carries "
-                    f"none: use version={other}, or remove the headers",
+                    f"none: use version={version_with_headers}, or remove the headers",
                     format=MESSAGE_FORMATS[sent_format],
                     code="field_not_carried",
                 )
             sent.append(message)
         message_set = batch(sent, set_format(version, header_format), codec=codec) if sent else b""
-        topics = (Topic(topic, (SentPartition(partition, message_set),)),)
+        topics = (TopicPartitions(topic, (ProducePartition(partition, message_set),)),)
         return cls(version=version, topics=topics, acks=acks)
 
 
 @dataclass(frozen=True, repr=False)
-class ProducedPartition(_Result):
+class ProduceResult(_PartitionResult):
     """The result of an append to a partition.
 
     Attributes
@@ -287,7 +289,7 @@ class ProducedPartition(_Result):
     timestamp: int = -1
     reason: str | None = field(default=None, compare=False)
 
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return a short summary for the representation of the response."""
         return _name_of(self.error_code) if self.error_code else f"offset {self.offset}"
 
@@ -303,20 +305,20 @@ class ProduceResponse(_Body):
     ----------
     version : int
         Version of the request.
-    topics : tuple of Topic of ProducedPartition
+    topics : tuple of TopicPartitions of ProduceResult
         The results.
     throttle_time_ms : int, default 0
         How long the client was delayed. A log delays none.
     """
 
-    NAME = "produce response"
-    SCHEMAS: ClassVar[dict[int, wire.Schema]] = {
-        0: (_topics(ProducedPartition, *_PRODUCED),),
-        1: (_topics(ProducedPartition, *_PRODUCED), _THROTTLE),
-        **dict.fromkeys((2, 3, 4), (_topics(ProducedPartition, *_PRODUCED, ("timestamp", INT64)), _THROTTLE)),
+    _NAME = "produce response"
+    _SCHEMAS: ClassVar[dict[int, wire.Schema]] = {
+        0: (_topics(ProduceResult, *_PRODUCED),),
+        1: (_topics(ProduceResult, *_PRODUCED), _THROTTLE),
+        **dict.fromkeys((2, 3, 4), (_topics(ProduceResult, *_PRODUCED, ("timestamp", INT64)), _THROTTLE)),
     }
 
-    topics: tuple[Topic[ProducedPartition], ...]
+    topics: tuple[TopicPartitions[ProduceResult], ...]
     throttle_time_ms: int = 0
 
     def raise_for_error(self) -> Self:
@@ -330,7 +332,7 @@ class ProduceResponse(_Body):
 
 
 @dataclass(frozen=True)
-class AskedPartition:
+class FetchPartition:
     """A partition to be read.
 
     Attributes
@@ -345,7 +347,7 @@ class AskedPartition:
     offset: int
     max_bytes: int = 1 << 20
 
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return a short summary for the representation of the request."""
         return f"from {self.offset}"
 
@@ -358,7 +360,7 @@ class FetchRequest(_Body):
     ----------
     version : int
         0 to 4; determines the message format.
-    topics : tuple of Topic of AskedPartition
+    topics : tuple of TopicPartitions of FetchPartition
         The partitions to be read.
     replica_id : int, default -1
         -1 for a client.
@@ -368,43 +370,43 @@ class FetchRequest(_Body):
     Examples
     --------
     >>> from letterhead.kip82 import FetchRequest
-    >>> request = FetchRequest.of("orders", 0, 42, version=2)
+    >>> request = FetchRequest.for_partition("orders", 0, 42, version=2)
     >>> request
     <fetch request 2: orders-0: from 42>
     >>> FetchRequest.decode(request.encode(), 2) == request
     True
     """
 
-    NAME = "fetch request"
-    SCHEMAS = dict.fromkeys(
+    _NAME = "fetch request"
+    _SCHEMAS = dict.fromkeys(
         VERSIONS,
         (
             ("replica_id", INT32),
             ("max_wait_ms", INT32),
             ("min_bytes", INT32),
-            _topics(AskedPartition, ("offset", INT64), ("max_bytes", INT32)),
+            _topics(FetchPartition, ("offset", INT64), ("max_bytes", INT32)),
         ),
     )
 
-    topics: tuple[Topic[AskedPartition], ...]
+    topics: tuple[TopicPartitions[FetchPartition], ...]
     replica_id: int = -1
     max_wait_ms: int = 0
     min_bytes: int = 0
 
     @classmethod
-    def of(cls, topic: str, partition: int, offset: int, *, version: int, max_bytes: int = 1 << 20) -> Self:
-        """Make a request of a version for one partition; the other arguments are those of :class:`AskedPartition`."""
-        return cls(version=version, topics=(Topic(topic, (AskedPartition(partition, offset, max_bytes),)),))
+    def for_partition(cls, topic: str, partition: int, offset: int, *, version: int, max_bytes: int = 1 << 20) -> Self:
+        """Make a request of a version for one partition; the other arguments are those of :class:`FetchPartition`."""
+        return cls(version=version, topics=(TopicPartitions(topic, (FetchPartition(partition, offset, max_bytes),)),))
 
 
 @dataclass(frozen=True, repr=False)
-class FetchedPartition(_Result):
+class FetchResult(_PartitionResult):
     """Messages of a partition.
 
     Attributes
     ----------
     partition, error_code, reason
-        As in :class:`ProducedPartition`.
+        As in :class:`ProduceResult`.
     high_watermark : int
         Offset of the next message to be appended; -1 if unknown.
     message_set : bytes
@@ -417,12 +419,12 @@ class FetchedPartition(_Result):
     message_set: bytes
     reason: str | None = field(default=None, compare=False)
 
-    def summary(self) -> str:
+    def _summary(self) -> str:
         """Return a short summary for the representation of the response."""
         return _name_of(self.error_code) if self.error_code else f"{len(self.message_set)} bytes"
 
 
-_FETCHED = _topics(FetchedPartition, ("error_code", INT16), ("high_watermark", INT64), ("message_set", BYTES))
+_FETCHED = _topics(FetchResult, ("error_code", INT16), ("high_watermark", INT64), ("message_set", BYTES))
 
 
 @dataclass(frozen=True, repr=False)
@@ -431,16 +433,16 @@ class FetchResponse(_Body):
 
     Attributes
     ----------
-    topics : tuple of Topic of FetchedPartition
+    topics : tuple of TopicPartitions of FetchResult
         The messages.
     version, throttle_time_ms
         As in :class:`ProduceResponse`.
     """
 
-    NAME = "fetch response"
-    SCHEMAS: ClassVar[dict[int, wire.Schema]] = {0: (_FETCHED,), **dict.fromkeys((1, 2, 3, 4), (_THROTTLE, _FETCHED))}
+    _NAME = "fetch response"
+    _SCHEMAS: ClassVar[dict[int, wire.Schema]] = {0: (_FETCHED,), **dict.fromkeys((1, 2, 3, 4), (_THROTTLE, _FETCHED))}
 
-    topics: tuple[Topic[FetchedPartition], ...]
+    topics: tuple[TopicPartitions[FetchResult], ...]
     throttle_time_ms: int = 0
 
     def messages(self, header_format: HeaderFormat = "typed") -> Iterator[Message]:

@@ -44,7 +44,7 @@ from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, Head
 from letterhead.message import Message
 from letterhead.operations import messages, validate
 
-__all__ = ["Segment", "Stored", "name_of"]
+__all__ = ["SegmentFile", "StoredMessages", "segment_name"]
 
 FRAME = struct.Struct(">qi")
 MIN_SIZE = 14
@@ -68,12 +68,12 @@ INDEX_EVERY = 1 << 14
 """Bytes between two index entries, at least."""
 
 
-def name_of(base: int) -> str:
+def segment_name(base: int) -> str:
     """Return Kafka's name for the file with a first offset."""
     return f"{base:020}.log"
 
 
-class Stored(NamedTuple):
+class StoredMessages(NamedTuple):
     """A message in a file, or a compressed set of messages, from ``position`` to ``end``.
 
     ``expected`` is the lowest offset that the first message can have, and ``offset`` is that of the last one.
@@ -98,7 +98,7 @@ class Stored(NamedTuple):
         return self.data[MAGIC_AT]
 
 
-class Segment:
+class SegmentFile:
     """A file of a log, with a sparse index of its messages.
 
     ``base`` is the offset that the first message has, or had before compaction; ``limit`` is the base of the next file,
@@ -106,7 +106,7 @@ class Segment:
     """
 
     def __init__(self, directory: Path, base: int, header_format: HeaderFormat, limit: int | None, gaps: bool) -> None:
-        self.path = directory / name_of(base)
+        self.path = directory / segment_name(base)
         self.base = base
         self.header_format = header_format
         self.limit = limit
@@ -122,7 +122,7 @@ class Segment:
         """Return the size of the file in bytes."""
         return self.path.stat().st_size
 
-    def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[Stored | Damage]:
+    def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[StoredMessages | Damage]:
         """Read messages in the order of the file, with one damage for each run of bytes that is not a message.
 
         With ``frames_only`` messages are not decoded, and damage inside of them is not found.
@@ -131,16 +131,16 @@ class Segment:
         with self._guard:
             opened, index = self.path.open("rb"), self._index
         with opened as file:
-            reader = _Reader(self, file.fileno(), index)
+            reader = _SegmentReader(self, file.fileno(), index)
             expected, position = index[max(bisect_right(index, (start, 1 << 63)) - 1, 0)]
             if expected < start and not frames_only:
                 expected, position = reader.skip(expected, position, start)
-            for found in reader.read(expected, position, frames_only):
-                if isinstance(found, Stored):
-                    _note(index, found.expected, found.position)
-                    if found.offset < start:
+            for entry in reader.read(expected, position, frames_only):
+                if isinstance(entry, StoredMessages):
+                    _note(index, entry.expected, entry.position)
+                    if entry.offset < start:
                         continue
-                yield found
+                yield entry
 
     def note(self, expected: int, position: int) -> None:
         """Add an appended message to the index, if it is far enough from the last entry."""
@@ -161,7 +161,7 @@ class Segment:
         if indexes:
             sync_directory(self.path.parent)
 
-    def fits(self, stored: Stored) -> bool:
+    def fits(self, stored: StoredMessages) -> bool:
         """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""
         if not _is_whole(stored.data):
             return False
@@ -170,7 +170,7 @@ class Segment:
     def has_whole_message(self, damage: Damage) -> bool:
         """Return whether damaged bytes contain a message with a valid checksum, whose offset does not fit."""
         with self.path.open("rb") as file:
-            reader = _Reader(self, file.fileno(), self._index)
+            reader = _SegmentReader(self, file.fileno(), self._index)
             position = damage.position
             while position < damage.end:
                 if reader.whole_at(position) is not None:
@@ -211,19 +211,19 @@ class _Run(NamedTuple):
     reason: str
 
 
-class _Reader:
+class _SegmentReader:
     """A reader of the messages of a segment, by a file descriptor."""
 
     checksums: Checksums | None = None
     """Of the bytes after damage, in which every byte may begin a message."""
 
-    def __init__(self, segment: Segment, descriptor: int, index: list[tuple[int, int]]) -> None:
+    def __init__(self, segment: SegmentFile, descriptor: int, index: list[tuple[int, int]]) -> None:
         self.segment = segment
         self.descriptor = descriptor
         self.index = index
         self.size = os.fstat(descriptor).st_size
 
-    def read(self, expected: int, position: int, frames_only: bool) -> Iterator[Stored | Damage]:
+    def read(self, expected: int, position: int, frames_only: bool) -> Iterator[StoredMessages | Damage]:
         """Read from the position of a message with an expected offset."""
         usual = want = CHUNK
         while position < self.size:
@@ -239,20 +239,23 @@ class _Reader:
             after = None
             for offset, begin, end in run.frames:
                 data = chunk[begin - position : end - position]
-                found: tuple[Message, ...] = ()
+                decoded_messages: tuple[Message, ...] = ()
                 if not frames_only:
                     try:
-                        found = next(decoded)
+                        decoded_messages = next(decoded)
                     except DecodeError:
                         code, reason = self.error_in(data)
                     else:
                         is_set = data[ATTRIBUTES_AT] & CODEC_BITS
-                        reason, code = self.misplaced(found, expected, offset) if is_set else "", "out_of_range"
+                        reason, code = (
+                            self.misplaced(decoded_messages, expected, offset) if is_set else "",
+                            "out_of_range",
+                        )
                     if reason:
                         # A valid checksum implies a right size, which determines the bytes that it covers.
                         after = end if _is_whole(data) else None
                         break
-                yield Stored(expected, offset, begin, end, data, found)
+                yield StoredMessages(expected, offset, begin, end, data, decoded_messages)
                 expected = offset + 1
             else:
                 begin = run.frames[-1][2] if run.frames else position
@@ -339,10 +342,10 @@ class _Reader:
                 for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], header_format):
                     yield (message,)
 
-    def misplaced(self, found: tuple[Message, ...], expected: int, last: int) -> str:
+    def misplaced(self, messages: tuple[Message, ...], expected: int, last: int) -> str:
         """Return the error of the offsets in a compressed set, or an empty text."""
-        offsets = [message.offset for message in found]
-        if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
+        offsets = [message.offset for message in messages]
+        if not messages or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
             return f"the offsets in a compressed set do not increase up to its own, {last}"
         if offsets[-1] < last and not self.segment.gaps:
             return f"a compressed set ends with offset {offsets[-1]}, and its own is {last}"
@@ -360,18 +363,18 @@ class _Reader:
 
     def next_whole(self, begin: int, expected: int) -> int:
         """Return the position of the next whole message after a damaged one, or the end of the file."""
-        found = self.search(begin, expected)
+        following = self.search(begin, expected)
         frame = os.pread(self.descriptor, FRAME.size, begin)
         if len(frame) < FRAME.size:
-            return found
+            return following
         # A value may contain messages. So the first one found is the next message only if the bytes before it have a
         # valid checksum; otherwise the size is right, if a whole message follows at that place.
         end: int = begin + FRAME.size + FRAME.unpack(frame)[1]
-        if found < self.size and _is_whole(os.pread(self.descriptor, found - begin, begin)):
-            return found
+        if following < self.size and _is_whole(os.pread(self.descriptor, following - begin, begin)):
+            return following
         if end == self.size or (begin < end < self.size and self.is_whole(end, begin, expected)):
             return end
-        return found
+        return following
 
     def search(self, begin: int, expected: int) -> int:
         """Return the position of the first whole message after damaged bytes, or the end of the file."""
@@ -414,7 +417,7 @@ class _Reader:
         if size > SMALLEST_CHUNK:
             if self.checksums is None or position < self.checksums.begin:
                 self.checksums = Checksums(self.descriptor, position)
-            if self.checksums.of(position + MAGIC_AT, end) != int.from_bytes(head[CRC_AT:MAGIC_AT], "big"):
+            if self.checksums.part(position + MAGIC_AT, end) != int.from_bytes(head[CRC_AT:MAGIC_AT], "big"):
                 return None
         data = os.pread(self.descriptor, end - position, position)
         return data if _is_whole(data) else None

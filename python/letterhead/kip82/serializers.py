@@ -95,7 +95,7 @@ class HeaderSerializer(Serializer[Any]):
         check_name("type", self.type, TYPES)
 
     @staticmethod
-    def of(type: str) -> HeaderSerializer:
+    def for_type(type: str) -> HeaderSerializer:
         """Return the serializer of one of the draft's types, from and to its Python type.
 
         Every call with the same type returns the same object. Raises ``ValueError`` if the type is unknown.
@@ -103,15 +103,15 @@ class HeaderSerializer(Serializer[Any]):
         Examples
         --------
         >>> from letterhead.kip82 import HeaderSerializer
-        >>> HeaderSerializer.of("short").serialize(256)
+        >>> HeaderSerializer.for_type("short").serialize(256)
         b'\\x01\\x00'
-        >>> HeaderSerializer.of("string").deserialize(b"acme")
+        >>> HeaderSerializer.for_type("string").deserialize(b"acme")
         'acme'
         """
         check_name("type", type, TYPES)
-        return _OF[type]
+        return _BY_TYPE[type]
 
-    def to_bytes(self, key: object, value: Any) -> bytes:
+    def _to_bytes(self, key: object, value: Any) -> bytes:
         """Serialize the value of a key; raise ``TypeError`` if the result is not bytes."""
         data = self.serialize(value)
         if not isinstance(data, bytes | bytearray | memoryview):
@@ -119,9 +119,9 @@ class HeaderSerializer(Serializer[Any]):
         return bytes(data)
 
 
-def _of(type: str) -> HeaderSerializer:
+def _serializer_of_type(type: str) -> HeaderSerializer:
     ours = TYPES[type]
     return HeaderSerializer(lambda value: Value(ours, value).bits, lambda bits: Value.from_bits(ours, bits).value, type)
 
 
-_OF = {type: _of(type) for type in TYPES}
+_BY_TYPE = {type: _serializer_of_type(type) for type in TYPES}

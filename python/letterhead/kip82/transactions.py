@@ -58,15 +58,15 @@ class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
 
     def id_of(self, record: ProducerRecord[Any, Any] | ConsumerRecord[Any, Any]) -> uuid.UUID | None:
         """Return the id of a record, or ``None``."""
-        found: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
-        return found
+        transaction_id: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
+        return transaction_id
 
     @contextmanager
     def handling(self, record: ConsumerRecord[Any, Any]) -> Iterator[uuid.UUID]:
         """Use the id of a record, or a new one, for all records sent within this context, and yield the id."""
-        found = self.id_of(record) or uuid.uuid4()
-        token = _current.set(found)
+        transaction_id = self.id_of(record) or uuid.uuid4()
+        token = _current.set(transaction_id)
         try:
-            yield found
+            yield transaction_id
         finally:
             _current.reset(token)

@@ -79,9 +79,9 @@ class Typed:
         if value.type not in _DRAFT:
             message = f"the draft has no type for {value.type}"
             raise EncodeError(message, format="kip82-typed", code="unknown_type")
-        made = cls.__new__(cls)
-        made._held = value
-        return made
+        typed = cls.__new__(cls)
+        typed._held = value
+        return typed
 
     @property
     def type(self) -> str:

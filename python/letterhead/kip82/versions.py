@@ -101,9 +101,9 @@ def convert_up(message: Message, header_format: HeaderFormat) -> Message:
     Examples
     --------
     >>> import letterhead as lh
-    >>> from letterhead import kip82
+    >>> from letterhead.kip82.versions import convert_up
     >>> old = lh.decode(lh.encode({"headers": None, "magic": 1, "value": b"v"}, "kip82-message"), "kip82-message")
-    >>> kip82.convert_up(old, "typed").headers
+    >>> convert_up(old, "typed").headers
     Headers([])
     """
     check_header_format(header_format)
@@ -142,9 +142,9 @@ def convert_down(message: Message, magic: int, *, on_loss: Literal["raise", "dro
     Examples
     --------
     >>> import letterhead as lh
-    >>> from letterhead import kip82
+    >>> from letterhead.kip82.versions import convert_down
     >>> data = lh.encode({"headers": [("tenant", lh.String("acme"))], "key": b"k", "value": b"v"}, "kip82-message")
-    >>> old = kip82.convert_down(lh.decode(data, "kip82-message"), magic=1)
+    >>> old = convert_down(lh.decode(data, "kip82-message"), magic=1)
     >>> old.magic, old.headers, old.value
     (1, None, b'v')
     """

@@ -17,56 +17,69 @@ from typing import Any, NamedTuple, TypeAlias
 
 from letterhead.errors import DecodeError, EncodeError
 
-__all__ = ["BYTES", "INT16", "INT32", "INT64", "STRING", "Array", "Integer", "Schema", "Sized", "Type", "read", "write"]
+__all__ = [
+    "BYTES",
+    "INT16",
+    "INT32",
+    "INT64",
+    "STRING",
+    "ArrayType",
+    "IntegerType",
+    "Schema",
+    "SizedType",
+    "Type",
+    "read",
+    "write",
+]
 
 
-class Integer(NamedTuple):
+class IntegerType(NamedTuple):
     """An integer of a fixed size in bytes."""
 
     size: int
 
 
-class Sized(NamedTuple):
+class SizedType(NamedTuple):
     """Bytes or text after their length."""
 
-    length: Integer
+    length: IntegerType
     text: bool
 
 
-class Array(NamedTuple):
+class ArrayType(NamedTuple):
     """Structs after their count; each becomes an object of a class."""
 
-    of: type[Any]
+    element_class: type[Any]
     schema: Schema
 
 
-Type: TypeAlias = Integer | Sized | Array
+Type: TypeAlias = IntegerType | SizedType | ArrayType
 Schema: TypeAlias = tuple[tuple[str, Type], ...]
 
-INT16, INT32, INT64 = Integer(2), Integer(4), Integer(8)
-STRING, BYTES = Sized(INT16, text=True), Sized(INT32, text=False)
+INT16, INT32, INT64 = IntegerType(2), IntegerType(4), IntegerType(8)
+STRING, BYTES = SizedType(INT16, text=True), SizedType(INT32, text=False)
 
 
-def write(format: str, schema: Schema, given: object) -> bytes:
+def write(format: str, schema: Schema, body: object) -> bytes:
     """Encode the attributes of an object that a schema names."""
     parts: list[bytes] = []
     for name, type in schema:
-        value = getattr(given, name)
-        if isinstance(type, Integer):
+        value = getattr(body, name)
+        if isinstance(type, IntegerType):
             parts.append(_integer(format, name, type, value))
-        elif isinstance(type, Sized):
+        elif isinstance(type, SizedType):
             _check_type(name, value, str if type.text else bytes)
             data = value.encode() if type.text else value
             parts += [_integer(format, f"the length of {name}", type.length, len(data)), data]
         else:
             parts.append(_integer(format, f"the count of {name}", INT32, len(value)))
             for element in value:
-                _check_type(name, element, type.of)
+                _check_type(name, element, type.element_class)
                 parts.append(write(format, type.schema, element))
     return b"".join(parts)
 
 
-def _integer(format: str, name: str, type: Integer, value: Any) -> bytes:
+def _integer(format: str, name: str, type: IntegerType, value: Any) -> bytes:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be int, not {value.__class__.__name__}")
     try:
@@ -76,21 +89,21 @@ def _integer(format: str, name: str, type: Integer, value: Any) -> bytes:
         raise EncodeError(f"{name} {value} does not fit {bits} bits", format=format, code="out_of_range") from None
 
 
-def _check_type(name: str, value: object, wanted: type[Any]) -> None:
-    if not isinstance(value, wanted):
-        raise TypeError(f"{name} must be {wanted.__name__}, not {value.__class__.__name__}")
+def _check_type(name: str, value: object, expected: type[Any]) -> None:
+    if not isinstance(value, expected):
+        raise TypeError(f"{name} must be {expected.__name__}, not {value.__class__.__name__}")
 
 
 def read(format: str, schema: Schema, data: bytes) -> dict[str, Any]:
     """Decode the fields of a schema, which must end with the last byte."""
-    reader = _Reader(format, data)
+    reader = _BodyDecoder(format, data)
     fields = reader.fields(schema)
     if reader.left:
         raise reader.error("trailing_bytes", f"{reader.left} bytes are left after the last field", reader.at)
     return fields
 
 
-class _Reader:
+class _BodyDecoder:
     def __init__(self, format: str, data: bytes) -> None:
         self.format = format
         self.data = data
@@ -104,11 +117,11 @@ class _Reader:
         return {name: self.value(name, type) for name, type in schema}
 
     def value(self, name: str, type: Type) -> Any:
-        if isinstance(type, Integer):
+        if isinstance(type, IntegerType):
             return int.from_bytes(self.take(name, type.size), "big", signed=True)
-        return self.sized(name, type) if isinstance(type, Sized) else self.array(name, type)
+        return self.sized(name, type) if isinstance(type, SizedType) else self.array(name, type)
 
-    def sized(self, name: str, type: Sized) -> bytes | str:
+    def sized(self, name: str, type: SizedType) -> bytes | str:
         at = self.at
         length = self.value(f"the length of {name}", type.length)
         if length < 0:
@@ -123,14 +136,14 @@ class _Reader:
         except UnicodeDecodeError as error:
             raise self.error("value_not_utf8", f"{name} is not UTF-8", at + type.length.size + error.start) from None
 
-    def array(self, name: str, type: Array) -> tuple[Any, ...]:
+    def array(self, name: str, type: ArrayType) -> tuple[Any, ...]:
         at = self.at
         count = self.value(f"the count of {name}", INT32)
         if count < 0:
             raise self.error("negative_count", f"the count {count} of {name} is negative", at)
         if count * _min_size(type.schema) > self.left:
             raise self.error("count_too_large", f"{count} {name} do not fit the {self.left} bytes that are left", at)
-        return tuple(type.of(**self.fields(type.schema)) for _ in range(count))
+        return tuple(type.element_class(**self.fields(type.schema)) for _ in range(count))
 
     def take(self, name: str, size: int) -> bytes:
         if size > self.left:
@@ -145,6 +158,6 @@ class _Reader:
 def _min_size(schema: Schema) -> int:
     """Return the least number of bytes that an element takes."""
     return sum(
-        type.size if isinstance(type, Integer) else type.length.size if isinstance(type, Sized) else INT32.size
+        type.size if isinstance(type, IntegerType) else type.length.size if isinstance(type, SizedType) else INT32.size
         for _, type in schema
     )

@@ -86,9 +86,9 @@ class MessageWrapper(Generic[V]):
         headers, value = _split(bytes_of(data))
         if deserialize is None and serializer is not None:
             deserialize = serializer.deserialize
-        read: Any = value if deserialize is None or value is None else deserialize(value)
-        made: Any = cls  # its type has the type variable of the class, not that of the serializer
-        wrapper: MessageWrapper[A] = made(IntHeaders(headers), read, serializer=serializer)
+        content: Any = value if deserialize is None or value is None else deserialize(value)
+        wrapper_class: Any = cls  # the result has the type variable A of the serializer, and the class has V
+        wrapper: MessageWrapper[A] = wrapper_class(IntHeaders(headers), content, serializer=serializer)
         return wrapper
 
     def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
@@ -133,5 +133,5 @@ def _split(data: bytes) -> tuple[bytes, bytes | None]:
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
     # The core would parse the headers: it gets the wrapper without them, or the whole one if it is to report an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
-    read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
-    return data[_HEADERS_AT:end], instance(read, Message).value
+    message = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER_FORMAT) else bare, WRAPPER_FORMAT)
+    return data[_HEADERS_AT:end], instance(message, Message).value

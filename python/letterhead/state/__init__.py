@@ -81,8 +81,6 @@ from letterhead.state.values import (
 )
 
 __all__ = [
-    "restore",
-    "diff",
     "PUT_NOT_VALID",
     "VALID_TO_UNDEFINED",
     "AggregationWithHeaders",
@@ -113,10 +111,10 @@ __all__ = [
     "RecordContext",
     "Restored",
     "RocksDBOptions",
+    "RowDifference",
     "Scan",
     "Serde",
     "SerdeError",
-    "RowDifference",
     "SessionKey",
     "SessionStore",
     "SessionStoreWithHeaders",
@@ -149,4 +147,6 @@ __all__ = [
     "VersionedRecordWithHeaders",
     "WindowStore",
     "WindowedKey",
+    "diff",
+    "restore",
 ]

@@ -6,4 +6,4 @@
 from letterhead.where.conditions import Condition, Operand, Where, col
 from letterhead.where.parsing import parse
 
-__all__ = ["col", "parse", "Condition", "Operand", "Where"]
+__all__ = ["Condition", "Operand", "Where", "col", "parse"]

@@ -19,11 +19,11 @@ from letterhead.kip82.files import Lock, make_directory, sync_directory
 from letterhead.kip82.header_formats import HeaderFormat
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
-from letterhead.kip82.segment import Segment, Stored, name_of
+from letterhead.kip82.segment import SegmentFile, StoredMessages, segment_name
 from letterhead.kip82.versions import pack, write_message
 from letterhead.message import Message
 
-__all__ = ["Compacted", "Store"]
+__all__ = ["Compacted", "LogFiles"]
 
 CLEANED = ".cleaned"
 """Suffix of a file that compaction has not finished."""
@@ -38,7 +38,7 @@ class Compacted(NamedTuple):
     bytes_after: int
 
 
-class Store:
+class LogFiles:
     """The files of a log, opened by the properties that it must have and its new message format version.
 
     A new file begins before one would have more than ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk;
@@ -132,7 +132,7 @@ class Store:
     def _roll(self) -> None:
         """Begin a new file, once the old one is flushed to disk."""
         self.flush()
-        new = Segment(self.path, self.next_offset, self.properties.header_format, None, gaps=False)
+        new = SegmentFile(self.path, self.next_offset, self.properties.header_format, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         sync_directory(self.path)
         os.close(present(self._descriptor, "the open file"))
@@ -151,7 +151,7 @@ class Store:
             raise
         self._is_synced = True
 
-    def read(self, start: int, on_error: Callable[[Damage], object] | None) -> Iterator[Stored]:
+    def read(self, start: int, on_error: Callable[[Damage], object] | None) -> Iterator[StoredMessages]:
         """Read all files from an offset on, up to the current end of the log."""
         with self.guard:
             self.check_open()
@@ -159,17 +159,17 @@ class Store:
             segments = [segment for segment in self.segments if segment.limit is None or segment.limit > start]
         for segment in segments:
             expected, damaged_to = max(start, segment.base), -1
-            for found in self._read(segment, expected):
-                if isinstance(found, Damage):
-                    if found.offset >= end:
+            for entry in self._read(segment, expected):
+                if isinstance(entry, Damage):
+                    if entry.offset >= end:
                         return  # a concurrent append, or the interrupted one that was found on opening
-                    self._report(found, on_error)
-                    damaged_to = found.end
+                    self._report(entry, on_error)
+                    damaged_to = entry.end
                     continue
-                if found.offset >= end:
+                if entry.offset >= end:
                     return
-                expected = found.offset + 1
-                yield found
+                expected = entry.offset + 1
+                yield entry
             if segment.limit is None or segment.gaps or expected >= segment.limit:
                 continue
             size = segment.size()
@@ -177,7 +177,7 @@ class Store:
                 reason = f"the file ends, and the next one begins with offset {segment.limit}"
                 self._report(Damage(str(segment.path), size, size, expected, reason, "truncated"), on_error)
 
-    def _read(self, segment: Segment, start: int) -> Iterator[Stored | Damage]:
+    def _read(self, segment: SegmentFile, start: int) -> Iterator[StoredMessages | Damage]:
         try:
             yield from segment.read(start)
         except FileNotFoundError:
@@ -211,23 +211,23 @@ class Store:
                 kept, removed = kept + kept_here, removed + removed_here
             return Compacted(kept, removed, before, self._bytes())
 
-    def _clean(self, segment: Segment, retain: Callable[[Message], bool]) -> tuple[int, int]:
+    def _clean(self, segment: SegmentFile, retain: Callable[[Message], bool]) -> tuple[int, int]:
         """Replace a file by one with the retained messages, or delete it if there are none."""
         kept = removed = 0
         cleaned = segment.path.with_name(segment.path.name + CLEANED)
         with cleaned.open("wb") as file:
-            for found in segment.read():
-                if isinstance(found, Damage):
-                    raise DamagedLogError(found)
-                retained = [message for message in found.messages if retain(message)]
-                kept, removed = kept + len(retained), removed + len(found.messages) - len(retained)
-                if len(retained) == len(found.messages):
-                    file.write(found.data)
+            for entry in segment.read():
+                if isinstance(entry, Damage):
+                    raise DamagedLogError(entry)
+                retained = [message for message in entry.messages if retain(message)]
+                kept, removed = kept + len(retained), removed + len(entry.messages) - len(retained)
+                if len(retained) == len(entry.messages):
+                    file.write(entry.data)
                 elif retained:
                     # Compress the rest of a compressed set again, as Kafka's cleaner does.
                     header_format = self.properties.header_format
                     data = b"".join(write_message(message._replace(crc=None), header_format) for message in retained)
-                    file.write(pack(data, header_format, found.attributes))
+                    file.write(pack(data, header_format, entry.attributes))
             file.flush()
             os.fsync(file.fileno())
         if not removed:
@@ -262,7 +262,7 @@ class Store:
         if writing and self.readonly:
             raise LogClosedError(f"{self.path} is read only: open it with readonly=False to write")
 
-    def _open_segments(self) -> list[Segment]:
+    def _open_segments(self) -> list[SegmentFile]:
         if not self.readonly:
             for left in self.path.glob(f"*.log{CLEANED}"):
                 left.unlink()  # a crash interrupted a compaction, and the original file exists
@@ -274,16 +274,16 @@ class Store:
         compacted_to = self.properties.compacted_to
         if bases and bases[0] > compacted_to:
             reason = f"the file is missing, and the next one begins with offset {bases[0]}"
-            damage = Damage(str(self.path / name_of(0)), 0, 0, 0, reason, "truncated")
+            damage = Damage(str(self.path / segment_name(0)), 0, 0, 0, reason, "truncated")
             raise DamagedLogError(damage, "put it back, or read the other files with lh.messages")
         if not bases:
             if self.readonly:
-                return [Segment(self.path, 0, self.properties.header_format, None, gaps=False)]
-            (self.path / name_of(compacted_to)).touch()
+                return [SegmentFile(self.path, 0, self.properties.header_format, None, gaps=False)]
+            (self.path / segment_name(compacted_to)).touch()
             sync_directory(self.path)
             bases = [compacted_to]
         return [
-            Segment(self.path, base, self.properties.header_format, limit, gaps=base < compacted_to)
+            SegmentFile(self.path, base, self.properties.header_format, limit, gaps=base < compacted_to)
             for base, limit in zip_longest(bases, bases[1:])
         ]
 
