@@ -15,7 +15,7 @@ from letterhead.kip82.draft_headers import HeaderErrors, HeadersInput
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat, check_header_format
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
-from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, T, V
+from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import Data, Message, bytes_of
 from letterhead.operations import encode
@@ -44,37 +44,37 @@ class RecordMetadata(NamedTuple):
     timestamp: int | None = None
 
 
-class _Lazy(Generic[T]):
+class _Lazy:
     """The key or the value of a record, which deserializes :class:`Serialized` bytes on first access.
 
-    A data descriptor as the default of a dataclass field: the record stores the argument in its ``__dict__``.
+    It is a data descriptor and the default of a dataclass field, so the record stores the argument in its ``__dict__``.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
         self._cached_name = f"_{name}"
 
-    @overload
-    def __get__(self, record: None, owner: type) -> None: ...
-    @overload
-    def __get__(self, record: object, owner: type) -> T | None: ...
-    def __get__(self, record: Any, owner: type) -> T | None:
+    def __get__(self, record: Any, owner: type) -> Any:
         if record is None:
             return None  # the default of the field, for the dataclass
-        fields: dict[str, Any] = record.__dict__
-        value = fields[self._name]
+        value = record.__dict__[self._name]
         if not isinstance(value, Serialized):
-            return value  # type: ignore[no-any-return]
-        if self._cached_name not in fields:
+            return value
+        if self._cached_name not in record.__dict__:
             try:
-                fields[self._cached_name] = record._serializer(self._name).deserialize(value)
+                record.__dict__[self._cached_name] = record._serializer(self._name).deserialize(value)
             except Exception as error:
                 error.add_note(f"in the {self._name} of a record of {record.topic}")
                 raise
-        return fields[self._cached_name]  # type: ignore[no-any-return]
+        return record.__dict__[self._cached_name]
 
-    def __set__(self, record: Any, value: T | Serialized | None) -> None:
+    def __set__(self, record: Any, value: Any) -> None:
         record.__dict__[self._name] = value
+
+
+def _lazy() -> Any:
+    """Return a lazy field; its type is Any, so that type checkers use the annotation of the field."""
+    return _Lazy()
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,8 +86,8 @@ class _DraftRecord(Generic[K, V]):
     """
 
     topic: str
-    key: _Lazy[K] = _Lazy()
-    value: _Lazy[V] = _Lazy()
+    key: K | None = _lazy()
+    value: V | None = _lazy()
     timestamp: int | None = field(default=None, kw_only=True)
     headers: Any = field(default=None, kw_only=True)
     header_format: HeaderFormat = field(default="typed", kw_only=True)
