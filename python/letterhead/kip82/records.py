@@ -86,8 +86,8 @@ class _DraftRecord(Generic[K, V]):
     """
 
     topic: str
-    key: K | None = _lazy()
-    value: V | None = _lazy()
+    key: K | None = _lazy()  # noqa: RUF009
+    value: V | None = _lazy()  # noqa: RUF009
     timestamp: int | None = field(default=None, kw_only=True)
     headers: Any = field(default=None, kw_only=True)
     header_format: HeaderFormat = field(default="typed", kw_only=True)
