@@ -83,7 +83,7 @@ def profiles() -> str:
 
     parts = []
     for profile in PROFILES.values():
-        rows = [[f"`{row.column}`", f"`{row.header}`", f"`{row.type}`", row.note] for row in profile.rows]
+        rows = [[f"`{row.column}`", f"`{row.header}`", f"`{row.type}`", row.note] for row in profile.headers]
         head = f"### {profile.name}\n\n{profile.title}. Source: {profile.source}."
         parts.append(f"{head}\n\n{table(['column', 'header', 'type', 'value'], rows)}")
     return "\n\n".join(parts)

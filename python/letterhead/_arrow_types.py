@@ -32,10 +32,10 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 
-def to_pyarrow(made: _native.Column | _native.Stream) -> Any:
+def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
     """Return a result of the compiled core as a pyarrow Array or ChunkedArray."""
     pa = importlib.import_module("pyarrow")  # as a module of unknown types: its stubs do not know capsules
-    if isinstance(made, _native.Column):
-        return pa.array(made)
+    if isinstance(exported, _native.Column):
+        return pa.array(exported)
     # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
-    return pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.field(made).type)
+    return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)

@@ -9,10 +9,10 @@ __all__ = ["instance", "present"]
 T = TypeVar("T")
 
 
-def present(value: T | None, what: str) -> T:
-    """Return a value that is not ``None``; ``what`` names it in the error."""
+def present(value: T | None, name: str) -> T:
+    """Return a value that is not ``None``; ``name`` is for the error."""
     if value is None:
-        raise AssertionError(f"{what} is missing")
+        raise AssertionError(f"{name} is missing")
     return value
 
 

@@ -9,10 +9,10 @@ __all__ = ["how_to_install", "needed"]
 
 
 @contextmanager
-def needed(what: str, install: str) -> Iterator[None]:
+def needed(feature: str, install: str) -> Iterator[None]:
     """Import optional dependencies within this context; a missing one raises an error that says how to install it.
 
-    ``what`` is the feature that needs them, ``install`` the argument of ``pip install``, quoted for a shell. Errors raised
+    ``feature`` needs them, and ``install`` is the argument of ``pip install``, quoted for a shell. Errors raised
     by installed modules are passed on.
 
     Examples
@@ -27,9 +27,9 @@ def needed(what: str, install: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        raise ModuleNotFoundError(how_to_install(what, package, install), name=error.name) from error
+        raise ModuleNotFoundError(how_to_install(feature, package, install), name=error.name) from error
 
 
-def how_to_install(what: str, missing: str | None, install: str) -> str:
+def how_to_install(feature: str, missing: str | None, install: str) -> str:
     """Return the message for a missing package."""
-    return f"{what} needs {missing}: pip install {install}"
+    return f"{feature} needs {missing}: pip install {install}"

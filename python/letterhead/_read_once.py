@@ -13,9 +13,9 @@ ENDED = "was read to its end"
 FAILED = "failed, so that rows after the error are missing"
 
 
-def again(what: str, why: str) -> ValueError:
+def again(stream: str, why: str) -> ValueError:
     """Return the error of reading a stream that has no rows left to return."""
-    return ValueError(f"{what} {why}: make another one to read again")
+    return ValueError(f"{stream} {why}: make another one to read again")
 
 
 class ReadOnce(Iterator[T], Generic[T]):
@@ -27,25 +27,25 @@ class ReadOnce(Iterator[T], Generic[T]):
     ----------
     items : iterator
         The items to return.
-    what : str
-        What the items are, for errors: ``the iterator of messages``.
+    stream : str
+        Name of the stream in errors: ``the iterator of messages``.
     """
 
-    __slots__ = ("_items", "_what", "_why")
+    __slots__ = ("_items", "_stream", "_why")
 
-    def __init__(self, items: Iterator[T], what: str) -> None:
+    def __init__(self, items: Iterator[T], stream: str) -> None:
         self._items = items
-        self._what = what
+        self._stream = stream
         self._why: str | None = None
 
     def __iter__(self) -> Self:
         if self._why is not None:
-            raise again(self._what, self._why)
+            raise again(self._stream, self._why)
         return self
 
     def __next__(self) -> T:
         if self._why is FAILED:
-            raise again(self._what, FAILED)
+            raise again(self._stream, FAILED)
         try:
             return next(self._items)
         except StopIteration:

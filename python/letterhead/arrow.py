@@ -566,7 +566,7 @@ def _program(
 ) -> Program | None:
     """Return a condition for the compiled core; a reader passes one whose names it has resolved."""
     if not isinstance(where, Filter):
-        where = resolve(where, fields_of_format(format), columns, what=what)
+        where = resolve(where, fields_of_format(format), columns, columns_name=what)
     return None if where is None else where.program
 
 

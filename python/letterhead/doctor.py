@@ -51,7 +51,7 @@ class Report:
     @property
     def ok(self) -> bool:
         """Whether there are no problems; there may be notes."""
-        return all(each.level != "wrong" for each in self.findings)
+        return all(finding.level != "wrong" for finding in self.findings)
 
     def to_json(self) -> str:
         """Return the report as JSON."""
@@ -64,8 +64,8 @@ class Report:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         lines += [f"{name}={value}" for name, value in self.settings.items()]
-        for each in self.findings:
-            lines += ["", f"{each.level}: {each.where}: {each.what}", f"  {each.mend}"]
+        for finding in self.findings:
+            lines += ["", f"{finding.level}: {finding.where}: {finding.what}", f"  {finding.mend}"]
         return "\n".join([*lines, *([] if self.findings else ["", "nothing is wrong"])])
 
     __repr__ = __str__
@@ -144,10 +144,10 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
 
     A server of Sail runs Python in its own process: ``PYSPARK_PYTHON`` and Java mean nothing there.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
 
-    def add(level: Literal["wrong", "note"], what: str, mend: str) -> None:
-        found.append(Finding(level, where, what, mend))
+    def add(level: Literal["wrong", "note"], problem: str, mend: str) -> None:
+        results.append(Finding(level, where, problem, mend))
 
     own, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
     in_zip = ".zip/" in own.get("location", "")  # Python cannot load native code from a zip file
@@ -168,15 +168,15 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
         elif seen is not None and [] < _numbers(seen) < _numbers(oldest.get(name, "")):
             add("wrong", f"{name} {seen} is older than {oldest[name]}", f"pip install '{name}>={oldest[name]}'")
     if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
-        what = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
-        add("note", what, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
+        problem = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
+        add("note", problem, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
     if packages["pyspark"] and not executor and not sail:
         if os.path.dirname(facts["workers"] or "") != os.path.dirname(python):
-            what = f"PYSPARK_PYTHON is not this Python: workers run {facts['workers']}, and this is {python}"
-            add("note", what, f"export PYSPARK_PYTHON={python}, or the path where the workers have theirs")
+            problem = f"PYSPARK_PYTHON is not this Python: workers run {facts['workers']}, and this is {python}"
+            add("note", problem, f"export PYSPARK_PYTHON={python}, or the path where the workers have theirs")
         if facts["java"] is None:
             add("note", "java is not installed: only Spark Connect works", "install Java 17 or 21, or set JAVA_HOME")
-    return sorted(found, key=lambda each: each.level != "wrong")
+    return sorted(results, key=lambda finding: finding.level != "wrong")
 
 
 def _numbers(version: str) -> list[int]:

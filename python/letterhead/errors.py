@@ -528,11 +528,11 @@ class StoreChoiceError(StateStoreError, ValueError):
 
 def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
     """Return a copy of an error with another message or place, for example in the whole instead of a part."""
-    what = error.message if message is None else message
-    return type(error)(what, **{name: getattr(error, name) for name in _PLACE} | place)
+    text = error.message if message is None else message
+    return type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
 
 
-def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
+def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     """Return the error for a misspelt name, with the nearest name and the list of all."""
     import difflib  # only needed for errors, and this package should be fast to import
 
@@ -541,22 +541,22 @@ def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
     plain = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
-    plural = what if what.endswith("s") else f"{what}es" if what.endswith("x") else f"{what}s"
-    return ValueError(f"unknown {what} {wrong!r}{hint} ({plural}: {', '.join(names)})")
+    plural = noun if noun.endswith("s") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
+    return ValueError(f"unknown {noun} {wrong!r}{hint} ({plural}: {', '.join(names)})")
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: int, noun: str) -> str:
     """Return a count with its noun: ``1 byte``, ``2 bytes``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def check_name(what: str, given: object, names: Iterable[str]) -> None:
+def check_name(name: str, value: object, names: Iterable[str]) -> None:
     """Raise TypeError if a name is not a str, ValueError if it is not in the list."""
-    if not isinstance(given, str):
-        raise TypeError(f"{what} must be str, not {type(given).__name__}")
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be str, not {type(value).__name__}")
     names = list(names)
-    if given not in names:
-        raise unknown_name(what, given, names)
+    if value not in names:
+        raise unknown_name(name, value, names)
 
 
 def _text(message: str, where: str | None, column: str | None, places: Mapping[str, object]) -> str:
@@ -572,6 +572,6 @@ _PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column", "to
 
 
 def _rebuild(cls: type[LetterheadError], args: tuple[Any, ...], cause: LetterheadError | None) -> LetterheadError:
-    made = cls.__new__(cls, *args)
-    made.__cause__ = cause
-    return made
+    error = cls.__new__(cls, *args)
+    error.__cause__ = cause
+    return error

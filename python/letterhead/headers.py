@@ -39,7 +39,7 @@ class Header(NamedTuple):
     value: HeaderValue
 
 
-class _Number(int):
+class _IntegerKey(int):
     """An integer key, as opposed to a position."""
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class Headers(Sequence[Header]):
     @overload
     def __getitem__(self, which: str | bytes | Value) -> HeaderValue: ...
     def __getitem__(self, which: str | bytes | Value | SupportsIndex | slice) -> Any:
-        if isinstance(which, str | bytes | Value | _Number):
+        if isinstance(which, str | bytes | Value | _IntegerKey):
             return self._last(which)
         if isinstance(which, slice):
             return self._with(self._list()[which])
@@ -115,15 +115,15 @@ class Headers(Sequence[Header]):
     def __iter__(self) -> Iterator[Header]:
         return iter(self._items)
 
-    def __contains__(self, what: object) -> bool:
+    def __contains__(self, item: object) -> bool:
         items: Any = self._items
-        if type(what) is str and type(items) is not list:
-            return what in items
-        if isinstance(what, tuple):
-            return what in self._list()
-        if not isinstance(what, str | int | bytes | Value):
+        if type(item) is str and type(items) is not list:
+            return item in items
+        if isinstance(item, tuple):
+            return item in self._list()
+        if not isinstance(item, str | int | bytes | Value):
             return False
-        key = _key(what)
+        key = _key(item)
         return any(header.key == key for header in self._list())
 
     def __eq__(self, other: object) -> bool:
@@ -148,8 +148,8 @@ class Headers(Sequence[Header]):
         """
         items: Any = self._items
         if type(key) is str and type(items) is not list:
-            found: HeaderValue | _Default = items.get(key, default)
-            return found
+            value: HeaderValue | _Default = items.get(key, default)
+            return value
         try:
             return self._last(key)
         except KeyError:
@@ -166,10 +166,10 @@ class Headers(Sequence[Header]):
         """
         items: Any = self._items
         if type(key) is str and type(items) is not list:
-            found: list[HeaderValue] = items.all(key)
-            return found
-        wanted = _key(key)
-        return [header.value for header in self._list() if header.key == wanted]
+            values: list[HeaderValue] = items.all(key)
+            return values
+        stored_key = _key(key)
+        return [header.value for header in self._list() if header.key == stored_key]
 
     def keys(self) -> list[HeaderKey]:
         """Return the keys of all headers, in order and with repeats, as :meth:`values` returns their values.
@@ -185,7 +185,7 @@ class Headers(Sequence[Header]):
         # An int in brackets is a position. These integers are looked up as keys, which `dict(h)` relies on.
         items: Any = self._items
         keys = [header.key for header in items] if type(items) is list else items.keys()
-        return [_Number(key) if isinstance(key, int) else key for key in keys]
+        return [_IntegerKey(key) if isinstance(key, int) else key for key in keys]
 
     def values(self) -> list[HeaderValue]:
         """Return the values of all headers, in order.
@@ -264,26 +264,26 @@ class Headers(Sequence[Header]):
     def _last(self, key: GivenKey) -> HeaderValue:
         items: Any = self._items
         if type(key) is str and type(items) is not list:
-            found: HeaderValue = items.last(key)
-            return found
-        wanted = _key(key)
+            value: HeaderValue = items.last(key)
+            return value
+        stored_key = _key(key)
         for header in reversed(self._list()):
-            if header.key == wanted:
+            if header.key == stored_key:
                 return header.value
         raise KeyError(key)
 
     def _list(self) -> list[Header]:
         items: Any = self._items
-        made: list[Header] = items if type(items) is list else items.list()
-        if made is not items:
-            self._items = made
-        return made
+        headers: list[Header] = items if type(items) is list else items.list()
+        if headers is not items:
+            self._items = headers
+        return headers
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Self:
-        made = cls.__new__(cls)
-        made._items = items
-        return made
+        headers = cls.__new__(cls)
+        headers._items = items
+        return headers
 
 
 class FrozenHeaders(Headers):
@@ -344,8 +344,8 @@ def _value(value: Any) -> HeaderValue:
         return utf8(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    given = type(value).__name__
-    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {given}")
+    type_name = type(value).__name__
+    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {type_name}")
 
 
 def _pair(pair: Any) -> tuple[Any, Any]:

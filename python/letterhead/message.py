@@ -94,42 +94,42 @@ def bytes_of(data: object, name: str = "data") -> bytes:
     raise TypeError(f"{name} must be bytes, not {type(data).__name__}")
 
 
-def fields_of(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:
+def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, Any]:
     """Return all fields of a message as the compiled core takes them, checked by Arrow type; unset fields are null."""
-    if isinstance(given, Message):
-        fields = given._asdict()
-    elif isinstance(given, Mapping) and not isinstance(given, Headers):
-        fields = dict(given)
+    if isinstance(message, Message):
+        fields = message._asdict()
+    elif isinstance(message, Mapping) and not isinstance(message, Headers):
+        fields = dict(message)
     else:
         expected = "is a message format and takes a Message or a mapping of its fields"
-        raise TypeError(f"{format} {expected}, not {type(given).__name__}")
+        raise TypeError(f"{format} {expected}, not {type(message).__name__}")
     for name in fields:
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
     if fields.get("tombstone") is False:
         # Null headers are no wrapper, and make a null value a delete: a message that is none has a list.
         fields.setdefault("headers", ())
-    return {name: _field(name, fields.get(name), of, format) for name, of in types.items()}
+    return {name: _field(name, fields.get(name), arrow_type, format) for name, arrow_type in types.items()}
 
 
 # The range of an integer field by Arrow type: the least number, and the first one above the range.
 _RANGES = {"int8": (-(1 << 7), 1 << 7), "int64": (-(1 << 63), 1 << 63), "decimal128(20, 0)": (0, 1 << 64)}
 
 
-def _field(name: str, value: Any, of: str, format: str) -> Any:
+def _field(name: str, value: Any, arrow_type: str, format: str) -> Any:
     if value is None:
         return None
     if name == "headers":
         return pairs_of(value)
-    if of == "binary":
+    if arrow_type == "binary":
         return bytes_of(value, name)
-    expected: type[Any] = {"bool": bool, "string": str}.get(of, int)
+    expected: type[Any] = {"bool": bool, "string": str}.get(arrow_type, int)
     if not isinstance(value, expected) or (isinstance(value, bool) and expected is int):
         raise TypeError(f"{name} must be {expected.__name__}, not {type(value).__name__}")
     if expected is not int:
         return value
-    low, high = _RANGES[of]
+    low, high = _RANGES[arrow_type]
     if not low <= value < high:
-        type_name = "uint64" if low == 0 else of
+        type_name = "uint64" if low == 0 else arrow_type
         raise EncodeError(f"{name} does not fit {type_name}", format=format, code="out_of_range")
     return value

@@ -187,8 +187,8 @@ def parse(type: object, sql: bool) -> tuple[str, bool]:
         return _parse_text(f"array<{element[1]}>" if element else str(type), "arrow", is_object=True)
     if callable(getattr(type, "simpleString", None)) and not isinstance(type, _Class):
         return _parse_text(type.simpleString(), "sql", is_object=True)  # type: ignore[attr-defined]
-    given = type.__class__.__name__
-    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {given}")
+    type_of_type = type.__class__.__name__
+    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {type_of_type}")
 
 
 @lru_cache(maxsize=1024)
@@ -199,11 +199,11 @@ def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[
         if is_nested:
             raise ValueError(f"type {text!r} is a list of lists: only a list of values can be selected")
         return element, True
-    given, colon, suffix = (text, "", "") if is_object else text.partition(":")
+    written, colon, suffix = (text, "", "") if is_object else text.partition(":")
     # Names of SQL are not case-sensitive.
-    name = given if given in SELECT_TYPES else _SQL_NAMES.get(given.lower()) or _ARROW_NAMES.get(given)
+    name = written if written in SELECT_TYPES else _SQL_NAMES.get(written.lower()) or _ARROW_NAMES.get(written)
     if name is None:
-        raise _unknown_type(given, dialect, is_object)
+        raise _unknown_type(written, dialect, is_object)
     if colon and suffix not in SUFFIXES:
         raise unknown_name("suffix", suffix, SUFFIXES)
     if suffix == "amqp" and name in _WITHOUT_AMQP:
@@ -225,9 +225,9 @@ def is_only_read(type: str) -> bool:
 def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     """Return the error for an unknown type, with the accepted names of the dialect that it is from."""
     near = None if is_object else _nearest(name.lower())
-    ours = [each for each in SELECT_TYPES if each not in _SPARK_NAMES.values()]
+    ours = [name for name in SELECT_TYPES if name not in _SPARK_NAMES.values()]
     if dialect == "arrow":
-        names = [each for each in SELECT_TYPES if each not in _NOT_IN_ARROW]
+        names = [name for name in SELECT_TYPES if name not in _NOT_IN_ARROW]
         names += ["timestamp[ms, tz=UTC]", "list<...>"]
     elif dialect == "sql" or name.isupper() or "(" in name or (near in _SQL_NAMES and near not in SELECT_TYPES):
         names = [*_SPARK_NAMES, *ours, "array<...>"]
@@ -248,18 +248,22 @@ def _nearest(name: str) -> str | None:
     # Digits are seldom forgotten or added, nor is the first letter of an unsigned type.
     digits = "".join(filter(str.isdigit, name))
     ratios = {
-        each: SequenceMatcher(None, each, name).ratio()
-        for each in (*SELECT_TYPES, *_SQL_NAMES)
-        if each not in _NEVER_SUGGESTED
-        and bool(_WIDTH.fullmatch(each)) == bool(digits)
-        and each.startswith("u") == name.startswith("u")
+        candidate: SequenceMatcher(None, candidate, name).ratio()
+        for candidate in (*SELECT_TYPES, *_SQL_NAMES)
+        if candidate not in _NEVER_SUGGESTED
+        and bool(_WIDTH.fullmatch(candidate)) == bool(digits)
+        and candidate.startswith("u") == name.startswith("u")
     }
-    best = max(ratios, key=lambda each: ratios[each])
+    best = max(ratios, key=lambda candidate: ratios[candidate])
     if ratios[best] < 0.6:
         return None
     # Of numbers that are nearly as similar, the widest.
-    close = [each for each in ratios if ratios[each] >= ratios[best] - 0.15 and _number(each)[0] == _number(best)[0]]
-    best = max(close, key=lambda each: (_number(each)[1], ratios[each])) if _number(best)[0] else best
+    close = [
+        candidate
+        for candidate in ratios
+        if ratios[candidate] >= ratios[best] - 0.15 and _number(candidate)[0] == _number(best)[0]
+    ]
+    best = max(close, key=lambda candidate: (_number(candidate)[1], ratios[candidate])) if _number(best)[0] else best
     is_width = bool(digits) and int(digits) % 8 == 0
     return None if is_width and int(digits) > _number(best)[1] else best
 

@@ -257,13 +257,13 @@ class _Number(Value):
 
 class _Integer(_Number):
     def __new__(cls, value: int) -> Self:
-        made = _new(cls)
-        made._type = cls._name
+        instance = _new(cls)
+        instance._type = cls._name
         try:
-            made._bits = cls._pack(value) if type(value) is int else cls._to_bits(value)
+            instance._bits = cls._pack(value) if type(value) is int else cls._to_bits(value)
         except struct.error:
-            made._bits = cls._to_bits(value)  # its error names the range
-        return made
+            instance._bits = cls._to_bits(value)  # its error names the range
+        return instance
 
     @property
     def value(self) -> int:
@@ -329,13 +329,13 @@ class UInt128(_Integer, type="uint128"):
 
 class _Float(_Number):
     def __new__(cls, value: float) -> Self:
-        made = _new(cls)
-        made._type = cls._name
+        instance = _new(cls)
+        instance._type = cls._name
         try:
-            made._bits = cls._pack(value) if type(value) is float else cls._to_bits(value)
+            instance._bits = cls._pack(value) if type(value) is float else cls._to_bits(value)
         except OverflowError:
-            made._bits = cls._to_bits(value)  # its error names the range
-        return made
+            instance._bits = cls._to_bits(value)  # its error names the range
+        return instance
 
     @property
     def value(self) -> float:
@@ -448,20 +448,20 @@ def _class_of(type: str) -> type[Value]:
 
 def of_message(type: str, bits: bytes) -> Value:
     """Return a value with bits from a message; reading it raises if they are not a value of the type."""
-    made: Value = object.__new__(_CLASSES.get(type, Value))
-    made._type = type
-    made._bits = bits
-    return made
+    value: Value = object.__new__(_CLASSES.get(type, Value))
+    value._type = type
+    value._bits = bits
+    return value
 
 
 _new = object.__new__
 
 
 def _of(cls: type[_Value], value: Any) -> _Value:
-    made = _new(cls)
-    made._type = cls._name
-    made._bits = cls._to_bits(value)
-    return made
+    instance = _new(cls)
+    instance._type = cls._name
+    instance._bits = cls._to_bits(value)
+    return instance
 
 
 def _bytes(value: Any, name: str) -> bytes:

@@ -311,7 +311,7 @@ def test_keys_of_the_profile_occur_in_the_class_of_kafka_streams():
         pytest.skip("`tools/test python` brings the jar of Kafka Streams")
     with zipfile.ZipFile(jars[0]) as jar:
         written = jar.read("org/apache/kafka/streams/errors/internals/ExceptionHandlerUtils.class")
-    for row in PROFILES["streams-dlq"].rows:
+    for row in PROFILES["streams-dlq"].headers:
         assert row.header.encode() in written
 
 

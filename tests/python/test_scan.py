@@ -26,7 +26,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.scan import CONFIDENCES, Scan, Statistics
 from letterhead.scan.key import percent
-from letterhead.scan.readings import READINGS
+from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
@@ -314,7 +314,7 @@ def test_the_true_type_of_every_key_of_the_sample_topic_is_first(found):
 
 def test_the_evidence_is_over_all_rows(found):
     first = found["amount_cents"].guesses[0]
-    assert (first.type, first.confidence, first.fits, first.of) == ("int64", "strong", 9700, 9700)
+    assert (first.type, first.confidence, first.fits, first.values) == ("int64", "strong", 9700, 9700)
     assert first.evidence.startswith(
         "all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are subnormal, NaN, or beyond"
     )
@@ -423,7 +423,7 @@ def test_damaged_values_do_not_hide_the_type_of_the_others(good, type):
     values = [draw.randbytes(draw.randrange(1, 12)) if n % 50 == 0 else good(draw) for n in range(3000)]
     first = scan_of(values).guesses[0]
     assert first.type == type
-    assert 2940 <= first.fits < first.of == 3000
+    assert 2940 <= first.fits < first.values == 3000
 
 
 @pytest.mark.parametrize("shift", [0, 1])
@@ -447,7 +447,7 @@ def test_fits_counts_the_values_that_select_reads(shift):
     ]
     column = pa.array([[{"key": "k", "value": value}] for value in values], HEADERS)
     tallies = lha.scan(column, "kafka")["k"].statistics.readings
-    for reading in READINGS:
+    for reading in CANDIDATE_TYPES:
         name = reading.type
         result = lha.select(column, "kafka", {"k": name}, errors="column")
         reads = sum(error is None for error in result.field("error").to_pylist())

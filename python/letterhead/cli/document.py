@@ -72,19 +72,19 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value_json(value)
     if isinstance(value, Mapping):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if isinstance(value, decimal.Decimal) and value == int(value):
         return int(value)
     return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
-def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
+def headers_of(headers: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     """Return headers from an element of a list column."""
-    if isinstance(given, lh.Headers):
-        return given
-    rows = [(_typed(row.get("key_type"), row["key"]), _typed(row.get("type"), row["value"])) for row in given]
+    if isinstance(headers, lh.Headers):
+        return headers
+    rows = [(_typed(row.get("key_type"), row["key"]), _typed(row.get("type"), row["value"])) for row in headers]
     return lh.Headers(rows)
 
 
@@ -104,8 +104,10 @@ def read_message(document: Any, format: str, *, with_types: bool = False) -> Any
     headers = _headers(document["headers"], format, with_types=with_types)
     if list(fields) == ["headers"]:
         return headers
-    given = {name: _field(name, document[name], of) for name, of in fields.items() if name in document}
-    return lh.Message(**{**given, "headers": headers})
+    message_fields = {
+        name: _field(name, document[name], arrow_type) for name, arrow_type in fields.items() if name in document
+    }
+    return lh.Message(**{**message_fields, "headers": headers})
 
 
 def _typed(type: str | None, bits: Any) -> Any:
@@ -124,14 +126,14 @@ def _key_json(key: HeaderKey, form: KeyForm) -> Any:
     return spelt
 
 
-def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
-    if given is None:
+def _headers(document: Any, format: str, *, with_types: bool) -> lh.Headers | None:
+    if document is None:
         return None
-    if not isinstance(given, list):
-        raise Failure(f'JSON: "headers" is a list, not {_name(given)}')
+    if not isinstance(document, list):
+        raise Failure(f'JSON: "headers" is a list, not {_name(document)}')
     form, with_types = row_of(format)["keys"], with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
-    for index, item in enumerate(given):
+    for index, item in enumerate(document):
         place = f"JSON: header {index}"
         if not isinstance(item, dict) or set(item) != {"key", "value"}:
             raise Failure(f'{place}: an object with "key" and "value" is needed')
@@ -147,61 +149,67 @@ def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
     return headers
 
 
-def _key(given: Any, form: KeyForm, place: str) -> HeaderKey:
+def _key(document: Any, form: KeyForm, place: str) -> HeaderKey:
     if form == "int":
-        return _whole(given, f"{place}: a key", -(1 << 31), 1 << 31)
-    if form == "typed" and isinstance(given, dict):
-        value = _value(given, f"{place}: its key", types=True)
+        return _whole(document, f"{place}: a key", -(1 << 31), 1 << 31)
+    if form == "typed" and isinstance(document, dict):
+        value = _value(document, f"{place}: its key", types=True)
         if not isinstance(value, Value):
             raise Failure(f'{place}: its key has no "type"')
         return as_key(value)
-    if not isinstance(given, str):
-        raise Failure(f"{place}: a key is a string, not {_name(given)}")
-    _encodable(given, f"{place}: its key")
-    key: HeaderKey = _at(f"{place}: its key", read_key, given, form)
+    if not isinstance(document, str):
+        raise Failure(f"{place}: a key is a string, not {_name(document)}")
+    _encodable(document, f"{place}: its key")
+    key: HeaderKey = _at(f"{place}: its key", read_key, document, form)
     return key
 
 
-def _field(name: str, given: Any, of: str) -> Any:
-    if name == "headers" or given is None:
+def _field(name: str, document: Any, arrow_type: str) -> Any:
+    if name == "headers" or document is None:
         return None
     place = f'JSON: "{name}"'
-    if of == "binary":
-        return _value(given, place)
-    if of == "bool":
-        if not isinstance(given, bool):
-            raise Failure(f"{place} is true or false, not {_name(given)}")
-        return given
-    return _whole(given, place, *((0, 1 << 64) if of.startswith("decimal") else (-(1 << 63), 1 << 63)))
+    if arrow_type == "binary":
+        return _value(document, place)
+    if arrow_type == "bool":
+        if not isinstance(document, bool):
+            raise Failure(f"{place} is true or false, not {_name(document)}")
+        return document
+    return _whole(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
 
 
-def _whole(given: Any, place: str, low: int, high: int) -> int:
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise Failure(f"{place} is a whole number, not {_name(given)}")
-    if not low <= given < high:
+def _whole(number: Any, place: str, low: int, high: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise Failure(f"{place} is a whole number, not {_name(number)}")
+    if not low <= number < high:
         raise Failure(f"{place} does not fit {(high - low).bit_length() - 1} bits")
-    return given
+    return number
 
 
-def _value(given: Any, place: str, *, types: bool = False) -> bytes | Value | None:
+def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value | None:
     """Read a value: null, a string, or an object whose spellings agree."""
-    if given is None:
+    if document is None:
         return None
-    if isinstance(given, str):
-        return _encodable(given, place)
+    if isinstance(document, str):
+        return _encodable(document, place)
     spellings = [*SPELLINGS, "type"] if types else SPELLINGS
-    if not isinstance(given, dict) or not set(given) - {"type"} or any(name not in spellings for name in given):
+    if (
+        not isinstance(document, dict)
+        or not set(document) - {"type"}
+        or any(name not in spellings for name in document)
+    ):
         raise Failure(f'{place}: a value is null, a string, or an object with "hex", "text" or "base64"')
-    for name, text in given.items():
+    for name, text in document.items():
         if not isinstance(text, str):
             raise Failure(f'{place}: "{name}" is a string, not {_name(text)}')
-    type = given.get("type")
+    type = document.get("type")
     if type is not None:
         type = _at(place, check_type, type)
-    read = {name: _spelt(name, text, type, place) for name, text in given.items() if name != "type"}
-    if len(set(read.values())) > 1:
-        raise Failure(f"{place}: {' and '.join(read)} are not the same bytes: change both, or leave one out")
-    data = next(iter(read.values()))
+    bytes_by_spelling = {name: _spelt(name, text, type, place) for name, text in document.items() if name != "type"}
+    if len(set(bytes_by_spelling.values())) > 1:
+        raise Failure(
+            f"{place}: {' and '.join(bytes_by_spelling)} are not the same bytes: change both, or leave one out"
+        )
+    data = next(iter(bytes_by_spelling.values()))
     return data if type is None else of_message(type, data)
 
 
@@ -214,10 +222,10 @@ def _spelt(name: str, text: str, type: str | None, place: str) -> bytes:
     return data if type is None else _at(place, of_text, type, text).bits
 
 
-def _at(place: str, read: Any, *given: Any) -> Any:
+def _at(place: str, parse: Any, *arguments: Any) -> Any:
     """Call a reader; its failure names the place in the document."""
     try:
-        return read(*given)
+        return parse(*arguments)
     except Failure as error:
         raise Failure(f"{place}: {error}") from error
 

@@ -34,9 +34,9 @@ def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
     return view
 
 
-def headers_summary(given: Any, *, everything: bool) -> Text:
+def headers_summary(headers_or_rows: Any, *, everything: bool) -> Text:
     """Return the first headers as key=value."""
-    headers = headers_of(given)
+    headers = headers_of(headers_or_rows)
     shown = headers if everything else headers[:HEADERS_IN_SUMMARY]
     limit = None if everything else SUMMARY_LIMIT
     lines = [header_text(key, value, limit) for key, value in shown]

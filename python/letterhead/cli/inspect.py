@@ -82,21 +82,21 @@ def inspect_command(
     """
     data = source.read(options["limits"], row, lists=False)
     format = format_of(format, [data])
-    found = lh.inspect(data, format, **options)
+    inspection = lh.inspect(data, format, **options)
     if json:
-        print_json(_document(data, format, found, options))
+        print_json(_document(data, format, inspection, options))
     else:
-        _View(console(), data, format, found, options, everything=everything).show()
-    return BAD_DATA if found["errors"] else OK
+        _View(console(), data, format, inspection, options, everything=everything).show()
+    return BAD_DATA if inspection["errors"] else OK
 
 
-def _document(data: bytes, format: str, found: Inspection, options: Reading) -> dict[str, Any]:
-    places = _places(data, format, found["labels"], options)
+def _document(data: bytes, format: str, inspection: Inspection, options: Reading) -> dict[str, Any]:
+    places = _places(data, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
-        "labels": _label_documents(data, found["labels"], places),
-        "errors": [error._asdict() for error in found["errors"]],
+        "labels": _label_documents(data, inspection["labels"], places),
+        "errors": [error._asdict() for error in inspection["errors"]],
     }
     if any(place.compressed for place in places):
         document["compressed"] = [
@@ -112,7 +112,7 @@ def _document(data: bytes, format: str, found: Inspection, options: Reading) -> 
 
 
 def _label_documents(
-    data: bytes, labels: Sequence[Label], places: Sequence[_Place], skip: int = 0
+    data: bytes, labels: Sequence[Label], places: Sequence[_BatchPart], skip: int = 0
 ) -> list[dict[str, Any]]:
     documents = []
     for label in labels:
@@ -124,7 +124,7 @@ def _label_documents(
     return documents
 
 
-class _Place(NamedTuple):
+class _BatchPart(NamedTuple):
     """A message of a batch, or a compressed set of messages."""
 
     start: int
@@ -142,10 +142,12 @@ class _Opened(NamedTuple):
     data: bytes
     skip: int
     labels: list[Label]
-    places: list[_Place]
+    places: list[_BatchPart]
 
 
-def _places(data: bytes, format: str, labels: list[Label], options: Reading, number: int | None = 0) -> list[_Place]:
+def _places(
+    data: bytes, format: str, labels: list[Label], options: Reading, number: int | None = 0
+) -> list[_BatchPart]:
     """Find the messages of a batch; those after an unreadable compressed set have no number."""
     if not is_batch(format):
         return []
@@ -171,28 +173,28 @@ def _places(data: bytes, format: str, labels: list[Label], options: Reading, num
             heading = _heading(number, messages, CODECS.get(bits & CODEC, "an unknown codec"), opens=opens)
             if control:
                 heading += ", control records"
-            places.append(_Place(start, end, number, messages, heading, opens, headers))
+            places.append(_BatchPart(start, end, number, messages, heading, opens, headers))
         elif any(label.field == "record count" for label in fields):
-            places.append(_Place(start, end, None, 0, "a control batch" if control else "a batch"))
+            places.append(_BatchPart(start, end, None, 0, "a control batch" if control else "a batch"))
             records = [at for at, label in enumerate(fields) if label.field == "record length"]
             for at, next_record in itertools.pairwise([*records, len(fields)]):
                 heading = _heading(number, 1)
                 if control:
                     heading += f": {_control_type(data, fields[at:next_record])}"
-                places.append(_Place(fields[at].start, end, number, 1, heading))
+                places.append(_BatchPart(fields[at].start, end, number, 1, heading))
                 number = None if number is None else number + 1
             continue
         else:
-            places.append(_Place(start, end, number, messages, _heading(number, messages)))
+            places.append(_BatchPart(start, end, number, messages, _heading(number, messages)))
         number = None if number is None or messages is None else number + messages
     return places
 
 
-def _opened(data: bytes, format: str, place: _Place, options: Reading) -> _Opened | None:
+def _opened(data: bytes, format: str, place: _BatchPart, options: Reading) -> _Opened | None:
     """Return a compressed set without its compression; None if it cannot be read."""
-    read = (options["lenient"], options["strict_types"], options["limits"])
+    read_options = (options["lenient"], options["strict_types"], options["limits"])
     try:
-        opened = _native.uncompressed(data[place.start : place.end], read)
+        opened = _native.uncompressed(data[place.start : place.end], read_options)
     except lh.HeaderError:
         return None
     labels = lh.inspect(opened, format, **options)["labels"]
@@ -235,7 +237,7 @@ class _View:
     """The hex view: offset, bytes, field, header, meaning."""
 
     def __init__(
-        self, screen: Console, data: bytes, format: str, found: Inspection, options: Reading, *, everything: bool
+        self, screen: Console, data: bytes, format: str, inspection: Inspection, options: Reading, *, everything: bool
     ) -> None:
         self.screen = screen
         self.data = data
@@ -243,15 +245,15 @@ class _View:
         self.options = options
         self.format = format
         self.everything = everything
-        self.labels = found["labels"]
+        self.labels = inspection["labels"]
         self.per_line = BYTES_PER_LINE_WIDE if screen.width >= WIDE else BYTES_PER_LINE
         self.digits = max(4, len(f"{len(data):x}"))
         self.offset_width = max(self.digits, len("offset"))
         self.hex_width = 3 * self.per_line - 1
         self.field_width = max(len(field) for field in ["field", *(label.field for label in self.labels)])
-        self.error_count = len(found["errors"])
+        self.error_count = len(inspection["errors"])
         self.errors: dict[int | None, list[lh.errors.ErrorDetail]] = {}
-        for error in found["errors"]:
+        for error in inspection["errors"]:
             self.errors.setdefault(error.byte_offset, []).append(error)
         self.places = {place.start: place for place in _places(data, format, self.labels, options)}
 
@@ -259,7 +261,7 @@ class _View:
         """Print the view."""
         self._headline()
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
-        compressed: _Place | None = None
+        compressed: _BatchPart | None = None
         for label in self.labels:
             if compressed is not None and label.start >= compressed.end:
                 self._show_opened(compressed)
@@ -282,7 +284,7 @@ class _View:
         for error in unplaced:
             self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
-    def _show_opened(self, place: _Place) -> None:
+    def _show_opened(self, place: _BatchPart) -> None:
         """Print the messages of a compressed set; their bytes are counted from the first one."""
         opened = _opened(self.data, self.format, place, self.options)
         if opened is None:

@@ -66,8 +66,8 @@ class Summary:
         self.rows += 1
         for loss in losses:
             # Messages that differ only in lengths are the same loss.
-            what = re.sub(r"\d+", "", loss["message"])
-            group = (loss["code"], loss["key"], loss["written"], what)
+            message = re.sub(r"\d+", "", loss["message"])
+            group = (loss["code"], loss["key"], loss["written"], message)
             first, example, times = self.groups.get(group, (row, loss, 0))
             self.groups[group] = (first, example, times + 1)
             if loss["type"] is not None and loss["key"] is not None:
@@ -106,8 +106,8 @@ def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: st
     if not types or not row_of(source)["is_target"]:
         return
     words = ["letterhead", "convert", "-f", target, "--to", source]
-    for key, given in types.items():
-        for name in [given] if isinstance(given, str) else given:
+    for key, key_types in types.items():
+        for name in [key_types] if isinstance(key_types, str) else key_types:
             words += ["--type", f"{key_text(key)}={name}"]
     screen = console(sys.stderr)
     screen.print(Text("To convert back and restore the types:", style="dim"))

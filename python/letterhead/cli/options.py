@@ -190,4 +190,4 @@ def types_option(types: TypesWord = None, type: Type = None) -> Any:
         if not equals:
             raise Failure(f"--type: {pair!r} is not KEY=TYPE, as in retry=int32")
         by_key.setdefault(key, []).append(name)
-    return {key: each[0] if len(each) == 1 else each for key, each in by_key.items()}
+    return {key: key_types[0] if len(key_types) == 1 else key_types for key, key_types in by_key.items()}

@@ -57,15 +57,15 @@ class _Escaped:
 
 def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
     """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
     for name in columns:
-        made.add_column(
+        view.add_column(
             Text(printable(name)),
             justify="right" if name in right else "left",
             no_wrap=name in right,
             overflow="fold" if fold else "ellipsis",
         )
-    return made
+    return view
 
 
 def warn(message: str) -> None:
@@ -130,7 +130,7 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     """Return JSON that is safe on a terminal and keeps printable non-ASCII text."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     # Everything that json does not escape, except line ends, is inside a string, where \u may replace it.
-    return re.sub(r"[^\n -~]", lambda found: _json_char(found.group()), text)
+    return re.sub(r"[^\n -~]", lambda match: _json_char(match.group()), text)
 
 
 def print_json(value: Any) -> None:
@@ -144,7 +144,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 @contextmanager
-def progress(total: int | None, what: str, *, prints: bool) -> Iterator[Callable[[int], None]]:
+def progress(total: int | None, description: str, *, prints: bool) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
 
     If these are printed to a terminal there is no bar: they show the progress, and a bar would be drawn between them.
@@ -155,7 +155,7 @@ def progress(total: int | None, what: str, *, prints: bool) -> Iterator[Callable
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     # By default, the bar replaces sys.stdout and sends what is printed there to stderr.
     with Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(printable(what), total=total)
+        task = bar.add_task(printable(description), total=total)
         yield lambda rows: bar.advance(task, rows)
 
 

@@ -78,20 +78,20 @@ def scan_command(
     parquet, of_bytes = open_column(file, column)
     format = column_format(format, parquet, column, of_bytes)
     row_of(format)
-    found = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
+    report = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
-            write_file(html, found.html(title=f"Headers of {file.name}").encode())
+            write_file(html, report.html(title=f"Headers of {file.name}").encode())
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
         warn(f"page written to {html}")
     if json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     elif code is not None:
-        print("\n".join(map(printable, found.code(code.value).splitlines())))
+        print("\n".join(map(printable, report.code(code.value).splitlines())))
     else:
-        _show(found, sample, parquet.metadata.num_rows, explain=explain, everything=everything)
-    return BAD_DATA if found.statistics.bad_rows else OK
+        _show(report, sample, parquet.metadata.num_rows, explain=explain, everything=everything)
+    return BAD_DATA if report.statistics.bad_rows else OK
 
 
 def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: Reading) -> Any:
@@ -104,8 +104,8 @@ def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_
     with progress(rows, f"scanning {column}", prints=False) as advance:
         values = _values(parquet, column, rows, sample, advance)
         with usage_errors():
-            found = lha.scan(values, format, max_keys=max_keys, **options)
-    return Scan(format, found.statistics, column)
+            report = lha.scan(values, format, max_keys=max_keys, **options)
+    return Scan(format, report.statistics, column)
 
 
 def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
@@ -127,30 +127,30 @@ def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: C
         before += size
 
 
-def _show(found: Any, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
+def _show(report: Any, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
     screen = console()
-    screen.print(Text(printable(found.headline()), style="bold"))
+    screen.print(Text(printable(report.headline()), style="bold"))
     if sample is not None and sample < in_file:
         screen.print(Text(f"a sample of {counted(in_file, 'row')}, evenly spaced", style="dim"))
-    for remark in found.remarks():
+    for remark in report.remarks():
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))
     if explain:
-        for key in found.keys:
+        for key in report.keys:
             screen.print()
             screen.print(Text(f"{printable(key.name)}: {_described(key)}", style="bold"))
             screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
-    elif found.keys:
+    elif report.keys:
         screen.print()
-        screen.print(_keys(found, screen))
-        if any(_uncertain(key) for key in found.keys):
+        screen.print(_keys(report, screen))
+        if any(_uncertain(key) for key in report.keys):
             screen.print(Text("? other types fit as well: --explain prints the evidence", style="dim"))
 
 
-def _keys(found: Any, screen: Console) -> Table:
+def _keys(report: Any, screen: Console) -> Table:
     view = table("key", "count", "null", "distinct", "suggested type", "example", right=("count", "null", "distinct"))
     view.columns[0].overflow = "fold"
     view.columns[4].no_wrap = view.columns[5].no_wrap = True
-    for key in found.keys:
+    for key in report.keys:
         count = key.statistics
         distinct = f"{'' if count.sample.is_all else '~'}{count.distinct:,}"
         type = Text(key.select_type + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, ""))

@@ -33,32 +33,32 @@ _IGGY_BATCH_LEN = 256
 def sniff(values: Iterable[bytes]) -> list[str]:
     """Return the formats that fit most of the values."""
     count = 0
-    found: dict[str, list[int]] = {name: [] for name in table_of_formats()}
+    scores_by_format: dict[str, list[int]] = {name: [] for name in table_of_formats()}
     for value in values:
         count += 1
-        for name, scores in found.items():
+        for name, scores in scores_by_format.items():
             score = _score(value, name)
             scores += [] if score is None else [score]
     # A few damaged values do not hide the format of the others.
-    totals = {name: sum(scores) for name, scores in found.items() if scores and 2 * len(scores) > count}
+    totals = {name: sum(scores) for name, scores in scores_by_format.items() if scores and 2 * len(scores) > count}
     best = max(totals.values(), default=0)
     left = [name for name, total in totals.items() if total == best]
     # A set of one message is that message.
     return [name for name in left if name.replace("-messages", "-message") not in left or "-messages" not in name]
 
 
-def format_of(given: str, values: Iterable[bytes]) -> str:
+def format_of(name: str, values: Iterable[bytes]) -> str:
     """Return the named format; detect it if the name is `auto`, and print it to stderr."""
-    if given != AUTO:
-        row_of(given)
-        return given
-    found = sniff(values)
-    if not found:
+    if name != AUTO:
+        row_of(name)
+        return name
+    matching = sniff(values)
+    if not matching:
         raise Failure("no format fits these bytes: name one to see what is wrong with them", BAD_DATA)
-    if len(found) > 1:
-        raise Failure(f"these bytes fit {', '.join(found[:-1])} and {found[-1]}: name one of them")
-    warn(f"these bytes are {found[0]}")
-    return found[0]
+    if len(matching) > 1:
+        raise Failure(f"these bytes fit {', '.join(matching[:-1])} and {matching[-1]}: name one of them")
+    warn(f"these bytes are {matching[0]}")
+    return matching[0]
 
 
 def _score(value: bytes, format: str) -> int | None:

@@ -8,13 +8,13 @@ span link of a message.
 from __future__ import annotations
 
 from letterhead.conventions import amqp
-from letterhead.conventions.profiles import PROFILES, Profile, Row
+from letterhead.conventions.profiles import PROFILES, Profile, ProfileHeader
 from letterhead.conventions.spring import spring_columns
 from letterhead.conventions.trace_links import TraceLink, trace_link
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
-__all__ = ["PROFILES", "Profile", "Row", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
+__all__ = ["PROFILES", "Profile", "ProfileHeader", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
 
 
 def profile(name: str) -> dict[str, Field]:

@@ -146,8 +146,8 @@ def decode(data: bytes) -> Primitive:
     error = find_error(data)
     if error is not None:
         raise error.as_error(DecodeError, FORMAT)
-    made = CONSTRUCTORS[data[0]]
-    return Primitive(made.type, _value(made, data))
+    constructor = CONSTRUCTORS[data[0]]
+    return Primitive(constructor.type, _value(constructor, data))
 
 
 def checked_type(type: ValueType, *, sql: bool = False) -> str:
@@ -165,20 +165,22 @@ def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
     if not data:
         return ErrorDetail("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
     code = data[0]
-    made = CONSTRUCTORS.get(code)
-    if made is None:
-        what = f"is of code 0x{code:02x}, which AMQP does not have"
+    constructor = CONSTRUCTORS.get(code)
+    if constructor is None:
+        problem = f"is of code 0x{code:02x}, which AMQP does not have"
         if code in REFUSED:
-            what = f"is {_a(REFUSED[code])}, which is no single value"
-        return ErrorDetail("unknown_type", f"the value {what}", byte_offset=0)
-    if type is not None and made.type != "null" and made.type not in READ_AS[type]:
-        return ErrorDetail("wrong_type", f"the value is {made.type} and {type} was requested", byte_offset=0)
-    end = 1 + made.width
+            problem = f"is {_a(REFUSED[code])}, which is no single value"
+        return ErrorDetail("unknown_type", f"the value {problem}", byte_offset=0)
+    if type is not None and constructor.type != "null" and constructor.type not in READ_AS[type]:
+        return ErrorDetail("wrong_type", f"the value is {constructor.type} and {type} was requested", byte_offset=0)
+    end = 1 + constructor.width
     if len(data) < end:
         return ErrorDetail(
-            "truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte_offset=1
+            "truncated",
+            f"the bytes end inside the {'length' if constructor.length else constructor.type}",
+            byte_offset=1,
         )
-    if made.length:
+    if constructor.length:
         length = int.from_bytes(data[1:end], "big")
         if len(data) - end < length:
             return ErrorDetail(
@@ -187,38 +189,40 @@ def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
         end += length
     if len(data) > end:
         return ErrorDetail(
-            "trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {made.type}", byte_offset=end
+            "trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {constructor.type}", byte_offset=end
         )
-    return _find_content_error(made, data)
+    return _find_content_error(constructor, data)
 
 
-def _find_content_error(made: Constructor, data: bytes) -> ErrorDetail | None:
-    if made.type == "boolean" and made.layout and data[1] > 1:
+def _find_content_error(constructor: Constructor, data: bytes) -> ErrorDetail | None:
+    if constructor.type == "boolean" and constructor.layout and data[1] > 1:
         return ErrorDetail("bad_bool", "the byte is not a boolean: 0 or 1", byte_offset=1)
-    if made.type in ("string", "symbol"):
+    if constructor.type in ("string", "symbol"):
         try:
-            data[1 + made.width :].decode()
+            data[1 + constructor.width :].decode()
         except UnicodeDecodeError as error:
-            return ErrorDetail("value_not_utf8", "the value is not UTF-8", byte_offset=1 + made.width + error.start)
-    if made.type == "char":
+            return ErrorDetail(
+                "value_not_utf8", "the value is not UTF-8", byte_offset=1 + constructor.width + error.start
+            )
+    if constructor.type == "char":
         point = int.from_bytes(data[1:], "big")
         if 0xD800 <= point <= 0xDFFF or point > 0x10FFFF:
             return ErrorDetail("out_of_range", "the number is no character of Unicode", byte_offset=1)
     return None
 
 
-def _value(made: Constructor, data: bytes) -> bool | int | float | str | bytes | None:
-    if made.length:
-        payload = data[1 + made.width :]
-        return payload if made.type == "binary" else payload.decode()
-    if not made.layout:
-        return made.value
-    [value] = struct.unpack_from(made.layout, data, 1)
-    if made.type == "boolean":
+def _value(constructor: Constructor, data: bytes) -> bool | int | float | str | bytes | None:
+    if constructor.length:
+        payload = data[1 + constructor.width :]
+        return payload if constructor.type == "binary" else payload.decode()
+    if not constructor.layout:
+        return constructor.value
+    [value] = struct.unpack_from(constructor.layout, data, 1)
+    if constructor.type == "boolean":
         return bool(value)
-    if made.type == "char":
+    if constructor.type == "char":
         return chr(value)
-    if made.type == "uuid":
+    if constructor.type == "uuid":
         import uuid  # rarely needed, and an import of this package should be fast
 
         return str(uuid.UUID(bytes=value))

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from letterhead.fields import Field, field
 
-__all__ = ["PROFILES", "Profile", "Row"]
+__all__ = ["PROFILES", "Profile", "ProfileHeader"]
 
 
-class Row(NamedTuple):
+class ProfileHeader(NamedTuple):
     """One header of a convention.
 
     Attributes
@@ -37,18 +37,18 @@ class Profile(NamedTuple):
         Its name for :func:`letterhead.profile`, and its title.
     source : str
         The document or program that defines the headers and their bytes.
-    rows : tuple of Row
+    headers : tuple of ProfileHeader
         Its headers, in the order of the columns.
     """
 
     name: str
     title: str
     source: str
-    rows: tuple[Row, ...]
+    headers: tuple[ProfileHeader, ...]
 
     def columns(self) -> dict[str, Field]:
         """Return the columns for ``select``."""
-        return {row.column: field(row.type, key=row.header) for row in self.rows}
+        return {header.column: field(header.type, key=header.header) for header in self.headers}
 
 
 # W3C trace context and baggage.
@@ -57,9 +57,11 @@ _OTEL = Profile(
     "OpenTelemetry: W3C trace context and baggage",
     "W3C Trace Context, W3C Baggage; OpenTelemetry's propagators write the same text as over HTTP",
     (
-        Row("traceparent", "traceparent", "string", "version, trace, parent and flags, parsed by `lha.traceparent`"),
-        Row("tracestate", "tracestate", "string", "`key=value` pairs of vendors, joined by commas"),
-        Row("baggage", "baggage", "string", "`key=value` pairs, percent-encoded, joined by commas"),
+        ProfileHeader(
+            "traceparent", "traceparent", "string", "version, trace, parent and flags, parsed by `lha.traceparent`"
+        ),
+        ProfileHeader("tracestate", "tracestate", "string", "`key=value` pairs of vendors, joined by commas"),
+        ProfileHeader("baggage", "baggage", "string", "`key=value` pairs, percent-encoded, joined by commas"),
     ),
 )
 
@@ -69,14 +71,14 @@ _CLOUDEVENTS = Profile(
     "CloudEvents 1.0, binary content mode",
     "CloudEvents, Kafka Protocol Binding 1.0.2, section 3.2; extensions are text headers named `ce_` and their name",
     (
-        Row("ce_specversion", "ce_specversion", "string", "version of the specification, `1.0`"),
-        Row("ce_id", "ce_id", "string", "id of the event, unique within its source"),
-        Row("ce_source", "ce_source", "string", "source of the event, a URI reference"),
-        Row("ce_type", "ce_type", "string", "type of the event"),
-        Row("ce_subject", "ce_subject", "string", "subject of the event within its source"),
-        Row("ce_time", "ce_time", "string", "RFC 3339, parsed by `lha.rfc3339`"),
-        Row("ce_dataschema", "ce_dataschema", "string", "schema of the data, a URI"),
-        Row("content_type", "content-type", "string", "`datacontenttype`: media type of the value"),
+        ProfileHeader("ce_specversion", "ce_specversion", "string", "version of the specification, `1.0`"),
+        ProfileHeader("ce_id", "ce_id", "string", "id of the event, unique within its source"),
+        ProfileHeader("ce_source", "ce_source", "string", "source of the event, a URI reference"),
+        ProfileHeader("ce_type", "ce_type", "string", "type of the event"),
+        ProfileHeader("ce_subject", "ce_subject", "string", "subject of the event within its source"),
+        ProfileHeader("ce_time", "ce_time", "string", "RFC 3339, parsed by `lha.rfc3339`"),
+        ProfileHeader("ce_dataschema", "ce_dataschema", "string", "schema of the data, a URI"),
+        ProfileHeader("content_type", "content-type", "string", "`datacontenttype`: media type of the value"),
     ),
 )
 
@@ -85,8 +87,10 @@ _SCHEMA_ID = Profile(
     "Confluent Schema Registry: ids in headers",
     "`SchemaId` and `HeaderSchemaIdSerializer` of Confluent's schema-registry and confluent-kafka-python",
     (
-        Row("key_schema_id", "__key_schema_id", "binary", "magic byte, id or guid, parsed by `lha.schema_id`"),
-        Row("value_schema_id", "__value_schema_id", "binary", "the same for the value"),
+        ProfileHeader(
+            "key_schema_id", "__key_schema_id", "binary", "magic byte, id or guid, parsed by `lha.schema_id`"
+        ),
+        ProfileHeader("value_schema_id", "__value_schema_id", "binary", "the same for the value"),
     ),
 )
 
@@ -95,12 +99,14 @@ _STREAMS_DLQ = Profile(
     "Kafka Streams: dead letter queue",
     "KIP-1034, written by `ExceptionHandlerUtils` of Kafka Streams 4.3.1; numbers are text",
     (
-        Row("original_topic", "__streams.errors.topic", "string", "topic of the record"),
-        Row("original_partition", "__streams.errors.partition", "int32:text", "its partition"),
-        Row("original_offset", "__streams.errors.offset", "int64:text", "its offset"),
-        Row("exception_class", "__streams.errors.exception", "string", "class of the exception"),
-        Row("exception_message", "__streams.errors.message", "string", "its message; a null header if it has none"),
-        Row("exception_stacktrace", "__streams.errors.stacktrace", "string", "its stack trace"),
+        ProfileHeader("original_topic", "__streams.errors.topic", "string", "topic of the record"),
+        ProfileHeader("original_partition", "__streams.errors.partition", "int32:text", "its partition"),
+        ProfileHeader("original_offset", "__streams.errors.offset", "int64:text", "its offset"),
+        ProfileHeader("exception_class", "__streams.errors.exception", "string", "class of the exception"),
+        ProfileHeader(
+            "exception_message", "__streams.errors.message", "string", "its message; a null header if it has none"
+        ),
+        ProfileHeader("exception_stacktrace", "__streams.errors.stacktrace", "string", "its stack trace"),
     ),
 )
 
@@ -110,16 +116,18 @@ _CONNECT_DLQ = Profile(
     "KIP-298, written by `DeadLetterQueueReporter` of Kafka Connect 4.3.1 with "
     "`errors.deadletterqueue.context.headers.enable`; numbers are text",
     (
-        Row("original_topic", "__connect.errors.topic", "string", "topic of the record"),
-        Row("original_partition", "__connect.errors.partition", "int32:text", "its partition"),
-        Row("original_offset", "__connect.errors.offset", "int64:text", "its offset"),
-        Row("connector", "__connect.errors.connector.name", "string", "name of the connector"),
-        Row("task", "__connect.errors.task.id", "int32:text", "number of its task"),
-        Row("stage", "__connect.errors.stage", "string", "`VALUE_CONVERTER`, `TRANSFORMATION`, `TASK_PUT`, …"),
-        Row("failing_class", "__connect.errors.class.name", "string", "class in which the error occurred"),
-        Row("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
-        Row("exception_message", "__connect.errors.exception.message", "string", "its message"),
-        Row("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "its stack trace"),
+        ProfileHeader("original_topic", "__connect.errors.topic", "string", "topic of the record"),
+        ProfileHeader("original_partition", "__connect.errors.partition", "int32:text", "its partition"),
+        ProfileHeader("original_offset", "__connect.errors.offset", "int64:text", "its offset"),
+        ProfileHeader("connector", "__connect.errors.connector.name", "string", "name of the connector"),
+        ProfileHeader("task", "__connect.errors.task.id", "int32:text", "number of its task"),
+        ProfileHeader(
+            "stage", "__connect.errors.stage", "string", "`VALUE_CONVERTER`, `TRANSFORMATION`, `TASK_PUT`, …"
+        ),
+        ProfileHeader("failing_class", "__connect.errors.class.name", "string", "class in which the error occurred"),
+        ProfileHeader("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
+        ProfileHeader("exception_message", "__connect.errors.exception.message", "string", "its message"),
+        ProfileHeader("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "its stack trace"),
     ),
 )
 
@@ -128,13 +136,15 @@ _SPRING = Profile(
     "Spring Kafka: types of headers and of JSON",
     "`DefaultKafkaHeaderMapper` and `DefaultJackson2JavaTypeMapper` of Spring Kafka 3.3",
     (
-        Row("json_header_types", "spring_json_header_types", "string", "JSON: Java classes, for `spring_columns`"),
-        Row("type_id", "__TypeId__", "string", "Java class of the value"),
-        Row("content_type_id", "__ContentTypeId__", "string", "class of its elements, for a collection"),
-        Row("map_key_type_id", "__KeyTypeId__", "string", "class of its keys, for a map"),
-        Row("key_type_id", "__Key_TypeId__", "string", "Java class of the record's key"),
-        Row("key_content_type_id", "__Key_ContentTypeId__", "string", "class of its elements"),
-        Row("key_map_key_type_id", "__Key_KeyTypeId__", "string", "class of its keys"),
+        ProfileHeader(
+            "json_header_types", "spring_json_header_types", "string", "JSON: Java classes, for `spring_columns`"
+        ),
+        ProfileHeader("type_id", "__TypeId__", "string", "Java class of the value"),
+        ProfileHeader("content_type_id", "__ContentTypeId__", "string", "class of its elements, for a collection"),
+        ProfileHeader("map_key_type_id", "__KeyTypeId__", "string", "class of its keys, for a map"),
+        ProfileHeader("key_type_id", "__Key_TypeId__", "string", "Java class of the record's key"),
+        ProfileHeader("key_content_type_id", "__Key_ContentTypeId__", "string", "class of its elements"),
+        ProfileHeader("key_map_key_type_id", "__Key_KeyTypeId__", "string", "class of its keys"),
     ),
 )
 
@@ -143,19 +153,25 @@ _SPRING_DLT = Profile(
     "Spring Kafka: dead letter topic",
     "`DeadLetterPublishingRecoverer` and `KafkaHeaders` of Spring Kafka 3.3; numbers are big-endian, not text",
     (
-        Row("original_topic", "kafka_dlt-original-topic", "string", "topic of the record"),
-        Row("original_partition", "kafka_dlt-original-partition", "int32", "its partition"),
-        Row("original_offset", "kafka_dlt-original-offset", "int64", "its offset"),
-        Row("original_timestamp", "kafka_dlt-original-timestamp", "timestamp_ms", "its timestamp"),
-        Row("original_timestamp_type", "kafka_dlt-original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"),
-        Row("original_consumer_group", "kafka_dlt-original-consumer-group", "string", "consumer group that failed"),
-        Row("exception_class", "kafka_dlt-exception-fqcn", "string", "class of the exception"),
-        Row("exception_cause_class", "kafka_dlt-exception-cause-fqcn", "string", "class of its cause"),
-        Row("exception_message", "kafka_dlt-exception-message", "string", "its message"),
-        Row("exception_stacktrace", "kafka_dlt-exception-stacktrace", "string", "its stack trace"),
-        Row("key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, for an error of the key"),
-        Row("key_exception_message", "kafka_dlt-key-exception-message", "string", "its message"),
-        Row("key_exception_stacktrace", "kafka_dlt-key-exception-stacktrace", "string", "its stack trace"),
+        ProfileHeader("original_topic", "kafka_dlt-original-topic", "string", "topic of the record"),
+        ProfileHeader("original_partition", "kafka_dlt-original-partition", "int32", "its partition"),
+        ProfileHeader("original_offset", "kafka_dlt-original-offset", "int64", "its offset"),
+        ProfileHeader("original_timestamp", "kafka_dlt-original-timestamp", "timestamp_ms", "its timestamp"),
+        ProfileHeader(
+            "original_timestamp_type", "kafka_dlt-original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"
+        ),
+        ProfileHeader(
+            "original_consumer_group", "kafka_dlt-original-consumer-group", "string", "consumer group that failed"
+        ),
+        ProfileHeader("exception_class", "kafka_dlt-exception-fqcn", "string", "class of the exception"),
+        ProfileHeader("exception_cause_class", "kafka_dlt-exception-cause-fqcn", "string", "class of its cause"),
+        ProfileHeader("exception_message", "kafka_dlt-exception-message", "string", "its message"),
+        ProfileHeader("exception_stacktrace", "kafka_dlt-exception-stacktrace", "string", "its stack trace"),
+        ProfileHeader(
+            "key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, for an error of the key"
+        ),
+        ProfileHeader("key_exception_message", "kafka_dlt-key-exception-message", "string", "its message"),
+        ProfileHeader("key_exception_stacktrace", "kafka_dlt-key-exception-stacktrace", "string", "its stack trace"),
     ),
 )
 
@@ -165,22 +181,24 @@ _SPRING_RETRY = Profile(
     "`DeadLetterPublishingRecovererFactory` and `KafkaHeaders` of Spring Kafka 3.3 and 4.0; times of `retry_topic` are as "
     "long as `BigInteger` writes them, and attempts were one byte before 2.8",
     (
-        Row("attempts", "retry_topic-attempts", "int32:varlen", "attempts, with the next one"),
-        Row(
+        ProfileHeader("attempts", "retry_topic-attempts", "int32:varlen", "attempts, with the next one"),
+        ProfileHeader(
             "first_timestamp", "retry_topic-original-timestamp", "timestamp_ms:varlen", "timestamp of the first record"
         ),
-        Row(
+        ProfileHeader(
             "next_attempt", "retry_topic-backoff-timestamp", "timestamp_ms:varlen", "when the record is processed again"
         ),
-        Row("original_topic", "kafka_original-topic", "string", "topic of the record that failed"),
-        Row("original_partition", "kafka_original-partition", "int32", "its partition"),
-        Row("original_offset", "kafka_original-offset", "int64", "its offset"),
-        Row("original_timestamp", "kafka_original-timestamp", "timestamp_ms", "its timestamp"),
-        Row("original_timestamp_type", "kafka_original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"),
-        Row("exception_class", "kafka_exception-fqcn", "string", "class of the exception"),
-        Row("exception_cause_class", "kafka_exception-cause-fqcn", "string", "class of its cause"),
-        Row("exception_message", "kafka_exception-message", "string", "its message"),
-        Row("exception_stacktrace", "kafka_exception-stacktrace", "string", "its stack trace"),
+        ProfileHeader("original_topic", "kafka_original-topic", "string", "topic of the record that failed"),
+        ProfileHeader("original_partition", "kafka_original-partition", "int32", "its partition"),
+        ProfileHeader("original_offset", "kafka_original-offset", "int64", "its offset"),
+        ProfileHeader("original_timestamp", "kafka_original-timestamp", "timestamp_ms", "its timestamp"),
+        ProfileHeader(
+            "original_timestamp_type", "kafka_original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"
+        ),
+        ProfileHeader("exception_class", "kafka_exception-fqcn", "string", "class of the exception"),
+        ProfileHeader("exception_cause_class", "kafka_exception-cause-fqcn", "string", "class of its cause"),
+        ProfileHeader("exception_message", "kafka_exception-message", "string", "its message"),
+        ProfileHeader("exception_stacktrace", "kafka_exception-stacktrace", "string", "its stack trace"),
     ),
 )
 
@@ -191,12 +209,14 @@ _DEBEZIUM = Profile(
     "`DebeziumHeaderProducer` of Debezium 3 (`extended.headers.enabled`), and `ExtractNewRecordState` with "
     "`add.headers=op,source.ts_ms`, each through `SimpleHeaderConverter`",
     (
-        Row("connector_logical_name", "__debezium.context.connectorLogicalName", "string", "`topic.prefix`"),
-        Row("connector_name", "__debezium.context.connectorName", "string", "type of the connector, `postgresql`"),
-        Row("task_id", "__debezium.context.taskId", "string", "task of the connector, a number as text"),
-        Row("run_id", "__debezium.context.runId", "string", "a UUID for each start; only in later releases"),
-        Row("op", "__op", "string", "`c`, `u`, `d`, `r`, `t`"),
-        Row("source_ts", "__source_ts_ms", "timestamp_ms:text", "time of the change in the database"),
+        ProfileHeader("connector_logical_name", "__debezium.context.connectorLogicalName", "string", "`topic.prefix`"),
+        ProfileHeader(
+            "connector_name", "__debezium.context.connectorName", "string", "type of the connector, `postgresql`"
+        ),
+        ProfileHeader("task_id", "__debezium.context.taskId", "string", "task of the connector, a number as text"),
+        ProfileHeader("run_id", "__debezium.context.runId", "string", "a UUID for each start; only in later releases"),
+        ProfileHeader("op", "__op", "string", "`c`, `u`, `d`, `r`, `t`"),
+        ProfileHeader("source_ts", "__source_ts_ms", "timestamp_ms:text", "time of the change in the database"),
     ),
 )
 
@@ -205,8 +225,8 @@ _DEBEZIUM_OUTBOX = Profile(
     "Debezium: outbox event router",
     "`EventRouter` of Debezium 3: the id; the type with `table.fields.additional.placement=type:header:eventType`",
     (
-        Row("event_id", "id", "string", "id of the event, which identifies duplicates"),
-        Row("event_type", "eventType", "string", "its type, under the name in Debezium's documentation"),
+        ProfileHeader("event_id", "id", "string", "id of the event, which identifies duplicates"),
+        ProfileHeader("event_type", "eventType", "string", "its type, under the name in Debezium's documentation"),
     ),
 )
 
@@ -216,20 +236,22 @@ _EVENTHUBS = Profile(
     "Microsoft, IoT Hub message format, system properties of device-to-cloud messages; AMQP 1.0 Part 1 for the bytes. "
     "Properties of an application have their own names, and values of the same form",
     (
-        Row("device_id", "iothub-connection-device-id", "string:amqp", "device that sent the message"),
-        Row("module_id", "iothub-connection-module-id", "string:amqp", "its module"),
-        Row("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how it was authenticated"),
-        Row("auth_generation_id", "iothub-connection-auth-generation-id", "string:amqp", "generation of the device id"),
-        Row("enqueued_time", "iothub-enqueuedtime", "timestamp_ms:amqp", "when IoT Hub received the message"),
-        Row("message_source", "iothub-message-source", "string:amqp", "`Telemetry`, `twinChangeEvents`, …"),
-        Row("data_schema", "dt-dataschema", "string:amqp", "model of a plug and play device"),
-        Row("data_subject", "dt-subject", "string:amqp", "its component"),
+        ProfileHeader("device_id", "iothub-connection-device-id", "string:amqp", "device that sent the message"),
+        ProfileHeader("module_id", "iothub-connection-module-id", "string:amqp", "its module"),
+        ProfileHeader("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how it was authenticated"),
+        ProfileHeader(
+            "auth_generation_id", "iothub-connection-auth-generation-id", "string:amqp", "generation of the device id"
+        ),
+        ProfileHeader("enqueued_time", "iothub-enqueuedtime", "timestamp_ms:amqp", "when IoT Hub received the message"),
+        ProfileHeader("message_source", "iothub-message-source", "string:amqp", "`Telemetry`, `twinChangeEvents`, …"),
+        ProfileHeader("data_schema", "dt-dataschema", "string:amqp", "model of a plug and play device"),
+        ProfileHeader("data_subject", "dt-subject", "string:amqp", "its component"),
     ),
 )
 
 PROFILES: dict[str, Profile] = {
-    made.name: made
-    for made in (
+    convention.name: convention
+    for convention in (
         _OTEL, _CLOUDEVENTS, _SCHEMA_ID, _STREAMS_DLQ, _CONNECT_DLQ, _SPRING, _SPRING_DLT, _SPRING_RETRY,
         _DEBEZIUM, _DEBEZIUM_OUTBOX,
         _EVENTHUBS,

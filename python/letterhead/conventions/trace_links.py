@@ -101,19 +101,19 @@ def trace_link(
     ('b7ad6b7169203331', 1, 'congo=t61rcWkgMzE', {'user': 'Amélie'})
     """
     check_names_of_baggage(baggage)
-    given = headers if isinstance(headers, Headers) else Headers(headers)
-    parents = given.get_all("traceparent")
+    message_headers = headers if isinstance(headers, Headers) else Headers(headers)
+    parents = message_headers.get_all("traceparent")
     parent = (_bytes(parents[-1]) if parents else None) or b""
-    found = re.fullmatch(PARENT_FORM.encode(), parent.strip(b" \t"), re.DOTALL)
-    if found is None or find_parent_error(found) is not None:
+    match = re.fullmatch(PARENT_FORM.encode(), parent.strip(b" \t"), re.DOTALL)
+    if match is None or find_parent_error(match) is not None:
         return None
-    version, flags = found["version"].decode(), int(found["flags"], 16)
+    version, flags = match["version"].decode(), int(match["flags"], 16)
     return TraceLink(
-        found["trace_id"].decode(),
-        found["parent_id"].decode(),
+        match["trace_id"].decode(),
+        match["parent_id"].decode(),
         flags & KNOWN_FLAGS.get(version, 1),
-        parse_state(_combined(given, "tracestate")),
-        parse_baggage(_combined(given, "baggage"), baggage),
+        parse_state(_combined(message_headers, "tracestate")),
+        parse_baggage(_combined(message_headers, "baggage"), baggage),
     )
 
 
@@ -125,15 +125,15 @@ def check_names_of_baggage(baggage: Sequence[str] | None) -> None:
         raise TypeError("baggage must be a list of str: keys of the baggage")
 
 
-def find_parent_error(found: re.Match[bytes]) -> tuple[str, int] | None:
+def find_parent_error(match: re.Match[bytes]) -> tuple[str, int] | None:
     """Return why a ``traceparent`` of the right form is invalid, and the byte; or None."""
-    if found["version"] == b"ff":
+    if match["version"] == b"ff":
         return "version ff is invalid", 0
-    if found["version"] == b"00" and found["more"]:
-        return "version 00 ends after the flags", found.start("more")
+    if match["version"] == b"00" and match["more"]:
+        return "version 00 ends after the flags", match.start("more")
     for part in ("trace_id", "parent_id"):
-        if not found[part].strip(b"0"):
-            return f"the {part.replace('_', ' ')} has only zeros", found.start(part)
+        if not match[part].strip(b"0"):
+            return f"the {part.replace('_', ' ')} has only zeros", match.start(part)
     return None
 
 
@@ -141,16 +141,16 @@ def parse_state(data: bytes | None) -> str | None:
     """Return the members of ``tracestate`` without white space and empty members; None if there are none."""
     members: dict[bytes, bytes] = {}
     count = 0
-    for each in (data or b"").split(b","):
+    for part in (data or b"").split(b","):
         # The value may begin with spaces, but the key may not.
-        member = each.strip(b" \t")
+        member = part.strip(b" \t")
         if not member:
             continue
-        found = _STATE_MEMBER.fullmatch(member)
+        match = _STATE_MEMBER.fullmatch(member)
         count += 1
-        if found is None or count > _MOST_MEMBERS_OF_STATE:
+        if match is None or count > _MOST_MEMBERS_OF_STATE:
             return None
-        members.setdefault(found[1], member)
+        members.setdefault(match[1], member)
     return b",".join(members.values()).decode("ascii") or None
 
 
@@ -160,13 +160,13 @@ def parse_baggage(data: bytes | None, only: Sequence[str] | None = None) -> dict
 
     members: dict[str, str] = {}
     length = 0
-    for count, each in enumerate((data or b"").split(b",")):
-        length += len(each) + (count > 0)
+    for count, part in enumerate((data or b"").split(b",")):
+        length += len(part) + (count > 0)
         if count == _MOST_MEMBERS_OF_BAGGAGE or length > _MOST_BYTES_OF_BAGGAGE:
             break
-        found = _BAGGAGE_MEMBER.fullmatch(each)
-        if found is not None and (only is None or found[1].decode() in only):
-            members[found[1].decode()] = unquote_to_bytes(found[2]).decode("utf-8", "replace")
+        match = _BAGGAGE_MEMBER.fullmatch(part)
+        if match is not None and (only is None or match[1].decode() in only):
+            members[match[1].decode()] = unquote_to_bytes(match[2]).decode("utf-8", "replace")
     return members
 
 
@@ -174,9 +174,9 @@ def _combined(headers: Headers, key: str) -> bytes:
     return b",".join(value for value in map(_bytes, headers.get_all(key)) if value)
 
 
-def _bytes(given: Any) -> bytes | None:
+def _bytes(header_value: Any) -> bytes | None:
     """Return a header value as bytes, whether or not its format stores types."""
-    value = given.value if isinstance(given, Value) else given
+    value = header_value.value if isinstance(header_value, Value) else header_value
     if isinstance(value, str):
         return value.encode()
     return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else None

@@ -79,9 +79,9 @@ def _comment(key: KeyScan, module: str) -> str:
         comment = f"tie with {', '.join(key.tied_types[1:])}"
     elif first.confidence == "stated" and others:
         comment = f"stated, but so are {', '.join(guess.type for guess in others)}: rows with those are errors"
-    if first.fits < first.of:
-        comment += f"; {first.of - first.fits:,} of {first.of:,} values are not of this type"
+    if first.fits < first.values:
+        comment += f"; {first.values - first.fits:,} of {first.values:,} values are not of this type"
     for shape in SHAPES.get(first.type, ()):
-        if shape in _READERS and key.statistics.shapes.get(shape, Tally()).fits == first.of > 0:
+        if shape in _READERS and key.statistics.shapes.get(shape, Tally()).fits == first.values > 0:
             comment += f"; {module}.{_READERS[shape]} reads its parts"
     return comment

@@ -31,11 +31,11 @@ def scan_column(column: Any, format: str, *, errors: Literal["count", "raise"], 
     statistics = Statistics(max_keys=max_keys)
     rows = 0
     for piece in _pieces(column):
-        headers, found, where = _read(piece, format, classes[format] == "batch", options)
+        headers, row_errors, where = _read(piece, format, classes[format] == "batch", options)
         if errors == "raise":
-            _raise_first(found, where, format, rows)
+            _raise_first(row_errors, where, format, rows)
         statistics.add(headers)
-        wrong = found.drop_null()
+        wrong = row_errors.drop_null()
         codes = Counter(error["code"] for error in wrong.flatten().to_pylist())
         statistics.add_errors(dict(codes), len(wrong))
         rows += len(piece)
@@ -67,12 +67,12 @@ def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> t
     if pa.types.is_nested(piece.type):
         return piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows
     if is_batch:
-        read = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
+        decoded = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
     else:
-        read = _native.apply("decode", piece, format, errors="column", **options)
-    made = pa.array(to_pyarrow(read))
+        decoded = _native.apply("decode", piece, format, errors="column", **options)
+    structs = pa.array(to_pyarrow(decoded))
     # flatten() applies the struct's own nulls to its fields.
-    fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
+    fields = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
     return fields["headers"], fields["error"], fields.get("row", rows)
 
 

@@ -13,7 +13,7 @@ from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 
-from letterhead.scan.readings import READINGS, WINDOW_MS
+from letterhead.scan.readings import CANDIDATE_TYPES, WINDOW_MS
 from letterhead.scan.sketch import Sampled
 
 _RARE = 16
@@ -40,12 +40,14 @@ def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float
     if name == "string":
         return _text(values, stray)
     width = _WIDTHS[name]
-    read = [value.head for value in values if len(value.head) == width == value.size]
+    whole_values = [value.head for value in values if len(value.head) == width == value.size]
     others = sum(_raw(value) + stray for value in values if not len(value.head) == width == value.size)
-    return others + (_number(name, [head[::-1] for head in read] if order == "le" else read) if read else 0)
+    return others + (
+        _number(name, [head[::-1] for head in whole_values] if order == "le" else whole_values) if whole_values else 0
+    )
 
 
-_WIDTHS = {reading.type: reading.width or 0 for reading in READINGS}
+_WIDTHS = {reading.type: reading.width or 0 for reading in CANDIDATE_TYPES}
 
 
 def _raw(value: Sampled) -> float:
@@ -71,12 +73,12 @@ def _text(values: Sequence[Sampled], stray: int) -> float:
     """Encode the common start and end of all texts, and the rest of each in the best alphabet."""
     texts = [_decoded(value) for value in values]
     others = sum(_raw(value) + stray for value, text in zip(values, texts, strict=True) if text is None)
-    read = [text for text in texts if text is not None]
-    if not read:
+    valid_texts = [text for text in texts if text is not None]
+    if not valid_texts:
         return others
     # The end of a value that is not kept whole is unknown.
-    start, end = _shared(read) if all(value.whole for value in values) else ("", "")
-    parts = [*filter(None, (start, end)), *(text[len(start) : len(text) - len(end)] for text in read)]
+    start, end = _shared(valid_texts) if all(value.whole for value in values) else ("", "")
+    parts = [*filter(None, (start, end)), *(text[len(start) : len(text) - len(end)] for text in valid_texts)]
     return others + min(
         _CHOICE + sum(1 + _spelt(text, alphabet) for text in parts) for alphabet in map(frozenset, _ALPHABETS)
     )
@@ -137,11 +139,11 @@ def _together(numbers: Sequence[int], where: float) -> float:
 def _numbers(numbers: Sequence[int], width: int, where: float | None = None) -> float:
     """Encode each number by itself, or all of them in their range, whichever is shorter."""
     raw = 8 * width + 1
-    each = sum(min(1 + _universal(number), raw) for number in numbers)
+    each_by_itself = sum(min(1 + _universal(number), raw) for number in numbers)
     if where is None:
         # Whole numbers that need all of their bits are rare.
         where = min(_universal(min(numbers)), raw + _RARE)
-    return min(each, _together(numbers, where))
+    return min(each_by_itself, _together(numbers, where))
 
 
 def _number(name: str, values: Sequence[bytes]) -> float:
@@ -154,7 +156,7 @@ def _number(name: str, values: Sequence[bytes]) -> float:
     if name == "uuid":
         # RFC 9562 fixes two bits and leaves half of the versions; other values are not of the type.
         sound = (value[8] >> 6 == 2 and 1 <= value[6] >> 4 <= 8 for value in values)
-        return min(129.0 * len(values), sum(126.0 if each else 129.0 + _NOT_OF_IT for each in sound))
+        return min(129.0 * len(values), sum(126.0 if is_sound else 129.0 + _NOT_OF_IT for is_sound in sound))
     if name.startswith("float"):
         return _floats(values)
     numbers = [int.from_bytes(value, "big", signed=not name.startswith("uint")) for value in values]
@@ -189,7 +191,7 @@ def _floats(values: Sequence[bytes]) -> float:
     # Each exponent and sign, its count, and then the exponent of each value.
     bits += sum(_universal((exponent + bias) % (4 * bias) - bias) for exponent in exponents)
     bits += len(exponents) * math.log2(count + 1)
-    bits += sum(each * math.log2(count / each) for each in exponents.values())
+    bits += sum(occurrences * math.log2(count / occurrences) for occurrences in exponents.values())
     if count == len(values):
         # Floats of one sign are ordered like their bits, so their range may be small.
         where = 1 + fraction + _universal(next(iter(exponents)))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 from letterhead.scan.costs import cost
-from letterhead.scan.readings import READINGS, SHAPES, Tally
+from letterhead.scan.readings import CANDIDATE_TYPES, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
 from letterhead.values import VALUE_TYPES
 
@@ -35,7 +35,7 @@ _STRAYS = 0.05
 # Fewer distinct numbers may look like a type by chance.
 _FEW = 3
 
-_TABLE = {reading.type: (place, reading.width) for place, reading in enumerate(READINGS)}
+_TABLE = {reading.type: (place, reading.width) for place, reading in enumerate(CANDIDATE_TYPES)}
 
 
 class Guess(NamedTuple):
@@ -49,7 +49,7 @@ class Guess(NamedTuple):
         One of :data:`CONFIDENCES`.
     fits : int
         Number of values that it reads.
-    of : int
+    values : int
         Number of values that are not null.
     bits : float or None
         Bits that encode the sampled distinct values as this type; fewer are better. None if they were not computed.
@@ -60,47 +60,49 @@ class Guess(NamedTuple):
     type: str
     confidence: Confidence
     fits: int
-    of: int
+    values: int
     bits: float | None
     evidence: str
 
 
 def guesses_of(statistics: KeyStatistics) -> list[Guess]:
     """Return the types that read most of the values of a key, ranked."""
-    of = statistics.headers - statistics.nulls
+    total = statistics.headers - statistics.nulls
     if statistics.types:
-        return _stated(statistics, of)
+        return _stated(statistics, total)
     if not statistics.values:
-        seen = f"{_all(of, of, 'value')} empty" if of else "every value is null"
-        return [Guess(type, "tie", of, of, None, f"{seen}: there is no evidence") for type in ("string", "binary")]
-    return _ranked(statistics, of)
+        seen = f"{_all(total, total, 'value')} empty" if total else "every value is null"
+        return [
+            Guess(type, "tie", total, total, None, f"{seen}: there is no evidence") for type in ("string", "binary")
+        ]
+    return _ranked(statistics, total)
 
 
-def _stated(statistics: KeyStatistics, of: int) -> list[Guess]:
+def _stated(statistics: KeyStatistics, total: int) -> list[Guess]:
     """Return the types that the format states."""
-    types = sorted(statistics.types.items(), key=lambda each: (-each[1], each[0]))
-    made = []
+    types = sorted(statistics.types.items(), key=lambda type_and_count: (-type_and_count[1], type_and_count[0]))
+    guesses = []
     for type, count in types:
-        evidence = f"stated by {_all(count, of, 'value', verb=False)}"
+        evidence = f"stated by {_all(count, total, 'value', verb=False)}"
         tally = statistics.readings.get(type)
         if len(types) == 1 and tally is not None and tally.low is not None:
             evidence += f"; {_span(type, tally)}"
-        made.append(Guess(type if type in VALUE_TYPES else "binary", "stated", count, of, None, evidence))
-    return made
+        guesses.append(Guess(type if type in VALUE_TYPES else "binary", "stated", count, total, None, evidence))
+    return guesses
 
 
-def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
+def _ranked(statistics: KeyStatistics, total: int) -> list[Guess]:
     values = [value for value in statistics.sample.commonest() if value.size]
     costs: dict[str, float] = {}
     for type in _rivals(statistics):
-        strays = 1 - statistics.readings[type].fits / of <= _STRAYS
+        strays = 1 - statistics.readings[type].fits / total <= _STRAYS
         costs[type] = cost(type, values, strays=strays)
     order = sorted(costs, key=lambda type: (round(costs[type], 1), _TABLE[type][0]))
     # A time is also a number: that is no rival, and a time is never more than likely.
     best = costs[order[0]]
     rivals = [type for type in order[1:] if not _same(type, order[0])]
     margin = costs[rivals[0]] - best if rivals else float("inf")
-    made = []
+    guesses = []
     for place, type in enumerate(order):
         if place == 0:
             confidence = _first(type, margin, len(values))
@@ -108,17 +110,17 @@ def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
             behind = costs[type] - best
             near = behind <= _FAR or _same(type, order[0])
             confidence = "tie" if behind <= _TIE else "possible" if near else "unlikely"
-        guess = _guess(type, confidence, costs[type], statistics, of)
+        guess = _guess(type, confidence, costs[type], statistics, total)
         if place == 0:
             guess = guess._replace(evidence="; ".join([guess.evidence, *_beside(type, statistics)]))
-        made.append(guess)
+        guesses.append(guess)
         if type == "string":
-            made += [_guess(spelt, tied, None, statistics, of) for spelt, tied in _spelt_out(statistics)]
+            guesses += [_guess(spelt, tied, None, statistics, total) for spelt, tied in _spelt_out(statistics)]
     # Tied types come first.
-    made.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
-    if made[0].type == "string" and len(made) > 1 and made[1].confidence == "tie":
-        made[0] = made[0]._replace(confidence="tie")
-    return made
+    guesses.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
+    if guesses[0].type == "string" and len(guesses) > 1 and guesses[1].confidence == "tie":
+        guesses[0] = guesses[0]._replace(confidence="tie")
+    return guesses
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
@@ -164,25 +166,25 @@ def _first(type: str, margin: float, distinct: int) -> Confidence:
     return "likely" if cautious or margin <= _FAR else "strong"
 
 
-def _same(one: str, other: str) -> bool:
+def _same(left: str, right: str) -> bool:
     """Return whether two types read the same number from the same bytes."""
-    alike = {type.replace("timestamp_ms", "int64") for type in (one, other)}
+    alike = {type.replace("timestamp_ms", "int64") for type in (left, right)}
     return len(alike) == 1
 
 
-def _guess(type: str, confidence: Confidence, bits: float | None, statistics: KeyStatistics, of: int) -> Guess:
+def _guess(type: str, confidence: Confidence, bits: float | None, statistics: KeyStatistics, total: int) -> Guess:
     tally = statistics.readings[type]
-    return Guess(type, confidence, tally.fits, of, bits, _evidence(type, tally, statistics, of))
+    return Guess(type, confidence, tally.fits, total, bits, _evidence(type, tally, statistics, total))
 
 
 def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
     """Return the values as types that are easily confused with the first one, and the number of few distinct values."""
     name, _, order = type.partition(":")
     if name in _CONFUSED:
-        for other in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
-            tally = statistics.readings.get(other)
+        for rival in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
+            tally = statistics.readings.get(rival)
             if tally is not None:
-                yield from _numbers(other, tally)
+                yield from _numbers(rival, tally)
     if statistics.distinct <= _FEW:
         yield f"only {statistics.distinct} distinct"
 
@@ -190,32 +192,32 @@ def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
 _CONFUSED = {"int32": "float32", "int64": "float64", "float32": "int32", "float64": "int64", "timestamp_ms": "float64"}
 
 
-def _evidence(type: str, tally: Tally, statistics: KeyStatistics, of: int) -> str:
+def _evidence(type: str, tally: Tally, statistics: KeyStatistics, total: int) -> str:
     name, _, suffix = type.partition(":")
     sizes = statistics.sizes
     width = _TABLE[type][1]
     if type == "binary":
         span = f"{sizes.low:,}" if sizes.low == sizes.high else f"{sizes.low:,} to {sizes.high:,}"
         bytes = "byte" if sizes.high == 1 else "bytes"
-        seen = [f"reads any bytes: values of {span} {bytes}", *_shapes("binary", statistics, of)]
+        seen = [f"reads any bytes: values of {span} {bytes}", *_shapes("binary", statistics, total)]
     elif type == "string":
-        seen = [f"{_all(tally.fits, of, 'value')} UTF-8"]
+        seen = [f"{_all(tally.fits, total, 'value')} UTF-8"]
         if tally.odd:
             seen.append(f"{_all(tally.odd, tally.fits, verb=False)} with unprintable characters")
-        seen += _shapes("string", statistics, of)
+        seen += _shapes("string", statistics, total)
     elif suffix == "text":
-        what = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
+        noun = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
                 "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
-        seen = [f"{_all(tally.fits, of, 'value')} {what} as text"]
+        seen = [f"{_all(tally.fits, total, 'value')} {noun} as text"]
         if tally.low is not None:
             seen.append(_span(name, tally))
         if tally.odd and name == "int64":
             seen.append(f"{tally.odd:,} with a leading 0, as in identifiers")
         seen.append("a string keeps them unchanged")
     elif name == "bool":
-        seen = [f"{_all(tally.fits, of, 'value')} the byte 00 or 01"]
+        seen = [f"{_all(tally.fits, total, 'value')} the byte 00 or 01"]
     else:
-        seen = [f"{_all(sizes.counts.get(width or 0, 0), of, 'value')} {width} byte{'' if width == 1 else 's'}"]
+        seen = [f"{_all(sizes.counts.get(width or 0, 0), total, 'value')} {width} byte{'' if width == 1 else 's'}"]
         seen += _numbers(type, tally)
     if statistics.empty and width is not None:
         seen.append(f"{statistics.empty:,} empty, which it cannot read")
@@ -254,16 +256,20 @@ def moment(time: int) -> str:
         return f"{time:,} ms"
 
 
-def _shapes(type: str, statistics: KeyStatistics, of: int) -> list[str]:
-    found = {shape: statistics.shapes.get(shape, Tally()).fits for shape in SHAPES[type]}
-    return [f"{_all(fits, of, verb=False)} with the shape of {name}" for name, fits in found.items() if fits > of / 2]
+def _shapes(type: str, statistics: KeyStatistics, total: int) -> list[str]:
+    fits_by_shape = {shape: statistics.shapes.get(shape, Tally()).fits for shape in SHAPES[type]}
+    return [
+        f"{_all(fits, total, verb=False)} with the shape of {name}"
+        for name, fits in fits_by_shape.items()
+        if fits > total / 2
+    ]
 
 
-def _all(count: int, of: int, noun: str = "", *, verb: bool = True) -> str:
+def _all(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:
     """Return how many of some values, as in `all 9,700 values are`."""
     is_are = (" is" if count == 1 else " are") if verb else ""
-    if count == of:
-        if of == 1:
-            return f"the one {noun or 'of them'}{is_are}"
-        return f"all {of:,}{f' {noun}s' if noun else ''}{is_are}"
-    return f"{count:,} of {of:,}{f' {noun}s' if noun else ''}{is_are}"
+    if count == total:
+        if total == 1:
+            return f"the one {noun or 'total them'}{is_are}"
+        return f"all {total:,}{f' {noun}s' if noun else ''}{is_are}"
+    return f"{count:,} of {total:,}{f' {noun}s' if noun else ''}{is_are}"

@@ -85,32 +85,38 @@ class KeyScan:
         if not value.whole or type in ("binary", "string"):
             return None
         try:
-            made = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
+            value_as_type = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
         except DecodeError:
             return None
         if type.startswith("timestamp_ms"):
-            return moment(int(made))
-        return str(made).lower() if isinstance(made, bool) else f"{made:,}" if isinstance(made, int) else str(made)
+            return moment(int(value_as_type))
+        return (
+            str(value_as_type).lower()
+            if isinstance(value_as_type, bool)
+            else f"{value_as_type:,}"
+            if isinstance(value_as_type, int)
+            else str(value_as_type)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        found = self.statistics
-        headers = found.headers
+        statistics = self.statistics
+        headers = statistics.headers
         return {
             "key": self.key if isinstance(self.key, str | int) else {"type": self.key[0], "hex": self.key[1].hex()},
             "headers": headers,
-            "rows": found.rows,
-            "share_of_rows": _share(found.rows, self.of_rows),
-            "nulls": found.nulls,
-            "share_null": _share(found.nulls, headers),
-            "empty": found.empty,
-            "repeated_rows": found.repeated,
-            "share_repeated": _share(found.repeated, found.rows),
-            "most_in_a_row": found.most,
-            "exact": found.exact,
-            "bytes": _bounds(found.sizes) | {"total": found.sizes.total},
-            "position": _bounds(found.positions) | {"most": found.positions.most()[0]},
-            "distinct": {"count": found.distinct, "exact": found.sample.is_all},
+            "rows": statistics.rows,
+            "share_of_rows": _share(statistics.rows, self.of_rows),
+            "nulls": statistics.nulls,
+            "share_null": _share(statistics.nulls, headers),
+            "empty": statistics.empty,
+            "repeated_rows": statistics.repeated,
+            "share_repeated": _share(statistics.repeated, statistics.rows),
+            "most_in_a_row": statistics.most,
+            "exact": statistics.exact,
+            "bytes": _bounds(statistics.sizes) | {"total": statistics.sizes.total},
+            "position": _bounds(statistics.positions) | {"most": statistics.positions.most()[0]},
+            "distinct": {"count": statistics.distinct, "exact": statistics.sample.is_all},
             "examples": [
                 {
                     "hex": value.head.hex(),
@@ -121,7 +127,7 @@ class KeyScan:
                 }
                 for value in self.examples
             ],
-            "types": dict(sorted(found.types.items())),
+            "types": dict(sorted(statistics.types.items())),
             "guesses": [guess._asdict() for guess in self.guesses],
         }
 
@@ -156,15 +162,15 @@ def percent(part: int, whole: int) -> str:
 
 def summary(key: KeyScan) -> Mapping[str, str]:
     """Return the fields of a key's row."""
-    found = key.statistics
+    statistics = key.statistics
     types = key.tied_types
     return {
-        "key": key.name + ("" if found.exact else "+"),
-        "rows": percent(found.rows, key.of_rows),
-        "null": percent(found.nulls, found.headers),
-        "repeated": percent(found.repeated, found.rows),
-        "bytes": _spread(found.sizes),
-        "position": _spread(found.positions, most=True),
+        "key": key.name + ("" if statistics.exact else "+"),
+        "rows": percent(statistics.rows, key.of_rows),
+        "null": percent(statistics.nulls, statistics.headers),
+        "repeated": percent(statistics.repeated, statistics.rows),
+        "bytes": _spread(statistics.sizes),
+        "position": _spread(statistics.positions, most=True),
         "type": " or ".join(types[:3]) + (" or …" if len(types) > 3 else "") + f", {key.guesses[0].confidence}",
     }
 

@@ -69,23 +69,23 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
     return "\n".join(parts) + "\n"
 
 
-def text(given: str) -> str:
+def text(value: str) -> str:
     """Escape text for HTML, and unprintable characters."""
-    return html.escape(printable(given))
+    return html.escape(printable(value))
 
 
 def _overview(keys: Sequence[KeyScan]) -> str:
     rows = []
     for place, key in enumerate(keys):
-        found, cells = key.statistics, summary(key)
-        present = _meter(found.rows, key.of_rows, f"in {found.rows:,} of {key.of_rows:,} rows")
-        null = _meter(found.nulls, found.headers, f"{found.nulls:,} of {found.headers:,} null")
+        statistics, cells = key.statistics, summary(key)
+        present = _meter(statistics.rows, key.of_rows, f"in {statistics.rows:,} of {key.of_rows:,} rows")
+        null = _meter(statistics.nulls, statistics.headers, f"{statistics.nulls:,} of {statistics.headers:,} null")
         rows.append(
             f'<tr><td class="key mono"><a href="#key-{place}">{text(cells["key"])}</a></td>'
             f'<td class="nowrap">{present}{cells["rows"]}</td>'
             f'<td class="nowrap">{null}{cells["null"]}</td>'
-            f'<td class="number nowrap">{percent(found.repeated, found.rows)}</td>'
-            f'<td class="number nowrap">{cells["bytes"]}</td><td class="number">{found.sizes.total:,}</td>'
+            f'<td class="number nowrap">{percent(statistics.repeated, statistics.rows)}</td>'
+            f'<td class="number nowrap">{cells["bytes"]}</td><td class="number">{statistics.sizes.total:,}</td>'
             f'<td class="number">{cells["position"]}</td><td>{_tag(key)}</td></tr>'
         )
     head = "<th>key</th><th>rows with it</th><th>null</th>" + "".join(
@@ -104,24 +104,26 @@ def _tag(key: KeyScan) -> str:
 
 
 def _section(place: int, key: KeyScan) -> str:
-    found = key.statistics
+    statistics = key.statistics
     repeated = (
-        f"repeated in {found.repeated:,} rows, at most {found.most} times" if found.repeated else "never repeated"
+        f"repeated in {statistics.repeated:,} rows, at most {statistics.most} times"
+        if statistics.repeated
+        else "never repeated"
     )
     facts = [
-        f"{found.headers:,} headers in {found.rows:,} of {key.of_rows:,} rows",
-        f"{found.nulls:,} null; {found.empty:,} empty; {repeated}",
-        f"{'' if found.sample.is_all else 'about '}{found.distinct:,} distinct",
+        f"{statistics.headers:,} headers in {statistics.rows:,} of {key.of_rows:,} rows",
+        f"{statistics.nulls:,} null; {statistics.empty:,} empty; {repeated}",
+        f"{'' if statistics.sample.is_all else 'about '}{statistics.distinct:,} distinct",
     ]
-    figures = (("bytes of a value", found.sizes), ("position in the row, from 0", found.positions))
-    plots = "".join(_figure(what, numbers, place < _MOST_PLOTTED) for what, numbers in figures)
+    figures = (("bytes of a value", statistics.sizes), ("position in the row, from 0", statistics.positions))
+    plots = "".join(_figure(caption, numbers, place < _MOST_PLOTTED) for caption, numbers in figures)
     return (
         f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
     )
 
 
-def _figure(what: str, numbers: Histogram, drawn: bool) -> str:
+def _figure(quantity: str, numbers: Histogram, drawn: bool) -> str:
     if numbers.low is None:
         return ""
     spread = (
@@ -129,8 +131,8 @@ def _figure(what: str, numbers: Histogram, drawn: bool) -> str:
         if numbers.low != numbers.high
         else f"always {numbers.low:,}"
     )
-    caption = f"{what}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
-    return f"<figure>{_histogram(numbers, what=what) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
+    caption = f"{quantity}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
+    return f"<figure>{_histogram(numbers, quantity=quantity) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
 
 
 def _guesses(key: KeyScan) -> str:
@@ -152,14 +154,14 @@ def _examples(key: KeyScan) -> str:
     if not key.examples:
         return ""
     first = key.guesses[0].type
-    read = [key.read(value) for value in key.examples]
+    texts = [key.read(value) for value in key.examples]
     rows = []
-    for value, spelt in zip(key.examples, read, strict=True):
+    for value, spelt in zip(key.examples, texts, strict=True):
         cells = f'<td class="mono key">{_value(value)}</td>'
-        if any(read):
+        if any(texts):
             cells += f'<td class="number">{text(spelt or "")}</td>'
         rows.append(f'<tr>{cells}<td class="number">{value.size:,}</td><td class="number">{value.count:,}</td></tr>')
-    head = "<th>value</th>" + (f'<th class="number">as {first}</th>' if any(read) else "")
+    head = "<th>value</th>" + (f'<th class="number">as {first}</th>' if any(texts) else "")
     return (
         f"<details><summary>Examples</summary><table><thead><tr>{head}"
         '<th class="number">bytes</th><th class="number">times</th></tr></thead>'
@@ -172,7 +174,7 @@ def _value(value: Sampled) -> str:
     return (spaced_hex(value.head) if shown is None else html.escape(quoted(shown))) + ("" if value.whole else " …")
 
 
-def _histogram(numbers: Histogram, *, what: str) -> str:
+def _histogram(numbers: Histogram, *, quantity: str) -> str:
     """Return a histogram as an SVG element; it needs matplotlib."""
     with needed("a page with plots", "'letterhead[plots]'"):
         import matplotlib
@@ -192,11 +194,11 @@ def _histogram(numbers: Histogram, *, what: str) -> str:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_INK)
     written = io.StringIO()
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": what}):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": quantity}):
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(written, format="svg", transparent=True, metadata=nothing)
     drawn = written.getvalue()
-    return drawn[drawn.index("<svg") :].replace("<svg", f'<svg class="plot" role="img" aria-label="{what}"', 1)
+    return drawn[drawn.index("<svg") :].replace("<svg", f'<svg class="plot" role="img" aria-label="{quantity}"', 1)
 
 
 def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:

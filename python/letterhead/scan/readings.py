@@ -45,34 +45,36 @@ class Tally:
         self.high = max((x for x in (self.high, other.high) if x is not None), default=None)
 
 
-class Reading(NamedTuple):
+class CandidateType(NamedTuple):
     """A type of `select`, and the size of its values in bytes; None if they differ in size."""
 
     type: str
     width: int | None
 
 
-READINGS: tuple[Reading, ...] = (
-    Reading("binary", None),
-    Reading("string", None),
-    Reading("bool", 1),
-    Reading("char", 2),
-    Reading("uuid", 16),
+CANDIDATE_TYPES: tuple[CandidateType, ...] = (
+    CandidateType("binary", None),
+    CandidateType("string", None),
+    CandidateType("bool", 1),
+    CandidateType("char", 2),
+    CandidateType("uuid", 16),
     *(
-        Reading(f"{sign}int{width * 8}{order}", width)
+        CandidateType(f"{sign}int{width * 8}{order}", width)
         for width in (1, 2, 4, 8, 16)
         for order in ("", ":le")
         for sign in ("", "u")
         if width > 1 or not order
     ),
-    *(Reading(f"float{width * 8}{order}", width) for width in (4, 8) for order in ("", ":le")),
-    Reading("timestamp_ms", 8),
-    Reading("timestamp_ms:le", 8),
-    *(Reading(f"{type}:text", None) for type in ("int64", "timestamp_ms", "float64", "bool", "uuid")),
+    *(CandidateType(f"float{width * 8}{order}", width) for width in (4, 8) for order in ("", ":le")),
+    CandidateType("timestamp_ms", 8),
+    CandidateType("timestamp_ms:le", 8),
+    *(CandidateType(f"{type}:text", None) for type in ("int64", "timestamp_ms", "float64", "bool", "uuid")),
 )
 """One row for each type, in the order in which types that fit equally well are shown."""
 
-_FIXED = {width: [each.type for each in READINGS if each.width == width] for width in (1, 2, 4, 8, 16)}
+_FIXED = {
+    width: [candidate.type for candidate in CANDIDATE_TYPES if candidate.width == width] for width in (1, 2, 4, 8, 16)
+}
 _TEXTS = {
     "[-+.0-9eE]+": ["int64:text", "timestamp_ms:text", "float64:text"],
     "true|false": ["bool:text"],
@@ -111,8 +113,8 @@ class Values:
 
     def tally(self) -> dict[str, Tally]:
         """Return a tally of each type that reads at least one value."""
-        made = {type: self._tally(type, *column) for type, column in self._columns.items()}
-        return {type: tally for type, tally in made.items() if tally.fits}
+        tallies = {type: self._tally(type, *column) for type, column in self._columns.items()}
+        return {type: tally for type, tally in tallies.items() if tally.fits}
 
     def shapes(self) -> dict[str, Tally]:
         """Return how many values have each shape."""
@@ -122,21 +124,21 @@ class Values:
         return {name: Tally(count) for name, count in counts.items() if count}
 
     def _tally(self, type: str, column: Any, counts: Any) -> Tally:
-        made = Tally(int(counts[_true(column.is_valid())].sum()))
+        tally = Tally(int(counts[_true(column.is_valid())].sum()))
         name, _, suffix = type.partition(":")
         if type == "int64:text":
-            made.odd = int(self.counts[self.matching("-?0[0-9]+")].sum())
-        elif made.fits and (not suffix or suffix == "le" or name == "timestamp_ms"):
+            tally.odd = int(self.counts[self.matching("-?0[0-9]+")].sum())
+        elif tally.fits and (not suffix or suffix == "le" or name == "timestamp_ms"):
             odd = _odd(name, column)
-            made.odd = 0 if odd is None else int(counts[odd].sum())
-        if made.fits and name.startswith(("int", "uint", "float", "timestamp")):
+            tally.odd = 0 if odd is None else int(counts[odd].sum())
+        if tally.fits and name.startswith(("int", "uint", "float", "timestamp")):
             if pa.types.is_floating(column.type):
                 column = column.filter(pc.is_finite(column))
             elif pa.types.is_timestamp(column.type):
                 column = column.cast(pa.int64())
             span = pc.min_max(column).as_py().values()
-            made.low, made.high = (int(x) if isinstance(x, Decimal) else x for x in span)
-        return made
+            tally.low, tally.high = (int(x) if isinstance(x, Decimal) else x for x in span)
+        return tally
 
 
 def _odd(name: str, column: Any) -> Any:
@@ -167,23 +169,23 @@ _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z
 
 
 def _json(values: Values) -> Any:
-    found = values.matching(r'(?s)\{.*\}|\[.*\]|".*"')
-    for place in np.flatnonzero(found):
+    is_json = values.matching(r'(?s)\{.*\}|\[.*\]|".*"')
+    for place in np.flatnonzero(is_json):
         try:
             json.loads(values.values[int(place)].as_py())
         except (ValueError, RecursionError):
-            found[place] = False
-    return found
+            is_json[place] = False
+    return is_json
 
 
 def _amqp(values: Values) -> Any:
     first = np.array([data[0] if data else 0 for data in pc.binary_slice(values.values, 0, 1).to_pylist()], np.uint8)
     # A constructor without data is one byte, which is too little evidence; text is read as text.
-    found = (values.sizes > 1) & np.isin(first, list(CONSTRUCTORS)) & ~_true(pc.utf8_is_printable(values.text))
-    coded, _ = values.where(found)
+    is_amqp = (values.sizes > 1) & np.isin(first, list(CONSTRUCTORS)) & ~_true(pc.utf8_is_printable(values.text))
+    coded, _ = values.where(is_amqp)
     reads = [_true(pa.array(_native.amqp_column(coded, type, errors="null")).is_valid()) for type in READ_AS]
-    found[found] = np.logical_or.reduce(reads)
-    return found
+    is_amqp[is_amqp] = np.logical_or.reduce(reads)
+    return is_amqp
 
 
 def _schema_id(values: Values) -> Any:

@@ -52,8 +52,8 @@ class Scan:
     @property
     def keys(self) -> list[KeyScan]:
         """The result for each key, ordered by its usual position in a message."""
-        found = self.statistics
-        keys = [KeyScan(key, statistics, found.rows) for key, statistics in found.keys.items()]
+        totals = self.statistics
+        keys = [KeyScan(key, statistics, totals.rows) for key, statistics in totals.keys.items()]
         return sorted(keys, key=lambda key: (key.statistics.positions.median() or 0, -key.statistics.rows, key.name))
 
     @property
@@ -100,17 +100,17 @@ class Scan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
-        found = self.statistics
+        totals = self.statistics
         return {
             "format": self.format,
-            "rows": found.rows,
-            "null_rows": found.null_rows,
-            "empty_rows": found.empty_rows,
-            "bad_rows": found.bad_rows,
-            "errors": dict(sorted(found.errors.items())),
+            "rows": totals.rows,
+            "null_rows": totals.null_rows,
+            "empty_rows": totals.empty_rows,
+            "bad_rows": totals.bad_rows,
+            "errors": dict(sorted(totals.errors.items())),
             "keys": [key.to_dict() for key in self.keys],
             "more_keys": self.more_keys,
-            "more_headers": found.more_headers,
+            "more_headers": totals.more_headers,
             "code": self.code(),
         }
 
@@ -137,24 +137,24 @@ class Scan:
 
     def headline(self) -> str:
         """Return one line: rows, format, number of keys."""
-        found = {"row": self.statistics.rows, "key": len(self.statistics.keys)}
-        rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in found.items())
+        counts = {"row": self.statistics.rows, "key": len(self.statistics.keys)}
+        rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
         return f"Scan of {rows} in {self.format}: {keys}"
 
     def remarks(self) -> list[str]:
         """Return what the table of keys does not show: rows without headers, damaged rows, other keys."""
-        found = self.statistics
+        totals = self.statistics
         lines = []
-        if found.null_rows or found.empty_rows:
-            lines.append(f"{found.null_rows + found.empty_rows:,} of {found.rows:,} rows have no headers")
-        if found.bad_rows:
-            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(found.errors.items()))
+        if totals.null_rows or totals.empty_rows:
+            lines.append(f"{totals.null_rows + totals.empty_rows:,} of {totals.rows:,} rows have no headers")
+        if totals.bad_rows:
+            codes = ", ".join(f"{code} {count:,}" for code, count in sorted(totals.errors.items()))
             lines.append(
-                f"{found.bad_rows:,} of {found.rows:,} rows are damaged (their readable headers are counted): {codes}"
+                f"{totals.bad_rows:,} of {totals.rows:,} rows are damaged (their readable headers are counted): {codes}"
             )
-        if found.more_headers:
-            keys = f"{'' if found.more.is_all else 'about '}{self.more_keys:,} more keys"
-            lines.append(f"and {keys}, whose {found.more_headers:,} headers are not in the table")
-        if any(not each.exact for each in found.keys.values()):
+        if totals.more_headers:
+            keys = f"{'' if totals.more.is_all else 'about '}{self.more_keys:,} more keys"
+            lines.append(f"and {keys}, whose {totals.more_headers:,} headers are not in the table")
+        if any(not key.exact for key in totals.keys.values()):
             lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
         return lines

@@ -57,7 +57,7 @@ class Histogram:
 
     def most(self) -> tuple[int, int]:
         """Return the most frequent bucket and its count; the lower one of two."""
-        return max(sorted(self.counts.items()), key=lambda each: each[1], default=(0, 0))
+        return max(sorted(self.counts.items()), key=lambda bucket_and_count: bucket_and_count[1], default=(0, 0))
 
     def _widen(self, low: int | None, high: int | None) -> None:
         self.low = min((number for number in (self.low, low) if number is not None), default=None)

@@ -82,7 +82,7 @@ class KeyStatistics:
         self.positions.add(_counted(positions))
         if types is not None:
             counted = pc.value_counts(types.drop_null()).to_pylist()
-            _add_counts(self.types, {each["values"]: each["counts"] for each in counted})
+            _add_counts(self.types, {entry["values"]: entry["counts"] for entry in counted})
         distinct = pc.value_counts(values.drop_null())
         self._add_distinct(distinct.field("values"), distinct.field("counts").to_numpy())
 
@@ -176,12 +176,12 @@ class Statistics:
         """Add the counts of other messages."""
         mine_dropped, others_dropped = self.more_headers, other.more_headers
         for key in {**self.keys, **other.keys}:
-            found = key in self.keys
+            was_known = key in self.keys
             statistics = self.keys.setdefault(key, KeyStatistics())
             if key in other.keys:
                 statistics.merge(other.keys[key])
             # The side without the key may have dropped it.
-            missing = (key not in other.keys and others_dropped) or (not found and mine_dropped)
+            missing = (key not in other.keys and others_dropped) or (not was_known and mine_dropped)
             statistics.exact = statistics.exact and not missing
         self.rows += other.rows
         self.null_rows += other.null_rows
@@ -206,7 +206,10 @@ class Statistics:
     def _shrink(self) -> None:
         if len(self.keys) <= self.max_keys:
             return
-        ranked = sorted(self.keys.items(), key=lambda each: (-each[1].headers, _spelt(each[0])))
+        ranked = sorted(
+            self.keys.items(),
+            key=lambda key_and_statistics: (-key_and_statistics[1].headers, _spelt(key_and_statistics[0])),
+        )
         for key, statistics in ranked[self.max_keys :]:
             self._drop(key, statistics.headers)
             del self.keys[key]
@@ -218,13 +221,13 @@ def _fields(structs: Any) -> dict[str, Any]:
     fields = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
     key = fields["key"]
     if "key_type" in fields:
-        made = {"key_type": fields["key_type"].cast(pa.string()), "key": key.cast(pa.binary())}
+        columns = {"key_type": fields["key_type"].cast(pa.string()), "key": key.cast(pa.binary())}
     else:
-        made = {"key": key if pa.types.is_integer(key.type) else key.cast(pa.string())}
-    made["value"] = fields["value"].cast(pa.binary())
+        columns = {"key": key if pa.types.is_integer(key.type) else key.cast(pa.string())}
+    columns["value"] = fields["value"].cast(pa.binary())
     if "type" in fields:
-        made["type"] = fields["type"].cast(pa.string())
-    return made
+        columns["type"] = fields["type"].cast(pa.string())
+    return columns
 
 
 def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, Any]]:
@@ -236,8 +239,8 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
         spelt = types.dictionary.to_pylist()
         codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
     order = np.argsort(codes, kind="stable")
-    found, starts = np.unique(codes[order], return_index=True)
-    groups = list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(found) else []
+    distinct_codes, starts = np.unique(codes[order], return_index=True)
+    groups = list(zip(distinct_codes.tolist(), np.split(order, starts[1:]), strict=True)) if len(distinct_codes) else []
 
     def key_of(code: int) -> Key:
         if "key_type" not in parts:
@@ -247,7 +250,7 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
         return plain_key(of_message(spelt[type], names[bits]))
 
     if len(groups) > most:
-        groups.sort(key=lambda each: (-len(each[1]), _spelt(key_of(each[0]))))
+        groups.sort(key=lambda group: (-len(group[1]), _spelt(key_of(group[0]))))
         for code, places in groups[most:]:
             drop(key_of(code), len(places))
     for code, places in groups[:most]:
@@ -269,5 +272,5 @@ def _add_tallies(mine: dict[str, Tally], others: dict[str, Tally]) -> None:
 
 
 def _counted(numbers: Any) -> dict[int, int]:
-    found, counts = np.unique(numbers, return_counts=True)
-    return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    distinct, counts = np.unique(numbers, return_counts=True)
+    return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

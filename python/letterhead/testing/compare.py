@@ -66,34 +66,38 @@ def assert_headers_equal(left: Any, right: Any) -> None:
         raise AssertionError(report)
 
 
-def _is_many(given: Any) -> bool:
-    return hasattr(given, "toArrow") or any(hasattr(given, f"__arrow_c_{of}__") for of in ("array", "stream"))
+def _is_many(side: Any) -> bool:
+    return hasattr(side, "toArrow") or any(
+        hasattr(side, f"__arrow_c_{interface}__") for interface in ("array", "stream")
+    )
 
 
-def _headers(given: Any) -> Headers | None:
-    return given if given is None or isinstance(given, Headers) else Headers(given)
+def _headers(side: Any) -> Headers | None:
+    return side if side is None or isinstance(side, Headers) else Headers(side)
 
 
-def _rows(given: Any) -> Rows:
+def _rows(side: Any) -> Rows:
     """Return the headers of all rows of a column or a frame."""
     import pyarrow as pa
 
-    if given is None:
+    if side is None:
         raise TypeError("one side has many rows, and the other is None")
-    if hasattr(given, "toArrow"):
-        if len(given.columns) != 1:
-            raise TypeError(f"a frame with one column of headers is needed, not {', '.join(given.columns)}: select it")
-        column = given.toArrow().column(0)
-    elif hasattr(given, "__arrow_c_array__"):
-        column = pa.array(given)
+    if hasattr(side, "toArrow"):
+        if len(side.columns) != 1:
+            raise TypeError(f"a frame with one column of headers is needed, not {', '.join(side.columns)}: select it")
+        column = side.toArrow().column(0)
+    elif hasattr(side, "__arrow_c_array__"):
+        column = pa.array(side)
     else:
-        column = pa.chunked_array(given)
-    of = column.type
-    is_list = pa.types.is_list(of) or pa.types.is_large_list(of) or str(of).startswith("list_view")
-    item: Any = of.value_type if is_list else None
-    if not (is_list and pa.types.is_struct(item) and {"key", "value"} <= {each.name for each in item}):
-        raise TypeError(f"a column of headers is a list of structs with key and value, not {of}")
-    return [None if row is None else Headers([_header(each) for each in row]) for row in column.to_pylist()]
+        column = pa.chunked_array(side)
+    column_type = column.type
+    is_list = (
+        pa.types.is_list(column_type) or pa.types.is_large_list(column_type) or str(column_type).startswith("list_view")
+    )
+    item: Any = column_type.value_type if is_list else None
+    if not (is_list and pa.types.is_struct(item) and {"key", "value"} <= {field.name for field in item}):
+        raise TypeError(f"a column of headers is a list of structs with key and value, not {column_type}")
+    return [None if row is None else Headers([_header(header) for header in row]) for row in column.to_pylist()]
 
 
 def _header(row: Mapping[str, Any]) -> Header:
@@ -124,8 +128,8 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
     if left is None or right is None:
         return "\n".join(f"{sign} {_shown_all(side)}" for sign, side in (("-", left), ("+", right)))
     lines = []
-    for what, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        if what == "equal":
+    for operation, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if operation == "equal":
             # A header that only moved up or down is shown at its position on the right.
             lines += [f"  {place}  {_shown(right[place])}" for place in range(c, d)]
             continue

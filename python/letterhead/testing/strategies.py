@@ -92,8 +92,8 @@ def _headers(drawn: Any) -> Headers:
 
 
 def _key(key: Any) -> HeaderKey:
-    made: HeaderKey = of_message(*key) if isinstance(key, tuple) else key
-    return made
+    header_key: HeaderKey = of_message(*key) if isinstance(key, tuple) else key
+    return header_key
 
 
 def _value(type: str | None, bits: bytes | None) -> HeaderValue:

@@ -56,7 +56,7 @@ def _condition(node: Any, source: str) -> Any:
     name: Any
     name, *arguments = node if isinstance(node, _Call) else ("",)
     if name in ("and", "or") and len(arguments) == 2:
-        return Logic(name, *(_condition(each, source) for each in arguments))
+        return Logic(name, *(_condition(argument, source) for argument in arguments))
     if name == "not" and len(arguments) == 1:
         return ~_condition(arguments[0], source)
     if name in _SWAPPED and len(arguments) == 2:
@@ -73,12 +73,12 @@ def _condition(node: Any, source: str) -> Any:
             return operand.is_in(literals[0][0]) if name == "is_in" else operand.starts_with(literals[0][0])
     # The part that has no counterpart is the innermost one.
     known = (*_SWAPPED, "is_null", "is_in", "starts_with")
-    unknown = next((each for each in arguments if isinstance(each, _Call)), None) if name in known else None
+    unknown = next((argument for argument in arguments if isinstance(argument, _Call)), None) if name in known else None
     if unknown is not None:
         _condition(unknown, source)
-    what = node[0] if isinstance(node, _Call | _Literal) else node
+    part = node[0] if isinstance(node, _Call | _Literal) else node
     raise ValueError(
-        f"where: {what!r} of the {source} expression cannot be translated without loss: use letterhead.col, or filter the "
+        f"where: {part!r} of the {source} expression cannot be translated without loss: use letterhead.col, or filter the "
         "result"
     )
 
@@ -134,7 +134,7 @@ def _polars_node(node: Any) -> Any:
         return _Call((name, _polars_node(value["left"]), _polars_node(value["right"])))
     if tag == "Function" and set(value) <= {"input", "function", "options"}:
         function = json.dumps(value["function"])
-        arguments = [_polars_node(each) for each in value["input"]]
+        arguments = [_polars_node(node) for node in value["input"]]
         known = {
             '{"Boolean": "Not"}': "not", '{"Boolean": "IsNull"}': "is_null", '{"StringExpr": "StartsWith"}': "starts_with",
             '{"Boolean": {"IsIn": {"nulls_equal": false}}}': "is_in",

@@ -57,29 +57,33 @@ Node: TypeAlias = "Resolved | Combined | bool | None"
 @lru_cache
 def fields_of_format(format: str) -> Mapping[str, RecordField]:
     """Return the fields of the messages of a format, but not the headers; empty for an unknown format."""
-    found = next((row for row in _native.formats() if row["name"] == format), None)
-    if found is None:
+    row = next((row for row in _native.formats() if row["name"] == format), None)
+    if row is None:
         return {}
     unit = "us" if format.startswith("iggy") else "ms"
     return {
         name: RecordField(unit if name.endswith("timestamp") else _type_of(type), name)
-        for name, type in found["fields"]
+        for name, type in row["fields"]
         if name != "headers"
     }
 
 
 def resolve(
-    where: Where | None, fields: Mapping[str, RecordField], headers: Columns | None = None, *, what: str = "headers="
+    where: Where | None,
+    fields: Mapping[str, RecordField],
+    headers: Columns | None = None,
+    *,
+    columns_name: str = "headers=",
 ) -> Filter | None:
-    """Return the filter for a source with these record fields; ``headers`` are its columns, named by ``what``."""
+    """Return the filter for a source with these record fields; ``headers`` are its columns, which errors call ``columns_name``."""
     if where is None:
         return None
     columns = {} if not headers else {spec[0]: spec for spec in normalise(headers)}
-    return Filter(_node(as_condition(where), fields, columns, what))
+    return Filter(_node(as_condition(where), fields, columns, columns_name))
 
 
 class Filter:
-    """A condition whose operands are found."""
+    """A condition whose operands have been resolved to record fields and header columns."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -143,12 +147,12 @@ class Filter:
     def tests(self) -> list[Resolved]:
         """Return the tests of the condition."""
 
-        def found(node: Node) -> list[Resolved]:
+        def tests_in(node: Node) -> list[Resolved]:
             if isinstance(node, Resolved):
                 return [node]
-            return [test for part in node.parts for test in found(part)] if isinstance(node, Combined) else []
+            return [test for part in node.parts for test in tests_in(part)] if isinstance(node, Combined) else []
 
-        return found(self._node)
+        return tests_in(self._node)
 
     def between(self, field: str) -> tuple[int | None, int | None]:
         """Return the least and the greatest value of an integer field that a selected message can have."""
@@ -166,14 +170,16 @@ def _node(
     condition: Condition,
     fields: Mapping[str, RecordField],
     columns: Mapping[str, ColumnSpec],
-    what: str,
+    columns_name: str,
     depth: int = 0,
 ) -> Node:
     if isinstance(condition, Logic):
         if depth == MAX_DEPTH:
             raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {SIMPLIFY}")
         parts = _parts(condition)
-        return Combined(condition.name, tuple([_node(part, fields, columns, what, depth + 1) for part in parts]))
+        return Combined(
+            condition.name, tuple([_node(part, fields, columns, columns_name, depth + 1) for part in parts])
+        )
     if not isinstance(condition, Test):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
     operand = condition.operand
@@ -181,13 +187,13 @@ def _node(
     if field is None and isinstance(name, str) and name in fields:
         if name in columns:
             raise ValueError(
-                f"where: {name!r} is a record field and a column of {what}: pass col({name!r}, type) for the header "
+                f"where: {name!r} is a record field and a column of {columns_name}: pass col({name!r}, type) for the header "
                 f"(headers['{name}']::type in SQL), or rename the column"
             )
         if quantifier:
             raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
-        of = fields[name]
-        return Resolved(name, of, "", condition.name, _literals(condition, of.type))
+        record_field = fields[name]
+        return Resolved(name, record_field, "", condition.name, _literals(condition, record_field.type))
     if field is None and name == "headers" and fields and name not in columns:
         raise ValueError(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
@@ -360,7 +366,7 @@ def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
 def truth(test: Resolved, value: Any) -> bool | None:
     """Return the truth of a test of a value, or of a list of values if the test has a quantifier."""
     if test.quantifier and value is not None:
-        truths = [truth(test._replace(quantifier=""), each) for each in value]
+        truths = [truth(test._replace(quantifier=""), element) for element in value]
         decisive = test.quantifier == "any"
         if decisive in truths:
             return decisive

@@ -63,15 +63,17 @@ def condition_of_sql(text: str) -> Condition:
         parsed = sqlglot.parse(text, dialect=_Where)
         if len(parsed) != 1 or parsed[0] is None:
             raise ValueError("where: one expression is needed, such as tenant = 'acme'")
-        return _Reader(text).condition(parsed[0])
+        return _SqlTranslator(text).condition(parsed[0])
     except RecursionError:
         raise ValueError(f"where: the text is nested too deeply: {SIMPLIFY}") from None
     except SqlglotError as error:
         place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
-        found = f" at {place['highlight']!r}" if place.get("highlight") else ""
+        highlighted = f" at {place['highlight']!r}" if place.get("highlight") else ""
         why = (place.get("description") or str(error)).partition(" for <")[0]
         at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
-        raise ValueError(f"where: the text is not a SQL expression{found}{at}: {why[:1].lower()}{why[1:]}") from None
+        raise ValueError(
+            f"where: the text is not a SQL expression{highlighted}{at}: {why[:1].lower()}{why[1:]}"
+        ) from None
 
 
 def _check_depth(text: str) -> None:
@@ -92,7 +94,7 @@ def _check_depth(text: str) -> None:
             raise ValueError(f"where: {token.text} ({place}) is nested too deeply: {SIMPLIFY}")
 
 
-class _Reader:
+class _SqlTranslator:
     """Converts expressions of a text."""
 
     def __init__(self, text: str) -> None:
@@ -115,7 +117,7 @@ class _Reader:
             case exp.Not():
                 return ~self.condition(node.this)
             case exp.In():
-                return self._operand(node.this).is_in([self._literal(each) for each in node.expressions])
+                return self._operand(node.this).is_in([self._literal(literal) for literal in node.expressions])
             case exp.Between():
                 operand = self._operand(node.this)
                 return (operand >= self._literal(node.args["low"])) & (operand <= self._literal(node.args["high"]))
@@ -244,7 +246,7 @@ class _Reader:
                 raise self._error(node, f"{name.replace('_', ' ')} is not supported")
 
     def _error(self, node: Any, why: str) -> ValueError:
-        starts = [each.meta["start"] for each in node.walk() if "start" in each.meta]
+        starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         start = min(starts, default=0)
         before = self._text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1

@@ -19,7 +19,7 @@ from letterhead._invariants import present
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import ColumnSpec
 
-__all__ = ["Bools", "Reader", "present_rows", "read_values", "result_type", "run"]
+__all__ = ["Bools", "ColumnReader", "present_rows", "read_values", "result_type", "run"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -37,7 +37,7 @@ ERRORS = pa.list_(
 _BLOCK_ROWS = 1 << 16
 
 
-class Reader(Protocol):
+class ColumnReader(Protocol):
     """A reader of the values of a column."""
 
     @property
@@ -55,19 +55,19 @@ class Reader(Protocol):
         """Return the error of one value, or None."""
 
 
-def run(column: Any, reader: Reader, errors: Literal["raise", "null", "column"]) -> Any:
+def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "column"]) -> Any:
     """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
     if hasattr(column, "__arrow_c_array__"):
         return _array(pa.array(column), reader, errors, 0)
     if not hasattr(column, "__arrow_c_stream__"):
         raise TypeError(f"column must be an Arrow array or stream, not {type(column).__name__}")
-    given = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
-    made, row = [], 0
-    for chunk in given.chunks:
-        made.append(_array(chunk, reader, errors, row))
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
+    results, row = [], 0
+    for chunk in chunked.chunks:
+        results.append(_array(chunk, reader, errors, row))
         row += len(chunk)
-    return pa.chunked_array(made, type=result_type(reader.type, errors))
+    return pa.chunked_array(results, type=result_type(reader.type, errors))
 
 
 def read_values(values: Any, *types: str) -> dict[str, Any]:
@@ -75,9 +75,9 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     blocks = _native.apply("encode", lists, "kafka")
-    wanted: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
-    read = pa.array(_native.apply("select", blocks, "kafka", columns=wanted, errors="column"))
-    return {type: read.field(type) for type in types}
+    specs: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
+    selected = pa.array(_native.apply("select", blocks, "kafka", columns=specs, errors="column"))
+    return {type: selected.field(type) for type in types}
 
 
 def present_rows(values: pa.Array) -> Bools:
@@ -85,7 +85,7 @@ def present_rows(values: pa.Array) -> Bools:
     return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _array(values: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
+def _array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
     # Intermediate arrays of small blocks stay in the caches of the processor, which is twice as fast.
     blocks = [
         _block(values.slice(at, _BLOCK_ROWS), reader, errors, row + at)
@@ -97,23 +97,23 @@ def _array(values: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
         raise ValueError("the values have more than 2 GiB: pass a stream of smaller arrays") from None
 
 
-def _block(values: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
-    read, bad = reader.read(_binary(values, reader))
+def _block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
+    result, bad = reader.read(_binary(values, reader))
     rows = np.flatnonzero(bad)
     if errors == "null" or (errors == "raise" and not len(rows)):
-        return read
+        return result
     if errors == "raise":
         first = int(rows[0])
         raise _error_of(values, reader, first).as_error(DecodeError, reader.name, row=row + first)
-    found = pa.array([[_error_of(values, reader, int(at))._asdict()] for at in rows], ERRORS)
+    row_errors = pa.array([[_error_of(values, reader, int(at))._asdict()] for at in rows], ERRORS)
     if len(rows) < len(values):
         places = np.full(len(values), -1, np.int64)
         places[rows] = np.arange(len(rows))
-        found = found.take(pa.array(places, mask=~bad))
-    return pa.StructArray.from_arrays([read, found], fields=list(result_type(reader.type, errors)))
+        row_errors = row_errors.take(pa.array(places, mask=~bad))
+    return pa.StructArray.from_arrays([result, row_errors], fields=list(result_type(reader.type, errors)))
 
 
-def _binary(values: pa.Array, reader: Reader) -> pa.BinaryArray:
+def _binary(values: pa.Array, reader: ColumnReader) -> pa.BinaryArray:
     type = values.type
     if type == pa.string_view():
         values = values.cast(pa.string())
@@ -132,6 +132,6 @@ def result_type(type: pa.DataType, errors: str) -> pa.DataType:
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 
-def _error_of(values: pa.Array, reader: Reader, row: int) -> ErrorDetail:
+def _error_of(values: pa.Array, reader: ColumnReader, row: int) -> ErrorDetail:
     data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
     return present(reader.find_error(data), f"{reader.name}: the error of row {row}")

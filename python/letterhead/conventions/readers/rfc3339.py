@@ -45,23 +45,23 @@ class Rfc3339Reader(NamedTuple):
 
     def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
-        found = re.fullmatch(_FORM.encode(), data)
-        if found is None:
+        match = re.fullmatch(_FORM.encode(), data)
+        if match is None:
             message = "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"
             return ErrorDetail("bad_text", message, byte_offset=0)
-        date, shift = found["date"].decode(), 0
+        date, shift = match["date"].decode(), 0
         if date.startswith("0000"):
             # Python has no year 0; the calendar repeats after 400 years.
             date, shift = f"0400{date[4:]}", _SECONDS_OF_400_YEARS
         try:
-            moment = datetime.fromisoformat(f"{date}T{found['time'].decode()}").replace(tzinfo=UTC)
+            moment = datetime.fromisoformat(f"{date}T{match['time'].decode()}").replace(tzinfo=UTC)
         except ValueError:
             return ErrorDetail("bad_text", "the date does not exist", byte_offset=0)
-        offset = found["offset"].decode()
+        offset = match["offset"].decode()
         seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
         if offset not in "Zz":
             seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
-        digits = found["fraction"].decode()[1 : 1 + self._digits]
+        digits = match["fraction"].decode()[1 : 1 + self._digits]
         first, last = self._range
         if first <= (seconds, int(digits.ljust(self._digits, "0") or "0")) <= last:
             return None
@@ -69,8 +69,10 @@ class Rfc3339Reader(NamedTuple):
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        found = pc.extract_regex(column, rf"\A{_FORM}\z")
-        part = {name: pc.struct_field(found, name).cast(pa.string()) for name in ("date", "time", "fraction", "offset")}
+        matches = pc.extract_regex(column, rf"\A{_FORM}\z")
+        part = {
+            name: pc.struct_field(matches, name).cast(pa.string()) for name in ("date", "time", "fraction", "offset")
+        }
         moment = pc.binary_join_element_wise(part["date"], part["time"], "T")
         seconds = pc.strptime(moment, format="%Y-%m-%dT%H:%M:%S", unit="s", error_is_null=True).cast(pa.int64())
         # Arrow's parser turns February 30 into a day in March: such a day differs when it is formatted again.

@@ -55,21 +55,21 @@ def grouped(
     """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
     ids, damaged = _ids(values, headers, format, header, limits)
     in_header = pc.is_valid(ids)
-    wanted = pc.and_(values.is_valid(), pa.array(~_mask(damaged, len(values))))
+    undamaged = pc.and_(values.is_valid(), pa.array(~_mask(damaged, len(values))))
     keys, bodies = _split(values)
-    bad = pc.and_(pc.and_(wanted, pc.invert(in_header)), pc.is_null(keys))
+    bad = pc.and_(pc.and_(undamaged, pc.invert(in_header)), pc.is_null(keys))
     if pc.any(in_header).as_py():
         _, broken = _READER.read(ids)
-        bad = pc.or_(bad, pc.and_(wanted, pa.array(broken)))
+        bad = pc.or_(bad, pc.and_(undamaged, pa.array(broken)))
         keys, bodies = pc.if_else(in_header, ids, keys), pc.if_else(in_header, values, bodies)
-    found = {row: error for row, error in damaged.items() if values[row].is_valid}
+    row_errors = {row: error for row, error in damaged.items() if values[row].is_valid}
     for row in np.flatnonzero(bad.to_numpy(zero_copy_only=False)).tolist():
-        found[row] = _error(values[row].as_py(), ids[row].as_py(), header if headers is not None else None)
-    if errors == "raise" and found:
-        row = min(found)
-        raise found[row].as_error(DecodeError, _READER.name, row=row)
-    kept = pc.and_(wanted, pc.invert(bad))
-    return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), found
+        row_errors[row] = _error(values[row].as_py(), ids[row].as_py(), header if headers is not None else None)
+    if errors == "raise" and row_errors:
+        row = min(row_errors)
+        raise row_errors[row].as_error(DecodeError, _READER.name, row=row)
+    kept = pc.and_(undamaged, pc.invert(bad))
+    return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), row_errors
 
 
 def decoded(
@@ -78,24 +78,24 @@ def decoded(
 ) -> pa.StructArray:  # fmt: skip
     """Decode a column, group by group, and restore the order of its rows."""
     column = of_binary(values)
-    groups, found = grouped(column, headers, format, header, errors, limits)
+    groups, row_errors = grouped(column, headers, format, header, errors, limits)
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
     at = 0
     for group in groups:
-        for rows, made in _decoded_group(group, decode, type, errors, found):
+        for rows, array in _decoded_group(group, decode, type, errors, row_errors):
             places[rows] = np.arange(at, at + len(rows))
             at += len(rows)
-            parts.append(made)
+            parts.append(array)
     if len(parts) == 1 and at == len(column):
-        [made] = parts
+        [array] = parts
     else:
-        made = pa.concat_arrays(parts) if parts else pa.array([], type)
-        made = made.take(pa.array(places, mask=places < 0))
-    columns, fields = made.flatten(), [field.with_nullable(True) for field in schema]
+        array = pa.concat_arrays(parts) if parts else pa.array([], type)
+        array = array.take(pa.array(places, mask=places < 0))
+    columns, fields = array.flatten(), [field.with_nullable(True) for field in schema]
     if errors == "column":
-        columns.append(_error_column(found, len(column)))
+        columns.append(_error_column(row_errors, len(column)))
         fields.append(pa.field(error_column, ERRORS))
     return pa.StructArray.from_arrays(columns, fields=fields)
 
@@ -104,8 +104,8 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
     """Return the value of the header of each row, null where it is absent, and the errors of damaged headers."""
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
-    wanted: list[ColumnSpec] = [("id", header, "binary", "last", False)]
-    selected = to_pyarrow(_native.apply("select", headers, format, columns=wanted, errors="column", limits=limits))
+    specs: list[ColumnSpec] = [("id", header, "binary", "last", False)]
+    selected = to_pyarrow(_native.apply("select", headers, format, columns=specs, errors="column", limits=limits))
     if isinstance(selected, pa.ChunkedArray):
         selected = selected.combine_chunks()
     if len(selected) != len(values):
@@ -120,10 +120,10 @@ def _split(values: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     magics, lengths = pc.binary_slice(values, 0, 1), pc.binary_length(values)
     keys = bodies = pa.nulls(len(values), pa.binary())
     for magic, width in _WIDTHS.items():
-        found = pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width))
-        if pc.any(found).as_py():
-            keys = pc.if_else(found, pc.binary_slice(values, 0, 1 + width), keys)
-            bodies = pc.if_else(found, pc.binary_slice(values, 1 + width, _END), bodies)
+        has_magic = pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width))
+        if pc.any(has_magic).as_py():
+            keys = pc.if_else(has_magic, pc.binary_slice(values, 0, 1 + width), keys)
+            bodies = pc.if_else(has_magic, pc.binary_slice(values, 1 + width, _END), bodies)
     return keys, bodies
 
 
@@ -142,7 +142,7 @@ def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGrou
 
 
 def _decoded_group(
-    group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, found: Errors
+    group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, row_errors: Errors
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
     """Return rows with what the decoder made of them; the errors of the others are added to those found."""
     waiting = [group]
@@ -151,7 +151,7 @@ def _decoded_group(
         rows = part.rows.to_numpy()
         try:
             returned = decode(part)
-            made = None if returned is None else _as_array(returned, type)
+            array = None if returned is None else _as_array(returned, type)
         except Exception as error:
             # These are no errors of values: a registry that does not answer, a package that is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
@@ -160,7 +160,7 @@ def _decoded_group(
                 raise
             if len(rows) == 1:
                 message = f"the decoder cannot read the value by schema {part.schema_id} ({error.__class__.__name__})"
-                found[int(rows[0])] = ErrorDetail("wrong_type", message)
+                row_errors[int(rows[0])] = ErrorDetail("wrong_type", message)
             else:
                 half = len(rows) // 2
                 waiting += (
@@ -168,39 +168,39 @@ def _decoded_group(
                     for some in (slice(half, None), slice(half))
                 )
             continue
-        if made is None:
+        if array is None:
             unknown = ErrorDetail("unknown_type", f"the decoder does not know schema {part.schema_id}")
             if errors == "raise":
                 raise unknown.as_error(DecodeError, _READER.name, row=int(rows[0]))
-            found.update(dict.fromkeys(rows.tolist(), unknown))
+            row_errors.update(dict.fromkeys(rows.tolist(), unknown))
             continue
-        if len(made) != len(rows):
-            counts = f"{counted(len(made), 'row')} for {counted(len(rows), 'value')}"
+        if len(array) != len(rows):
+            counts = f"{counted(len(array), 'row')} for {counted(len(rows), 'value')}"
             raise ValueError(f"the decoder returned {counts} of schema {part.schema_id}")
-        yield rows, made
+        yield rows, array
 
 
-def _as_array(made: Any, type: pa.DataType) -> pa.Array:
+def _as_array(returned: Any, type: pa.DataType) -> pa.Array:
     """Return what a decoder returned as an array of the declared type."""
-    if isinstance(made, pa.RecordBatch | pa.Table):
-        made = made.to_struct_array()
-    if isinstance(made, pa.ChunkedArray):
-        made = made.combine_chunks()
+    if isinstance(returned, pa.RecordBatch | pa.Table):
+        returned = returned.to_struct_array()
+    if isinstance(returned, pa.ChunkedArray):
+        returned = returned.combine_chunks()
     try:
-        return made.cast(type) if isinstance(made, pa.Array) else pa.array(made, type)
+        return returned.cast(type) if isinstance(returned, pa.Array) else pa.array(returned, type)
     except (pa.ArrowException, OverflowError) as error:
         # The messages of pyarrow quote values.
-        raise type_error(made, type, error) from None
+        raise type_error(returned, type, error) from None
 
 
-def type_error(made: Any, type: pa.DataType, error: Exception) -> TypeError:
+def type_error(returned: Any, type: pa.DataType, error: Exception) -> TypeError:
     """Return the error for rows that a decoder returned and that do not fit the declared columns; it names the first."""
     for field in type:
         try:
-            if isinstance(made, pa.StructArray):
-                made.field(field.name).cast(field.type)
+            if isinstance(returned, pa.StructArray):
+                returned.field(field.name).cast(field.type)
             else:
-                pa.array([row[field.name] for row in made if row is not None and field.name in row], field.type)
+                pa.array([row[field.name] for row in returned if row is not None and field.name in row], field.type)
         except (pa.ArrowException, OverflowError):
             return TypeError(f"the decoder returned values of column {field.name!r} that are not {field.type}")
         except (KeyError, TypeError):
@@ -222,13 +222,13 @@ def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:
     return ErrorDetail("truncated", f"{where} has {counted(len(value), 'byte')}, {needs}", byte_offset=1)
 
 
-def _error_column(found: Errors, length: int) -> pa.Array:
-    if not found:
+def _error_column(row_errors: Errors, length: int) -> pa.Array:
+    if not row_errors:
         return pa.nulls(length, ERRORS)
-    rows = np.array(sorted(found), np.int64)
+    rows = np.array(sorted(row_errors), np.int64)
     places = np.full(length, -1, np.int64)
     places[rows] = np.arange(len(rows))
-    return pa.array([[found[int(row)]._asdict()] for row in rows], ERRORS).take(pa.array(places, mask=places < 0))
+    return pa.array([[row_errors[int(row)]._asdict()] for row in rows], ERRORS).take(pa.array(places, mask=places < 0))
 
 
 def _mask(rows: Errors, length: int) -> npt.NDArray[np.bool_]:

@@ -47,8 +47,10 @@ class SchemaIdReader:
         if len(data) < end:
             message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
             return ErrorDetail("truncated", message, byte_offset=1)
-        found = _indexes(data[end:]) if len(data) > end else None
-        return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, ErrorDetail) else None
+        indexes = _indexes(data[end:]) if len(data) > end else None
+        return (
+            indexes._replace(byte_offset=end + (indexes.byte_offset or 0)) if isinstance(indexes, ErrorDetail) else None
+        )
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
@@ -57,25 +59,27 @@ class SchemaIdReader:
             pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width)) for magic, width in _WIDTHS.items()
         ]
         number, guid = (
-            read_values(pc.if_else(found, pc.binary_slice(column, 1, 1 + width), None), type)[type]
-            for found, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
+            read_values(pc.if_else(has_magic, pc.binary_slice(column, 1, 1 + width), None), type)[type]
+            for has_magic, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
         )
         after_number, after_guid = (pc.binary_slice(column, 1 + width, _END) for width in _WIDTHS.values())
         rest = pc.if_else(has[0], after_number, pc.if_else(has[1], after_guid, b""))
         indexes, broken = self._message_indexes(rest)
         whole = pc.and_(pc.fill_null(pc.or_(*has), False), pc.invert(broken))
         absent = pc.invert(whole)
-        columns = [*(pc.if_else(whole, each, None) for each in (number, guid)), indexes]
-        read = pa.StructArray.from_arrays(columns, fields=list(self.type), mask=absent)
-        return read, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
+        columns = [*(pc.if_else(whole, column, None) for column in (number, guid)), indexes]
+        result = pa.StructArray.from_arrays(columns, fields=list(self.type), mask=absent)
+        return result, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
     def _message_indexes(self, rest: pa.BinaryArray) -> tuple[pa.Array, pa.BooleanArray]:
         """Read the indexes after the ids, each distinct path once, and return which are invalid."""
         paths = rest.dictionary_encode()
-        found = [_indexes(each) if each else None for each in paths.dictionary.to_pylist()]
-        wrong = pa.array([isinstance(each, ErrorDetail) for each in found], pa.bool_())
-        read = pa.array([None if isinstance(each, ErrorDetail) else each for each in found], self.type.field(2).type)
-        return read.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
+        parsed = [_indexes(path) if path else None for path in paths.dictionary.to_pylist()]
+        wrong = pa.array([isinstance(path, ErrorDetail) for path in parsed], pa.bool_())
+        indexes = pa.array(
+            [None if isinstance(path, ErrorDetail) else path for path in parsed], self.type.field(2).type
+        )
+        return indexes.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
 
 
 def _indexes(data: bytes) -> list[int] | ErrorDetail:

@@ -57,10 +57,10 @@ def read_links(
 
 def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
     """Return which messages could not be read, or raise the first error; values of other types are no such error."""
-    found = selected.field("error")
+    row_errors = selected.field("error")
     damaged = np.zeros(len(selected), np.bool_)
-    for at in np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False)):
-        for error in found[int(at)].as_py():
+    for at in np.flatnonzero(row_errors.is_valid().to_numpy(zero_copy_only=False)):
+        for error in row_errors[int(at)].as_py():
             if error["column"] is None:
                 if errors == "raise":
                     raise ErrorDetail(**error).as_error(DecodeError, format, row=row + int(at))
@@ -70,14 +70,14 @@ def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> An
 
 def _values(selected: pa.StructArray, key: str) -> pa.ListArray:
     """Return all values of a header as lists of bytes, of whichever type they are."""
-    made = None
+    result = None
     for field in selected.type:
         if field.name.startswith(f"{key}:"):
             values = selected.field(field.name).cast(pa.list_(pa.binary()))
             # A list is null where a value is of another type.
             some = pc.greater(pc.fill_null(pc.list_value_length(values), 0), 0)
-            made = values if made is None else pc.if_else(some, values, made)
-    return made
+            result = values if result is None else pc.if_else(some, values, result)
+    return result
 
 
 def _last(lists: pa.ListArray) -> pa.BinaryArray:

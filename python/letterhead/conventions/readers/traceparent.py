@@ -30,22 +30,22 @@ class TraceparentReader:
 
     def find_error(self, data: bytes) -> ErrorDetail | None:
         """Return the error of one value, or None."""
-        found = re.fullmatch(PARENT_FORM.encode(), data, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(PARENT_FORM.encode(), data, re.DOTALL)
+        if match is None:
             return _bad("the text is not of the form version-traceid-parentid-flags", 0)
-        error = find_parent_error(found)
+        error = find_parent_error(match)
         return None if error is None else _bad(*error)
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        found = pc.extract_regex(column, rf"(?s)\A{PARENT_FORM}\z")
+        matches = pc.extract_regex(column, rf"(?s)\A{PARENT_FORM}\z")
         # What the pattern matched is ASCII, except for the rest after the flags, which is not returned.
-        part = {name: pc.struct_field(found, name) for name in (*_FIELDS, "more")}
+        part = {name: pc.struct_field(matches, name) for name in (*_FIELDS, "more")}
         version = part["version"]
         unknown = pc.equal(version, b"ff")
         longer = pc.and_(pc.equal(version, b"00"), pc.not_equal(part["more"], b""))
         zeros = pc.or_(pc.equal(part["trace_id"], b"0" * 32), pc.equal(part["parent_id"], b"0" * 16))
-        broken = pc.or_(pc.is_null(found), pc.or_(unknown, pc.or_(longer, zeros)))
+        broken = pc.or_(pc.is_null(matches), pc.or_(unknown, pc.or_(longer, zeros)))
         # Comparisons of rows that did not match are null.
         bad = np.asarray(pc.fill_null(broken, True).to_numpy(zero_copy_only=False), np.bool_)
         bad &= present_rows(column)
