@@ -24,15 +24,6 @@ def test_the_readme_runs() -> None:
     run("README.md", {})
 
 
-@pytest.mark.parametrize(
-    "headers", [[("route", "a"), ("route", "b")], {"ratio": float("nan")}, {"note": None}, {"note": ""}], ids=str
-)
-def test_iggys_client_refuses_what_the_comparison_lists(headers: Any) -> None:
-    client = pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
-    with pytest.raises((AttributeError, ValueError)):
-        client.SendMessage(b"payload", user_headers=headers)
-
-
 @pytest.mark.slow
 def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     pytest.importorskip("pyiceberg.catalog.sql", reason="pyiceberg[sql-sqlite] is not installed")
@@ -97,16 +88,3 @@ def test_every_public_module_has_a_page_of_the_api() -> None:
     assert pages == modules
     site = text_of(ROOT / "mkdocs.yml")
     assert [name for name in sorted(pages) if f"reference/api/{name}.md" not in site] == []
-
-
-def test_contributing_lists_the_files_with_unsafe_code() -> None:
-    rules = re.split(r"^\* ", text_of(ROOT / "CONTRIBUTING.md"), flags=re.MULTILINE)
-    (rule,) = (rule for rule in rules if rule.startswith("`unsafe` only"))
-    named = re.findall(r"`(src/[\w/]+(?:\.rs|/))`", rule)
-    unsafe = [
-        str(file.relative_to(ROOT))
-        for file in sorted((ROOT / "src").rglob("*.rs"))
-        if re.search(r"^(?! *//).*\bunsafe\b", text_of(file), re.MULTILINE)
-    ]
-    assert [file for file in unsafe if not file.startswith(tuple(named))] == []
-    assert [place for place in named if not any(file.startswith(place) for file in unsafe)] == []

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from implementations import NATIVE, Implementation
-from vector_checks import CHECKS, check_file, count_differences, listed_differences, read_lines
+from vector_checks import (
+    CHECKS,
+    DRAFTS,
+    IGGY,
+    STATE,
+    check_file,
+    count_differences,
+    listed_differences,
+    listed_lines,
+    read_lines,
+)
 
 every_way = pytest.mark.parametrize("implementation", NATIVE, ids=lambda way: way.name)
 
@@ -22,3 +34,21 @@ def test_every_line_of_the_vectors_holds(vectors: Path, name: str, implementatio
 def test_the_listed_differences_from_java_are_all_there_are(vectors: Path, implementation: Implementation) -> None:
     counts = count_differences(implementation, read_lines(vectors, "malformed"))
     assert counts == listed_differences(vectors)
+
+
+def test_every_file_of_vectors_has_a_check(vectors: Path) -> None:
+    files = {path.stem for path in vectors.glob("*.jsonl")}
+    checked = {*CHECKS, *DRAFTS, *IGGY, *STATE, "record_batches"}
+    assert checked == files == set(listed_lines(vectors))
+
+
+def test_the_reference_works_without_the_native_module() -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); sys.modules['letterhead._native'] = None\n"
+        "from reference import ops; import letterhead as lh\n"
+        "assert ops.decode(ops.encode([('a', b'1')], 'kafka'), 'kafka') == [('a', None, b'1')]\n"
+        "assert lh.Headers({'a': lh.Int32(1)}).frozen()\n"
+        "loaded = {'pyarrow', 'pyspark', 'numpy', 'pandas'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
