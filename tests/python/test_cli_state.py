@@ -1062,8 +1062,8 @@ def test_restore_writes_a_store_that_equals_the_sample(tmp_path, run) -> None:
 
 def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -> None:
     parquet = CHANGELOG.with_name(CHANGELOG.name + ".parquet")
-    until = ("--until", "2026-01-01T00:05:00Z", "--layout", "plain", "--json")
-    done = run("state", "restore", parquet, tmp_path / "0_{partition}", "-s", "latest", *until)
+    end = ("--end", "2026-01-01T00:05:00Z", "--layout", "plain", "--json")
+    done = run("state", "restore", parquet, tmp_path / "0_{partition}", "-s", "latest", *end)
     (restored,) = json.loads(done.out)
     assert restored == {
         "partition": 0,
@@ -1087,7 +1087,8 @@ def test_restore_stops_at_a_time_and_diff_shows_what_came_later(tmp_path, run) -
     [
         (("--store-type", "window"), "rows of a window store expire: pass retention="),
         (("--layout", "json"), "unknown layout 'json'"),
-        (("--until", "noon"), "--until: 'noon' is neither"),
+        (("--end", "noon"), "--end: 'noon' is neither an offset nor a time"),
+        (("--end", "-5"), "an offset is not negative"),
     ],
 )
 def test_wrong_options_of_restore_are_refused(tmp_path, run, options, message) -> None:
@@ -1193,7 +1194,7 @@ def test_diff_continues_after_a_damaged_row(damaged, tmp_path, run) -> None:
     with pytest.raises(DamagedRowError):
         list(lh.state.diff(first, second))
     errors: list[DamagedRowError] = []
-    assert [row.key for row in lh.state.diff(first, second, on_damage=errors.append)] == [b"c"]
+    assert [row.key for row in lh.state.diff(first, second, on_error=errors.append)] == [b"c"]
     assert [error.key for error in errors] == [b"b"]
 
 

@@ -298,7 +298,7 @@ class Damaged:
                 supplier = Stores.persistent_versioned_key_value_store_with_headers("s", RETENTION, 10)
                 builder = Stores.versioned_key_value_store_with_headers_builder(supplier)
         builder = builder.with_caching_enabled() if caching else builder
-        self.store = builder.with_damaged_rows("raise" if raising else "report").build()
+        self.store = builder.with_errors("raise" if raising else "skip").build()
         self.store.open(task, StoreContext("app", changelog=ChangelogList()))
         self.bottom = chain(self.store)[-1]
         for n, key in enumerate((b"a", b"b", b"c")):

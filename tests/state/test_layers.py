@@ -58,7 +58,7 @@ class Family:
     def __init__(self, name: str, *, persistent: bool = False) -> None:
         self.name = name
         self.persistent = persistent
-        self.headed = name in ("kv", "window")
+        self.headed = name in ("key-value", "window")
 
     def __str__(self) -> str:
         return f"{self.name} in {'RocksDB' if self.persistent else 'memory'}"
@@ -66,7 +66,7 @@ class Family:
     def builder(self) -> Any:
         in_rocksdb = self.persistent
         match self.name:
-            case "kv":
+            case "key-value":
                 build = Stores.timestamped_key_value_store_with_headers_builder
                 make = Stores.persistent_timestamped_key_value_store_with_headers
                 return build(make("s") if in_rocksdb else Stores.in_memory_key_value_store("s"))
@@ -84,7 +84,7 @@ class Family:
 
     def put(self, store: Any, headers: Headers) -> None:
         match self.name:
-            case "kv":
+            case "key-value":
                 store.put(b"k", ValueTimestampHeaders.make(b"v", 5, headers))
             case "window":
                 store.put(b"k", ValueTimestampHeaders.make(b"v", 5, headers), 10)
@@ -95,7 +95,7 @@ class Family:
 
     def delete(self, store: Any) -> None:
         match self.name:
-            case "kv":
+            case "key-value":
                 store.delete(b"k")
             case "window":
                 store.put(b"k", None, 10)
@@ -123,7 +123,7 @@ class Family:
         return headers
 
 
-KV, WINDOW, SESSION, VERSIONED = (Family(name) for name in ("kv", "window", "session", "versioned"))
+KV, WINDOW, SESSION, VERSIONED = (Family(name) for name in ("key-value", "window", "session", "versioned"))
 LAYERS = ("metered", "caching", "change-logging")
 FAMILIES = (KV, WINDOW, SESSION, VERSIONED)
 IN_ROCKSDB = tuple(Family(of.name, persistent=True) for of in FAMILIES)
@@ -340,7 +340,7 @@ def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.M
 
 
 def damaged(**source: Any) -> Opened:
-    builder = KV.builder().with_logging_disabled().with_damaged_rows(source.pop("damaged_rows", "report"))
+    builder = KV.builder().with_logging_disabled().with_errors(source.pop("errors", "skip"))
     opened = Opened(builder, **source)
     bottom = chain(opened.store)[-1]
     for key, data in ((b"a", value(b"1")), (b"c", value(b"3"))):
@@ -370,7 +370,7 @@ def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_scan_that_raises_continues_after_a_damaged_row() -> None:
-    store = damaged(damaged_rows="raise").store
+    store = damaged(errors="raise").store
     with store.all() as rows:
         assert next(rows)[0] == b"a"
         with pytest.raises(DamagedRowError):
@@ -951,7 +951,7 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
     for store, is_adapted in ((Rows(), True), (MarkedRows(), False)):
         store.headers = attribute  # type: ignore[attr-defined]
         assert isinstance(store, HeadersBytesStore) is not is_adapted
-        supplier = Supplier("s", "kv", "mine", lambda format, store=store: store)
+        supplier = Supplier("s", "key-value", "mine", lambda format, store=store: store)
         opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier))
         assert ("PlainToHeadersStoreAdapter" in opened.store.layers()) is is_adapted
         opened.store.put(b"k", value(b"v", ODD))
@@ -961,14 +961,14 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
 
 def test_an_adapter_needs_a_persistent_store() -> None:
     with pytest.raises(ValueError, match="must be a persistent store, but it is not"):
-        adapted(InMemoryKeyValueStore("s", format="timestamped"), "kv", "headers")
+        adapted(InMemoryKeyValueStore("s", format="timestamped"), "key-value", "headers")
 
 
 def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
     supplier = Stores.persistent_timestamped_key_value_store_with_headers("s")
     with pytest.raises(TopologyError, match="keeps headers"):
         Stores.timestamped_key_value_store_builder(supplier)
-    with pytest.raises(TopologyError, match="of the family 'kv', not 'window'"):
+    with pytest.raises(TopologyError, match="makes a key-value store, not a window store"):
         Stores.timestamped_window_store_with_headers_builder(supplier)
     versions = Stores.persistent_versioned_key_value_store_with_headers("s", 1000)
     with pytest.raises(TopologyError, match="keeps headers"):
@@ -1199,7 +1199,7 @@ class OwnStore(HeadersBytesStore):
 
 
 def test_a_store_of_an_application_works_behind_a_cache() -> None:
-    supplier = Supplier("s", "kv", "own", lambda format: OwnStore())
+    supplier = Supplier("s", "key-value", "own", lambda format: OwnStore())
     opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier).with_caching_enabled())
     own = chain(opened.store)[-1]
     opened.store.put(b"k", value(b"v"))

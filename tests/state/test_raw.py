@@ -156,11 +156,11 @@ def test_older_values_and_records_are_converted_as_kafka_streams_does(vectors: P
 
 def test_the_converter_of_a_store_depends_on_its_family_and_format() -> None:
     choose = converters.converter_for
-    assert choose("kv", "plain") is converters.identity
+    assert choose("key-value", "plain") is converters.identity
     assert choose("session", "plain") is converters.identity
     assert choose("window", "timestamped") is converters.raw_value_to_timestamped_value
     assert choose("versioned", "timestamped") is converters.identity
-    assert choose("kv", "headers") is converters.raw_value_to_headers_value
+    assert choose("key-value", "headers") is converters.raw_value_to_headers_value
     assert choose("session", "headers") is converters.raw_value_to_session_headers_value
     assert choose("versioned", "headers") is converters.raw_value_to_session_headers_value
 

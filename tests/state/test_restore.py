@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -190,11 +191,11 @@ def test_partitions_become_tasks(tmp_path: Path) -> None:
     assert not (tmp_path / "1_2").exists()
 
 
-@pytest.mark.parametrize(("bound", "last"), [({"end": 2}, 1), ({"until": 30}, 2), ({"end": 9, "until": 30}, 2)])
-def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, bound: dict[str, int], last: int) -> None:
+@pytest.mark.parametrize(("end", "last"), [(2, 1), (datetime.fromtimestamp(0.030, UTC), 2), (9, 4)])
+def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, end: int | datetime, last: int) -> None:
     # The third record is not older than 30; the fourth is, and is after it.
     whole = changelogs.table([record(b"k", b"%d" % n, time) for n, time in enumerate((10, 20, 25, 30, 15))])
-    assert restore(whole, tmp_path, "store", **bound).offsets == {0: last}
+    assert restore(whole, tmp_path, "store", end=end).offsets == {0: last}
     (row,) = lh.read.state(tmp_path).read_all().to_pylist()
     assert row["value"] == b"%d" % last
 
@@ -213,6 +214,23 @@ def test_a_restore_stops_at_an_offset_or_a_time(tmp_path: Path, bound: dict[str,
 def test_options_that_do_not_fit_are_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         restore(changelogs.table([record(b"k", b"1")]), tmp_path / "t", "store", **options)
+    assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "message"),
+    [
+        (-1, ValueError, "end is -1: an offset is not negative"),
+        (True, TypeError, "end must be an offset or a datetime, not bool"),
+        ("9", TypeError, "end must be an offset or a datetime, not str"),
+        (datetime(2026, 1, 1), ValueError, "has no time zone"),
+    ],
+)
+def test_an_end_that_is_neither_an_offset_nor_a_time_is_refused(
+    tmp_path: Path, end: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        restore(changelogs.table([record(b"k", b"1")]), tmp_path / "t", "store", end=end)
     assert not (tmp_path / "t").exists()
 
 

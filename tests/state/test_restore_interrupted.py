@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from letterhead.state.storage.position import Position
 
 EACH = 20
 """Records of a batch, which is written when the next one arrives."""
+
+DATE = datetime.fromtimestamp(0.009, UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -74,10 +76,10 @@ def raise_at(monkeypatch: pytest.MonkeyPatch, method: str, when: Callable[..., b
 
 @pytest.mark.parametrize(
     ("before", "after", "had"),
-    [({}, {"end": 30}, "end=None"), ({"end": 90}, {"end": 30}, "end=90"), ({"until": 9}, {}, "until=9")],
+    [({}, {"end": 30}, "end=None"), ({"end": 90}, {"end": 30}, "end=90"), ({"end": DATE}, {}, f"end='{DATE}'")],
 )
 def test_other_bounds_than_those_of_the_interrupted_restore_are_refused(
-    tmp_path: Path, before: dict[str, int], after: dict[str, int], had: str
+    tmp_path: Path, before: dict[str, Any], after: dict[str, Any], had: str
 ) -> None:
     interrupted(table(100), tmp_path / "task", **before)
     with pytest.raises(ProcessorStateError, match=f"was interrupted that had {had}: repeat it with that"):

@@ -21,12 +21,12 @@ from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
 
 __all__ = ["ChangelogTable", "changelog_table"]
 
-StoreType: TypeAlias = Literal["key-value", "window", "session", "versioned", "suppress"]
+ChangelogType: TypeAlias = Literal["key-value", "window", "session", "versioned", "suppress"]
 Milliseconds: TypeAlias = "int | timedelta"
 
 
 def changelog_table(
-    store: StoreType = "key-value",
+    store_type: ChangelogType = "key-value",
     *,
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
@@ -38,7 +38,7 @@ def changelog_table(
 
     Parameters
     ----------
-    store : {"key-value", "window", "session", "versioned", "suppress"}, default "key-value"
+    store_type : {"key-value", "window", "session", "versioned", "suppress"}, default "key-value"
         Type of the store. For a versioned store the table has the version of each key with the largest timestamp.
         ``"suppress"`` is the buffer of ``suppress()``.
     retention : int or timedelta, optional
@@ -84,15 +84,15 @@ def changelog_table(
     >>> table.count() <= changelog.select("key").distinct().count()
     True
     """
-    check_name("store", store, ("key-value", "window", "session", "versioned", "suppress"))
+    check_name("store type", store_type, ("key-value", "window", "session", "versioned", "suppress"))
     kept, interval = _milliseconds("retention", retention), _milliseconds("segment_interval", segment_interval)
-    if store == "versioned" and kept is None:
+    if store_type == "versioned" and kept is None:
         raise ValueError("a versioned store drops late records: pass retention= with its history retention")
-    if store in ("key-value", "suppress") and kept is not None:
-        raise ValueError(f"rows of a {store} store do not expire: leave out retention=")
-    if interval is not None and (store not in ("window", "session") or kept is None or interval < 1):
+    if store_type in ("key-value", "suppress") and kept is not None:
+        raise ValueError(f"rows of a {store_type} store do not expire: leave out retention=")
+    if interval is not None and (store_type not in ("window", "session") or kept is None or interval < 1):
         raise ValueError("segment_interval= applies to window and session stores with retention=, and is at least 1 ms")
-    return ChangelogTable(store, kept, interval)
+    return ChangelogTable(store_type, kept, interval)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ChangelogTable:
     The attributes are the arguments of :func:`changelog_table`, in milliseconds.
     """
 
-    store: StoreType
+    store_type: ChangelogType
     retention: int | None
     segment_interval: int | None
 
@@ -113,11 +113,11 @@ class ChangelogTable:
                 "the frame is a stream, from which a deleted row could not be retracted: "
                 "read the topic as a batch, or use foreachBatch"
             )
-        if _KEY_TIMES[self.store]:
-            not_on_sail(df.sparkSession, f"changelog_table of a {self.store} store", _BINARY_KEYS)
+        if _KEY_TIMES[self.store_type]:
+            not_on_sail(df.sparkSession, f"changelog_table of a {self.store_type} store", _BINARY_KEYS)
         check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in _COLUMNS.items()])
         records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp")).withColumn("key", F.expr(_KEY))
-        versioned = self.store == "versioned"
+        versioned = self.store_type == "versioned"
         if versioned:
             records = self._in_time(records)
         # The latest version has the largest timestamp, and among those the largest offset.
@@ -127,10 +127,10 @@ class ChangelogTable:
         if self.retention is not None and not versioned:
             rows = self._kept(rows, records)
         rows = rows.where("value is not null")
-        if self.store == "suppress":
+        if self.store_type == "suppress":
             return rows.select("partition", "key", "offset", "headers", "value").mapInArrow(_suppressed, _SUPPRESSED)
         rows = rows.withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
-        format, fields = _STORED_FIELDS[self.store]
+        format, fields = _STORED_FIELDS[self.store_type]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
         stored = rows.transform(encode_headers("headers", format, fields=fields, into="stored", keep=kept))
         stored_key, value = F.col("key"), F.col("stored")
@@ -157,14 +157,14 @@ class ChangelogTable:
     def _kept(self, rows: DataFrame, records: DataFrame) -> DataFrame:
         """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
         interval = self.segment_interval or segment_interval(present(self.retention, "the retention"))
-        time = _tail(max(_KEY_TIMES[self.store].values()))
+        time = _tail(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
         joined = rows.withColumn("time", time).join(F.broadcast(observed), "partition")
         # `div` rounds towards zero, as the stores do.
         return joined.where(f"time div {interval}L >= (observed - {self.retention}L) div {interval}L")
 
     def _key_columns(self) -> list[Column]:
-        times = _KEY_TIMES[self.store]
+        times = _KEY_TIMES[self.store_type]
         size = max(times.values(), default=0)
         key = F.expr(f"substring(key, 1, length(key) - {size})") if size else F.col("key")
         return [key.alias("key"), *(_tail(start).alias(name) for name, start in times.items())]

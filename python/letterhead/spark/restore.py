@@ -29,8 +29,7 @@ def restore_stores(
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
     topic: str | None = None,
-    end: int | None = None,
-    until: int | datetime | None = None,
+    end: int | datetime | None = None,
     force: bool = False,
 ) -> Restored:
     """Rebuild the directories of a store from its changelog, with the partitions in parallel.
@@ -48,7 +47,7 @@ def restore_stores(
         write there: on a cluster it is on a volume that they share.
     store : str
         Name of the store.
-    store_type, layout, retention, segment_interval, end, until, force
+    store_type, layout, retention, segment_interval, end, force
         As of :func:`letterhead.state.restore`.
     topic : str, optional
         Name of the changelog; required if the frame has no column ``topic``.
@@ -93,7 +92,6 @@ def restore_stores(
         "segment_interval": segment_interval,
         "topic": topic,
         "end": end,
-        "until": until,
         "force": force,
     }
     columns = [*wanted, *(["topic"] if "topic" in df.columns else [])]

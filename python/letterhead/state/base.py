@@ -13,13 +13,15 @@ from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.raw import NO_TIMESTAMP
 
-__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "ValueFormat", "check_time"]
+__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "StoreType", "ValueFormat", "check_time"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 ValueFormat: TypeAlias = Literal["plain", "timestamped", "headers"]
 """The format of the values of a store; :mod:`letterhead.state.interfaces` shows the bytes."""
+
+StoreType: TypeAlias = Literal["key-value", "window", "session", "versioned"]
 
 FORMATS: tuple[ValueFormat, ...] = get_args(ValueFormat)
 

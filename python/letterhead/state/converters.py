@@ -36,22 +36,22 @@ Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
 """Splits a stored value into the parts of its changelog record."""
 
 
-def converter_for(family: str, format: str) -> RecordConverter:
-    """Return the function that converts changelog records for a store of a family and format."""
+def converter_for(store_type: str, format: str) -> RecordConverter:
+    """Return the function that converts changelog records for a store of a type and format."""
     if format == "headers":
-        return raw_value_to_session_headers_value if family in _WITHOUT_TIMESTAMP else raw_value_to_headers_value
-    return raw_value_to_timestamped_value if format == "timestamped" and family != "versioned" else identity
+        return raw_value_to_session_headers_value if store_type in _WITHOUT_TIMESTAMP else raw_value_to_headers_value
+    return raw_value_to_timestamped_value if format == "timestamped" and store_type != "versioned" else identity
 
 
-def split_for(family: str, format: str) -> Split:
-    """Return the function that splits the values of a store of a family and format."""
+def split_for(store_type: str, format: str) -> Split:
+    """Return the function that splits the values of a store of a type and format."""
     if format == "headers":
-        return _split_aggregation if family in _WITHOUT_TIMESTAMP else _split_headers
+        return _split_aggregation if store_type in _WITHOUT_TIMESTAMP else _split_headers
     return _split_timestamped if format == "timestamped" else _split_plain
 
 
 _WITHOUT_TIMESTAMP = ("session", "versioned")
-"""Families whose values with headers have no timestamp."""
+"""Types of stores whose values with headers have no timestamp."""
 
 
 def identity(record: ChangelogRecord) -> ChangelogRecord:

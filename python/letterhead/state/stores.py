@@ -8,20 +8,19 @@ A supplier creates a store of bytes; a builder puts the layers around it::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
-from letterhead.errors import TopologyError
+from letterhead.errors import TopologyError, check_name
 from letterhead.limits import Limits
-from letterhead.state import memory, suppliers
-from letterhead.state.base import FORMATS, ValueFormat
+from letterhead.state import suppliers
+from letterhead.state.base import FORMATS, StoreType, ValueFormat
 from letterhead.state.converters import split_for
 from letterhead.state.layers import caching, change_logging, typed
 from letterhead.state.layers.conversion import adapted
-from letterhead.state.layers.metered import DamagedRows, Metered
+from letterhead.state.layers.metered import Metered, ScanErrors
 from letterhead.state.serdes import Serde
-from letterhead.state.suppliers import Family, Milliseconds, Supplier, supply
+from letterhead.state.storage.database import RocksDBOptions
+from letterhead.state.suppliers import Milliseconds, Supplier
 from letterhead.state.topology import StoreBuilder
 
 __all__ = ["Builder", "Stores", "Supplier"]
@@ -49,12 +48,12 @@ class Builder(StoreBuilder):
         self._store = store
         self._format = format
         self._serdes = key_serde, value_serde
-        self._damaged_rows: DamagedRows = "report"
+        self._errors: ScanErrors = "skip"
         self._limits: Limits | None = None
 
     def with_caching_enabled(self) -> Self:
         """Cache writes until the next commit. A store that keeps duplicates is not cached, and a versioned one cannot be."""
-        if self.supplier.family == "versioned":
+        if self.supplier.store_type == "versioned":
             raise TopologyError(f"store {self.name} keeps versions, and cannot be cached")
         self.cached = True
         return self
@@ -76,11 +75,16 @@ class Builder(StoreBuilder):
         self.changelog_config = {}
         return self
 
-    def with_damaged_rows(self, damaged_rows: DamagedRows) -> Self:
-        """Choose how a scan handles a row that cannot be read: ``report`` it and continue, or ``raise``."""
-        if damaged_rows not in ("report", "raise"):
-            raise ValueError(f"damaged_rows must be 'report' or 'raise', not {damaged_rows!r}")
-        self._damaged_rows = damaged_rows
+    def with_errors(self, errors: ScanErrors) -> Self:
+        """Choose how a scan handles a row that cannot be read.
+
+        Parameters
+        ----------
+        errors : {"skip", "raise"}
+            ``skip`` logs a warning, counts the row and continues; ``raise`` raises :class:`DamagedRowError`.
+        """
+        check_name("errors value", errors, ("skip", "raise"))
+        self._errors = errors
         return self
 
     def with_limits(self, limits: Limits) -> Self:
@@ -106,23 +110,23 @@ class Builder(StoreBuilder):
             that keeps rows elsewhere. By default the supplier creates it.
         """
         bottom = make(self.supplier, self._format) if make else self.supplier.get(self._format)
-        store = adapted(bottom, self.supplier.family, self._format)
+        store = adapted(bottom, self.supplier.store_type, self._format)
         if self.logged:
-            store = _logged(store, bottom, self.supplier.family, self._format)
+            store = _logged(store, bottom, self.supplier.store_type, self._format)
         if self.cached and not getattr(bottom, "retain_duplicates", False):
             store = _cached(store, bottom, self.supplier)
-        return self._store(store, *self._serdes, damaged_rows=self._damaged_rows, limits=self._limits)
+        return self._store(store, *self._serdes, errors=self._errors, limits=self._limits)
 
 
-def _logged(store: Any, bottom: Any, family: Family, format: ValueFormat) -> Any:
+def _logged(store: Any, bottom: Any, store_type: StoreType, format: ValueFormat) -> Any:
     options: dict[str, Any] = {"headers": format == "headers"}
-    if family == "window":
+    if store_type == "window":
         options["retain_duplicates"] = bottom.retain_duplicates
-    return _CHANGE_LOGGING[family](store, split_for(family, format), **options)
+    return _CHANGE_LOGGING[store_type](store, split_for(store_type, format), **options)
 
 
-_CHANGE_LOGGING: dict[Family, Callable[..., Any]] = {
-    "kv": change_logging.ChangeLoggingKeyValueStore,
+_CHANGE_LOGGING: dict[StoreType, Callable[..., Any]] = {
+    "key-value": change_logging.ChangeLoggingKeyValueStore,
     "window": change_logging.ChangeLoggingWindowStore,
     "session": change_logging.ChangeLoggingSessionStore,
     "versioned": change_logging.ChangeLoggingVersionedStore,
@@ -130,61 +134,41 @@ _CHANGE_LOGGING: dict[Family, Callable[..., Any]] = {
 
 
 def _cached(store: Any, bottom: Any, supplier: Supplier) -> Any:
-    if supplier.family == "kv":
+    if supplier.store_type == "key-value":
         return caching.CachingKeyValueStore(store)
     segments = {"segment_interval": bottom.segment_interval, "order": supplier.order}
-    if supplier.family == "session":
+    if supplier.store_type == "session":
         return caching.CachingSessionStore(store, **segments)
     return caching.CachingWindowStore(store, window_size=bottom.window_size, **segments)
 
 
-@dataclass(frozen=True)
-class _Builders:
-    """Makes builders of stores of one class."""
-
-    store: type[Metered[Any, Any]]
-    format: ValueFormat
-
-    def __call__(
-        self, supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
-    ) -> Builder:
-        """Return a builder.
-
-        Parameters
-        ----------
-        supplier : Supplier
-            Creates the store of bytes. One of an older format is adapted, and keeps no headers.
-        key_serde, value_serde : Serde, optional
-            Serdes of keys and values; those of the task by default.
-
-        Raises
-        ------
-        TypeError
-            If the supplier is ``None``.
-        TopologyError
-            If the supplier is of another family, or of a newer format than the store.
-        """
-        if supplier is None:
-            raise TypeError("supplier cannot be null")
-        family = self.store.family
-        if supplier.family != family:
-            raise TopologyError(
-                f"store {supplier.name}: the supplier is of the family {supplier.family!r}, not {family!r}"
-            )
-        if supplier.format is not None and FORMATS.index(supplier.format) > FORMATS.index(self.format):
-            raise TopologyError(f"store {supplier.name} keeps {supplier.format}: build a store that has them")
-        return Builder(supplier, self.store, self.format, key_serde, value_serde)
+def _builder(
+    store: type[Metered[Any, Any]],
+    format: ValueFormat,
+    supplier: Supplier,
+    key_serde: Serde[Any] | None,
+    value_serde: Serde[Any] | None,
+) -> Builder:
+    """Return a builder of a class of stores, whose values have a format."""
+    if supplier is None:
+        raise TypeError("supplier cannot be null")
+    if supplier.store_type != store.store_type:
+        raise TopologyError(
+            f"store {supplier.name}: the supplier makes a {supplier.store_type} store, not a {store.store_type} store"
+        )
+    if supplier.format is not None and FORMATS.index(supplier.format) > FORMATS.index(format):
+        raise TopologyError(f"store {supplier.name} keeps {supplier.format}: build a store that has them")
+    return Builder(supplier, store, format, key_serde, value_serde)
 
 
 class Stores:
     """Makes suppliers, which create stores of bytes, and builders, which put layers around them.
 
-    ``persistent_`` functions return suppliers of stores in RocksDB, ``in_memory_`` functions of stores in memory, which
-    are restored from the changelog and have the format of values that the builder needs. ``_builder`` functions take a
-    supplier and serdes of keys and values (by default those of the task), and return a :class:`Builder` of the store that
-    they are named after. The names contain the format of values: ``timestamped``, ``with_headers``, or neither.
+    ``persistent_`` functions return suppliers of stores in RocksDB, ``in_memory_`` functions suppliers of stores in memory,
+    which are restored from the changelog and have the format of values that the builder needs. ``_builder`` functions
+    return a :class:`Builder`. The names contain the format of values: ``timestamped``, ``with_headers``, or neither.
 
-    The functions that return suppliers have these parameters, as far as the family has them. Durations are milliseconds or
+    Each function has those of the following parameters that its type of store needs. Durations are milliseconds or
     :class:`~datetime.timedelta`, and refer to the timestamps of records.
 
     Parameters
@@ -206,11 +190,17 @@ class Stores:
         rows of its times, and returns them in order of time.
     options : RocksDBOptions, optional
         Options of the database, such as a write-ahead log.
+    supplier : Supplier
+        Creates the store of bytes below the layers. A store of an older format is adapted, and keeps no headers.
+    key_serde, value_serde : Serde, optional
+        Serdes of keys and values; those of the task by default.
 
     Raises
     ------
     TypeError
-        If the name is ``None``.
+        If the name or the supplier is ``None``.
+    TopologyError
+        If the supplier makes another type of store than the builder, or one of a newer format.
     ValueError
         If a duration is negative, the window size larger than the retention, or the segment interval less than 1.
 
@@ -223,62 +213,229 @@ class Stores:
     ['TimestampedKeyValueStoreWithHeaders', 'CachingKeyValueStore', 'ChangeLoggingKeyValueStore']
     """
 
-    persistent_timestamped_key_value_store_with_headers = partial(suppliers.key_value, "headers")
-    persistent_timestamped_key_value_store = partial(suppliers.key_value, "timestamped")
-    persistent_key_value_store = partial(suppliers.key_value, "plain")
+    @staticmethod
+    def persistent_timestamped_key_value_store_with_headers(
+        name: str, *, options: RocksDBOptions | None = None
+    ) -> Supplier:
+        """Keep values with timestamps and headers in RocksDB."""
+        return suppliers.key_value("headers", name, options)
 
-    persistent_timestamped_window_store_with_headers = partial(suppliers.window, "headers")
-    persistent_timestamped_window_store = partial(suppliers.window, "timestamped")
-    persistent_window_store = partial(suppliers.window, "plain")
-    persistent_time_ordered_window_store_with_headers = partial(suppliers.time_ordered_window, "headers")
-    persistent_time_ordered_window_store = partial(suppliers.time_ordered_window, "timestamped")
+    @staticmethod
+    def persistent_timestamped_key_value_store(name: str, *, options: RocksDBOptions | None = None) -> Supplier:
+        """Keep values with timestamps in RocksDB."""
+        return suppliers.key_value("timestamped", name, options)
 
-    persistent_session_store_with_headers = partial(suppliers.session, "headers")
-    persistent_session_store = partial(suppliers.session, "plain")
-    persistent_time_ordered_session_store_with_headers = partial(suppliers.time_ordered_session, "headers")
-    persistent_time_ordered_session_store = partial(suppliers.time_ordered_session, "plain")
-
-    persistent_versioned_key_value_store_with_headers = partial(suppliers.versioned, "headers")
-    persistent_versioned_key_value_store = partial(suppliers.versioned, "plain")
+    @staticmethod
+    def persistent_key_value_store(name: str, *, options: RocksDBOptions | None = None) -> Supplier:
+        """Keep plain values in RocksDB."""
+        return suppliers.key_value("plain", name, options)
 
     @staticmethod
     def in_memory_key_value_store(name: str) -> Supplier:
         """Keep values in memory."""
-        suppliers.check_name(name)
-        return supply("kv", memory.InMemoryKeyValueStore, name, order="memory")
+        return suppliers.in_memory_key_value(name)
+
+    @staticmethod
+    def persistent_timestamped_window_store_with_headers(
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep windows of values with timestamps and headers in RocksDB."""
+        return suppliers.window("headers", name, retention_period, window_size, retain_duplicates, options)
+
+    @staticmethod
+    def persistent_timestamped_window_store(
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep windows of values with timestamps in RocksDB."""
+        return suppliers.window("timestamped", name, retention_period, window_size, retain_duplicates, options)
+
+    @staticmethod
+    def persistent_window_store(
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep windows of plain values in RocksDB."""
+        return suppliers.window("plain", name, retention_period, window_size, retain_duplicates, options)
+
+    @staticmethod
+    def persistent_time_ordered_window_store_with_headers(
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        with_index: bool = True,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep windows of values with timestamps and headers in RocksDB, in order of time."""
+        return suppliers.time_ordered_window(
+            "headers", name, retention_period, window_size, retain_duplicates, with_index, options
+        )
+
+    @staticmethod
+    def persistent_time_ordered_window_store(
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        with_index: bool = True,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep windows of values with timestamps in RocksDB, in order of time."""
+        return suppliers.time_ordered_window(
+            "timestamped", name, retention_period, window_size, retain_duplicates, with_index, options
+        )
 
     @staticmethod
     def in_memory_window_store(
         name: str, retention_period: Milliseconds, window_size: Milliseconds, retain_duplicates: bool = False
     ) -> Supplier:
         """Keep windows in memory."""
-        times = suppliers.window_times(name, retention_period, window_size)
-        return supply("window", memory.InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
+        return suppliers.in_memory_window(name, retention_period, window_size, retain_duplicates)
+
+    @staticmethod
+    def persistent_session_store_with_headers(
+        name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None
+    ) -> Supplier:
+        """Keep sessions of aggregations with headers in RocksDB."""
+        return suppliers.session("headers", name, retention_period, options)
+
+    @staticmethod
+    def persistent_session_store(
+        name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None
+    ) -> Supplier:
+        """Keep sessions of plain aggregations in RocksDB."""
+        return suppliers.session("plain", name, retention_period, options)
+
+    @staticmethod
+    def persistent_time_ordered_session_store_with_headers(
+        name: str, retention_period: Milliseconds, *, with_index: bool = True, options: RocksDBOptions | None = None
+    ) -> Supplier:
+        """Keep sessions in RocksDB, in order of time, with headers in the changelog only, as in Kafka Streams."""
+        return suppliers.time_ordered_session("headers", name, retention_period, with_index, options)
+
+    @staticmethod
+    def persistent_time_ordered_session_store(
+        name: str, retention_period: Milliseconds, *, with_index: bool = True, options: RocksDBOptions | None = None
+    ) -> Supplier:
+        """Keep sessions of plain aggregations in RocksDB, in order of time."""
+        return suppliers.time_ordered_session("plain", name, retention_period, with_index, options)
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Milliseconds) -> Supplier:
         """Keep sessions in memory."""
-        retention = suppliers.milliseconds(name, retention_period, "retentionPeriod")
-        return supply("session", memory.InMemorySessionStore, name, retention, order="memory")
+        return suppliers.in_memory_session(name, retention_period)
+
+    @staticmethod
+    def persistent_versioned_key_value_store_with_headers(
+        name: str,
+        history_retention: Milliseconds,
+        segment_interval: Milliseconds | None = None,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep versions of values with headers in RocksDB."""
+        return suppliers.versioned("headers", name, history_retention, segment_interval, options)
+
+    @staticmethod
+    def persistent_versioned_key_value_store(
+        name: str,
+        history_retention: Milliseconds,
+        segment_interval: Milliseconds | None = None,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Keep versions of plain values in RocksDB."""
+        return suppliers.versioned("plain", name, history_retention, segment_interval, options)
 
     @staticmethod
     def in_memory_versioned_key_value_store(
         name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None = None
     ) -> Supplier:
         """Keep versions in memory."""
-        times = suppliers.versioned_times(name, history_retention, segment_interval)
-        return supply("versioned", memory.InMemoryVersionedStore, name, *times, order="memory")
+        return suppliers.in_memory_versioned(name, history_retention, segment_interval)
 
-    timestamped_key_value_store_with_headers_builder = _Builders(typed.TimestampedKeyValueStoreWithHeaders, "headers")
-    timestamped_key_value_store_builder = _Builders(typed.TimestampedKeyValueStore, "timestamped")
-    key_value_store_builder = _Builders(typed.KeyValueStore, "plain")
+    @staticmethod
+    def timestamped_key_value_store_with_headers_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`TimestampedKeyValueStoreWithHeaders`."""
+        return _builder(typed.TimestampedKeyValueStoreWithHeaders, "headers", supplier, key_serde, value_serde)
 
-    timestamped_window_store_with_headers_builder = _Builders(typed.TimestampedWindowStoreWithHeaders, "headers")
-    timestamped_window_store_builder = _Builders(typed.TimestampedWindowStore, "timestamped")
-    window_store_builder = _Builders(typed.WindowStore, "plain")
+    @staticmethod
+    def timestamped_key_value_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`TimestampedKeyValueStore`."""
+        return _builder(typed.TimestampedKeyValueStore, "timestamped", supplier, key_serde, value_serde)
 
-    session_store_with_headers_builder = _Builders(typed.SessionStoreWithHeaders, "headers")
-    session_store_builder = _Builders(typed.SessionStore, "plain")
+    @staticmethod
+    def key_value_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`KeyValueStore`."""
+        return _builder(typed.KeyValueStore, "plain", supplier, key_serde, value_serde)
 
-    versioned_key_value_store_with_headers_builder = _Builders(typed.VersionedKeyValueStoreWithHeaders, "headers")
-    versioned_key_value_store_builder = _Builders(typed.VersionedKeyValueStore, "plain")
+    @staticmethod
+    def timestamped_window_store_with_headers_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`TimestampedWindowStoreWithHeaders`."""
+        return _builder(typed.TimestampedWindowStoreWithHeaders, "headers", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def timestamped_window_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`TimestampedWindowStore`."""
+        return _builder(typed.TimestampedWindowStore, "timestamped", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def window_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`WindowStore`."""
+        return _builder(typed.WindowStore, "plain", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def session_store_with_headers_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`SessionStoreWithHeaders`."""
+        return _builder(typed.SessionStoreWithHeaders, "headers", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def session_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`SessionStore`."""
+        return _builder(typed.SessionStore, "plain", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def versioned_key_value_store_with_headers_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`VersionedKeyValueStoreWithHeaders`."""
+        return _builder(typed.VersionedKeyValueStoreWithHeaders, "headers", supplier, key_serde, value_serde)
+
+    @staticmethod
+    def versioned_key_value_store_builder(
+        supplier: Supplier, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> Builder:
+        """Return a builder of a :class:`VersionedKeyValueStore`."""
+        return _builder(typed.VersionedKeyValueStore, "plain", supplier, key_serde, value_serde)

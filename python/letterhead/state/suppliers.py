@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from letterhead.state import rocksdb
-from letterhead.state.base import ValueFormat
+from letterhead.state import memory, rocksdb
+from letterhead.state.base import StoreType, ValueFormat
 from letterhead.state.layers.caching import Order
 from letterhead.state.storage.database import RocksDBOptions
 
-__all__ = ["Family", "Milliseconds", "Supplier"]
+__all__ = ["Milliseconds", "Supplier"]
 
-Family: TypeAlias = Literal["kv", "window", "session", "versioned"]
 Milliseconds: TypeAlias = "int | timedelta"
 
 
@@ -28,9 +27,9 @@ class Supplier:
     ``letterhead.state.memory`` are examples:
 
     =========  ===============================================================================================
-    family     methods
+    store type methods
     =========  ===============================================================================================
-    kv         ``put put_if_absent put_all delete get scan approximate_num_entries``
+    key-value  ``put put_if_absent put_all delete get scan approximate_num_entries``
     window     ``put fetch scan``, attributes ``window_size retention segment_interval retain_duplicates``
     session    ``put remove fetch_session scan``, attributes ``retention segment_interval``
     versioned  ``put delete get get_as_of versions``, attributes ``history_retention segment_interval``
@@ -40,8 +39,8 @@ class Supplier:
     ----------
     name : str
         Name of the store.
-    family : {"kv", "window", "session", "versioned"}
-        The family of the store.
+    store_type : {"key-value", "window", "session", "versioned"}
+        The type of the store.
     metrics_scope : str
         The scope of its metrics, for example ``rocksdb``.
     make : callable
@@ -55,13 +54,13 @@ class Supplier:
     --------
     >>> from letterhead.state import Stores, Supplier
     >>> from letterhead.state.memory import InMemoryKeyValueStore
-    >>> supplier = Supplier("latest", "kv", "mine", lambda format: InMemoryKeyValueStore("latest", format=format))
+    >>> supplier = Supplier("latest", "key-value", "mine", lambda format: InMemoryKeyValueStore("latest", format=format))
     >>> Stores.timestamped_key_value_store_with_headers_builder(supplier).build().layers()[-1]
     'InMemoryKeyValueStore'
     """
 
     name: str
-    family: Family
+    store_type: StoreType
     metrics_scope: str
     make: Callable[[ValueFormat], Any]
     order: Order = "segments"
@@ -73,7 +72,7 @@ class Supplier:
 
 
 def supply(
-    family: Family,
+    store_type: StoreType,
     store: Callable[..., Any],
     name: str,
     *arguments: Any,
@@ -84,21 +83,28 @@ def supply(
     """Return a supplier that calls the class of a store with some arguments and the format of the values."""
 
     def make(values: ValueFormat) -> Any:
-        if family == "versioned":
+        if store_type == "versioned":
             return store(name, *arguments, headers=values == "headers", **options)
         return store(name, *arguments, format=values, **options)
 
     scope = "in-memory" if order == "memory" else "rocksdb"
-    return Supplier(name, family, scope if family == "kv" else f"{scope}-{family}", make, order, format)
+    metrics_scope = scope if store_type == "key-value" else f"{scope}-{store_type}"
+    return Supplier(name, store_type, metrics_scope, make, order, format)
 
 
-# Suppliers of stores in RocksDB; Stores documents the parameters.
+# Suppliers of the types of stores; Stores documents the parameters.
 
 
-def key_value(format: ValueFormat, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
-    """Return a supplier of a key-value store."""
+def key_value(format: ValueFormat, name: str, options: RocksDBOptions | None) -> Supplier:
+    """Return a supplier of a key-value store in RocksDB."""
     check_name(name)
-    return supply("kv", rocksdb.RocksDBKeyValueStore, name, format=format, options=options)
+    return supply("key-value", rocksdb.RocksDBKeyValueStore, name, format=format, options=options)
+
+
+def in_memory_key_value(name: str) -> Supplier:
+    """Return a supplier of a key-value store in memory."""
+    check_name(name)
+    return supply("key-value", memory.InMemoryKeyValueStore, name, order="memory")
 
 
 def window(
@@ -106,11 +112,10 @@ def window(
     name: str,
     retention_period: Milliseconds,
     window_size: Milliseconds,
-    retain_duplicates: bool = False,
-    *,
-    options: RocksDBOptions | None = None,
+    retain_duplicates: bool,
+    options: RocksDBOptions | None,
 ) -> Supplier:
-    """Return a supplier of a window store."""
+    """Return a supplier of a window store in RocksDB."""
     times = window_times(name, retention_period, window_size)
     return supply("window", rocksdb.RocksDBWindowStore, name, *times, retain_duplicates, format=format, options=options)
 
@@ -120,53 +125,68 @@ def time_ordered_window(
     name: str,
     retention_period: Milliseconds,
     window_size: Milliseconds,
-    retain_duplicates: bool = False,
-    *,
-    with_index: bool = True,
-    options: RocksDBOptions | None = None,
+    retain_duplicates: bool,
+    with_index: bool,
+    options: RocksDBOptions | None,
 ) -> Supplier:
-    """Return a supplier of a window store whose rows are in order of time."""
+    """Return a supplier of a window store in RocksDB whose rows are in order of time."""
     times = window_times(name, retention_period, window_size)
-    index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
-    store = rocksdb.RocksDBTimeOrderedWindowStore
-    return supply("window", store, name, *times, retain_duplicates, format=format, options=options, **index)
+    store, order = rocksdb.RocksDBTimeOrderedWindowStore, _time_order(with_index)
+    return supply(
+        "window", store, name, *times, retain_duplicates,
+        order=order, format=format, with_index=with_index, options=options,
+    )  # fmt: skip
 
 
-def session(
-    format: ValueFormat, name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None
+def in_memory_window(
+    name: str, retention_period: Milliseconds, window_size: Milliseconds, retain_duplicates: bool
 ) -> Supplier:
-    """Return a supplier of a session store."""
+    """Return a supplier of a window store in memory."""
+    times = window_times(name, retention_period, window_size)
+    return supply("window", memory.InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
+
+
+def session(format: ValueFormat, name: str, retention_period: Milliseconds, options: RocksDBOptions | None) -> Supplier:
+    """Return a supplier of a session store in RocksDB."""
     retention = milliseconds(name, retention_period, "retentionPeriod")
     return supply("session", rocksdb.RocksDBSessionStore, name, retention, format=format, options=options)
 
 
 def time_ordered_session(
-    format: ValueFormat,
-    name: str,
-    retention_period: Milliseconds,
-    *,
-    with_index: bool = True,
-    options: RocksDBOptions | None = None,
+    format: ValueFormat, name: str, retention_period: Milliseconds, with_index: bool, options: RocksDBOptions | None
 ) -> Supplier:
-    """Return a supplier of a session store whose rows are in order of time."""
+    """Return a supplier of a session store in RocksDB whose rows are in order of time."""
     retention = milliseconds(name, retention_period, "retentionPeriod")
-    index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
-    return supply(
-        "session", rocksdb.RocksDBTimeOrderedSessionStore, name, retention, format=format, options=options, **index
-    )
+    store, order = rocksdb.RocksDBTimeOrderedSessionStore, _time_order(with_index)
+    return supply("session", store, name, retention, order=order, format=format, with_index=with_index, options=options)
+
+
+def in_memory_session(name: str, retention_period: Milliseconds) -> Supplier:
+    """Return a supplier of a session store in memory."""
+    retention = milliseconds(name, retention_period, "retentionPeriod")
+    return supply("session", memory.InMemorySessionStore, name, retention, order="memory")
 
 
 def versioned(
     format: ValueFormat,
     name: str,
     history_retention: Milliseconds,
-    segment_interval: Milliseconds | None = None,
-    *,
-    options: RocksDBOptions | None = None,
+    segment_interval: Milliseconds | None,
+    options: RocksDBOptions | None,
 ) -> Supplier:
-    """Return a supplier of a versioned store."""
+    """Return a supplier of a versioned store in RocksDB."""
     times = versioned_times(name, history_retention, segment_interval)
     return supply("versioned", rocksdb.RocksDBVersionedStore, name, *times, format=format, options=options)
+
+
+def in_memory_versioned(name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None) -> Supplier:
+    """Return a supplier of a versioned store in memory."""
+    times = versioned_times(name, history_retention, segment_interval)
+    return supply("versioned", memory.InMemoryVersionedStore, name, *times, order="memory")
+
+
+def _time_order(with_index: bool) -> Order:
+    return "time" if with_index else "time-only"
 
 
 # Checks of names and durations. The messages are those of Kafka Streams.

@@ -213,8 +213,9 @@ def restore_command(
         str | None, option("--topic", "Name of the changelog, if the source does not tell.", "NAME")
     ] = None,
     partition: Annotated[int | None, option("--partition", "Only this partition.", "N", min=0)] = None,
-    end: Annotated[int | None, option("--end", "The offset to stop before.", "OFFSET", min=0)] = None,
-    until: Annotated[str | None, option("--until", "Stop at the first record that is not older.", "TIME")] = None,
+    end: Annotated[
+        str | None, option("--end", "Stop before this offset, or the first record of this time.", "OFFSET|TIME")
+    ] = None,
     force: Annotated[
         bool, flag("--force", "Restore even if topic, partition, store and task do not fit by name.")
     ] = False,
@@ -236,7 +237,7 @@ def restore_command(
                  --bootstrap-server broker:9092 --partition 0 \\
                  --store-type window --retention 7200000
       letterhead state restore changelog.parquet old/0_0 -s latest \\
-                 --layout timestamped --until 2026-01-01T08:30:00Z
+                 --layout timestamped --end 2026-01-01T08:30:00Z
     """
     from letterhead.cli.state.restore import run_restore
 
@@ -249,7 +250,6 @@ def restore_command(
         topic=topic,
         partition=partition,
         end=end,
-        until=until,
         force=force,
         json=json,
     )

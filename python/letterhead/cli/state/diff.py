@@ -45,7 +45,7 @@ def run_diff(selection: Selection, source: Changelog, *, limit: int | None, ever
                 store_type=selection.store_type,
                 retention=source.retention,
                 segment_interval=source.segment_interval,
-                on_damage=damage.add,
+                on_error=damage.add,
                 limits=selection.limits,
             )
             shown = itertools.islice(found, limit)

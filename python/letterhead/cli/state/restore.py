@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from letterhead.cli.state.options import Changelog
 from letterhead.cli.state.rows import failures
 from letterhead.state.restoring.restore import restore
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 def run_restore(
     source: Changelog,
@@ -24,8 +27,7 @@ def run_restore(
     layout: str,
     topic: str | None,
     partition: int | None,
-    end: int | None,
-    until: str | None,
+    end: str | None,
     force: bool,
     json: bool,
 ) -> int:
@@ -45,8 +47,7 @@ def run_restore(
                 segment_interval=source.segment_interval,
                 topic=topic,
                 partition=partition,
-                end=end,
-                until=read_time("--until", until),
+                end=_end(end),
                 force=force,
                 progress=advance,
             )
@@ -66,6 +67,18 @@ def run_restore(
         screen.print(printable(f"{path}: partition {number} {last}"), soft_wrap=True)
     screen.print(f"{counted(done.records, 'record')} in {time.monotonic() - started:.1f} s", style="dim")
     return OK
+
+
+def _end(text: str | None) -> int | datetime | None:
+    """Read where to stop: an offset, or a time."""
+    if text is None:
+        return None
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    try:
+        return EPOCH + timedelta(milliseconds=read_time("--end", text) or 0)
+    except Failure:
+        raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
 
 
 def opened(source: Changelog, partition: int | None = None) -> Any:

@@ -139,16 +139,16 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
     # Never opened: it has the type and the retention times of the store.
     model = supplier.get(format)
     name, format = model.name, model.format
-    if supplier.family == "kv":
+    if supplier.store_type == "key-value":
         return _KeyValue(name, format=format)
-    if supplier.family == "versioned":
+    if supplier.store_type == "versioned":
         return _Versioned(name, model.history_retention, model.segment_interval, headers=model.headers)
     # Stores in memory have no segments, and expire rows by the millisecond.
     interval = model.segment_interval if model.persistent else None
     by_time = supplier.order == "time"
     index = {"with_index": model.with_index} if by_time else {}
-    made: Any = _on_spark(_SEGMENTED[supplier.family, by_time])
-    if supplier.family == "session":
+    made: Any = _on_spark(_SEGMENTED[supplier.store_type, by_time])
+    if supplier.store_type == "session":
         return made(name, model.retention, interval, format=format, **index)
     if model.retain_duplicates:
         raise TopologyError(
@@ -164,7 +164,7 @@ _SEGMENTED: dict[tuple[str, bool], type] = {
     ("session", False): RocksDBSessionStore,
     ("session", True): RocksDBTimeOrderedSessionStore,
 }
-"""Classes of segmented stores by family, and by whether their rows are ordered by time."""
+"""Classes of segmented stores by type, and by whether their rows are ordered by time."""
 
 
 def _on_spark(base: type) -> type:
@@ -174,12 +174,12 @@ def _on_spark(base: type) -> type:
 class OneKey(Layer):
     """A store with the rows of one ``key``, that of the current record, which may be null; it rejects other keys."""
 
-    def __init__(self, inner: Any, family: str) -> None:
+    def __init__(self, inner: Any, store_type: str) -> None:
         super().__init__(inner)
         self.key: bytes | None = None
         self.retain_duplicates = False
         self.timestamped: bool = inner.timestamped
-        for name in _ONE[family]:
+        for name in _ONE[store_type]:
             setattr(self, name, self._checked(getattr(inner, name)))
 
     def __getattr__(self, name: str) -> Any:
@@ -226,7 +226,7 @@ _WHY = (
 )
 
 _ONE = {
-    "kv": ("put", "put_if_absent", "delete", "get"),
+    "key-value": ("put", "put_if_absent", "delete", "get"),
     "window": ("put", "fetch"),
     "session": ("put", "remove", "fetch_session"),
     "versioned": ("put", "delete", "get", "get_as_of", "versions"),

@@ -35,7 +35,7 @@ _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
 
 
 class _Caching(Layer):
-    """The base class of the three families, which define how rows below are found by their keys in the cache."""
+    """The base class of the caches, which define how a key in the cache identifies a row of the store below."""
 
     _key: Callable[[bytes], Any]
     _stored: Callable[[bytes], bytes | None]

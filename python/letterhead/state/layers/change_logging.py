@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ChangeLogging(Layer):
-    """The base class of the four families.
+    """The base class of the layers for the four types of stores.
 
     ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """

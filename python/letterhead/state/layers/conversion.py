@@ -44,7 +44,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 
 
 class _Converting:
-    """The operations of all families; a value that is written or read is converted."""
+    """The operations of all types of stores; a value that is written or read is converted."""
 
     inner: Any
     name: str
@@ -118,7 +118,7 @@ class Adapter(_Converting, Layer):
         return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._found)
 
 
-def adapted(store: Any, family: str, format: str) -> Any:
+def adapted(store: Any, store_type: str, format: str) -> Any:
     """Return a store of a format: the store of bytes itself, or an adapter around it if its format is older.
 
     Raises
@@ -128,7 +128,7 @@ def adapted(store: Any, family: str, format: str) -> Any:
     """
     if format == "plain" or restores_as(store) == "headers" or (format == "timestamped" and store.timestamped):
         return store
-    return Adapter(store, *_ADAPTERS[family, format, store.timestamped])
+    return Adapter(store, *_ADAPTERS[store_type, format, store.timestamped])
 
 
 def _without_timestamp(value: bytes | None) -> bytes | None:
@@ -141,16 +141,16 @@ _PLAIN_TO_TIMESTAMPED = (_without_timestamp, convert_to_timestamped_format)
 _AGGREGATION = (raw_aggregation, HeadersBytesStore.convert_to_header_format)
 
 _ADAPTERS: dict[tuple[str, str, bool], tuple[str, Convert, Convert]] = {
-    ("kv", "headers", True): ("TimestampedToHeadersStoreAdapter", *_TIMESTAMPED),
-    ("kv", "headers", False): ("PlainToHeadersStoreAdapter", *_PLAIN),
-    ("kv", "timestamped", False): ("PlainToTimestampedStoreAdapter", *_PLAIN_TO_TIMESTAMPED),
+    ("key-value", "headers", True): ("TimestampedToHeadersStoreAdapter", *_TIMESTAMPED),
+    ("key-value", "headers", False): ("PlainToHeadersStoreAdapter", *_PLAIN),
+    ("key-value", "timestamped", False): ("PlainToTimestampedStoreAdapter", *_PLAIN_TO_TIMESTAMPED),
     ("window", "headers", True): ("TimestampedToHeadersWindowStoreAdapter", *_TIMESTAMPED),
     ("window", "headers", False): ("PlainToHeadersWindowStoreAdapter", *_PLAIN),
     ("window", "timestamped", False): ("PlainToTimestampedWindowStoreAdapter", *_PLAIN_TO_TIMESTAMPED),
     ("session", "headers", False): ("SessionToHeadersStoreAdapter", *_AGGREGATION),
     ("versioned", "headers", False): ("VersionedToHeadersStoreAdapter", *_AGGREGATION),
 }
-"""Arguments of :class:`Adapter`, by family, wanted format, and whether the store has timestamps."""
+"""Arguments of :class:`Adapter`, by type of store, requested format, and whether the store has timestamps."""
 
 
 class _Facade(_Converting):

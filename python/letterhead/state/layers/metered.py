@@ -33,13 +33,13 @@ from letterhead.state.serdes import (
 from letterhead.state.storage.keys import RowKey, stored_key
 from letterhead.state.values import Origin
 
-__all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator", "timed"]
+__all__ = ["Change", "Metered", "MeteredIterator", "ScanErrors", "timed"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-DamagedRows: TypeAlias = Literal["report", "raise"]
+ScanErrors: TypeAlias = Literal["skip", "raise"]
 """How a scan handles a row that cannot be read."""
 
 _log = logging.getLogger("letterhead.state")
@@ -79,7 +79,7 @@ class Metered(Layer, Generic[K, V]):
         The store of bytes below.
     key_serde, value_serde : Serde, optional
         Serdes; those of the task by default.
-    damaged_rows : {"report", "raise"}, default "report"
+    errors : {"skip", "raise"}, default "skip"
         How a scan handles a row that cannot be read: skip it, log a warning, count it, and append the error to the
         iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
     limits : Limits, optional
@@ -96,7 +96,7 @@ class Metered(Layer, Generic[K, V]):
     """
 
     operations: ClassVar[tuple[str, ...]] = ()
-    family: ClassVar[str] = ""
+    store_type: ClassVar[str] = ""
     keeps_headers: ClassVar[bool] = False
     wrap_serde: ClassVar[type[Serde[Any]] | None] = None
     value_type: ClassVar[type | None] = None
@@ -107,13 +107,13 @@ class Metered(Layer, Generic[K, V]):
         key_serde: Serde[K] | None = None,
         value_serde: Serde[Any] | None = None,
         *,
-        damaged_rows: DamagedRows = "report",
+        errors: ScanErrors = "skip",
         limits: Limits | None = None,
     ) -> None:
         super().__init__(inner)
         bottom = chain(inner)[-1]
         self.metrics = StoreMetrics(self.name, self.operations, lambda: getattr(bottom, "expired_records", 0))
-        self.damaged_rows = damaged_rows
+        self.errors: ScanErrors = errors
         self.limits = (limits or Limits()).filled()
         self._own_serdes = key_serde, value_serde
         self._timers = {name: self.metrics[name] for name in (*self.operations, "flush", "restore")}
@@ -142,7 +142,7 @@ class Metered(Layer, Generic[K, V]):
     @timed("restore")
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Restore the store from the records of its changelog, in order."""
-        convert = converter_for(self.family, self.restores_as)
+        convert = converter_for(self.store_type, self.restores_as)
         if self.context.consistency_vectors:
             records = [self._without_position(record) for record in records]
         super().restore(convert(record) for record in records)
@@ -319,7 +319,7 @@ class MeteredIterator(StoreIterator[K, V]):
                     yield read(key, stored)
                 return
             except DamagedRowError as error:
-                if store.damaged_rows == "raise":
+                if store.errors == "raise":
                     yield error  # raised, it would end this generator and hide the rows after it
                     continue
                 self.damaged.append(error)

@@ -1,4 +1,4 @@
-"""The stores that an application uses, one class for each family and value format.
+"""The stores that an application uses, one class for each type of store and format of values.
 
 They read and write objects; :class:`~letterhead.state.layers.metered.Metered` serializes them and counts operations.
 """
@@ -55,7 +55,7 @@ R = TypeVar("R")
 class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     """A store of one value for each key. Keys must not be null."""
 
-    family = "kv"
+    store_type = "key-value"
     operations = ("put", "put_if_absent", "put_all", "delete", "get", "range", "all", "prefix_scan")
 
     @timed("put")
@@ -156,7 +156,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
 class WindowStore(Metered[K, V], WindowReads[K, V]):
     """A store of one value for each key and window, or of many if it keeps duplicates. Keys must not be null."""
 
-    family = "window"
+    store_type = "window"
     operations = ("put", "fetch", "all")
 
     @timed("put")
@@ -230,7 +230,7 @@ class ReadOnlySessionStore(SessionReads[K, V]):
 class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     """A store of one aggregation for each key and session. Neither sessions nor their keys may be null."""
 
-    family = "session"
+    store_type = "session"
     operations = ("put", "remove", "fetch", "find_sessions")
 
     @timed("put")
@@ -305,7 +305,7 @@ def _check_session(session: SessionKey | None) -> None:
 class _Versioned(Metered[K, V], Generic[K, V, R]):
     """The operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
-    family = "versioned"
+    store_type = "versioned"
     operations = ("put", "delete", "get", "get_as_of", "versions")
 
     @timed("delete")

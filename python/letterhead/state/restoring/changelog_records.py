@@ -19,20 +19,13 @@ from letterhead.reader import Reader
 if TYPE_CHECKING:
     from letterhead._arrow_types import ArrowStream
 
-__all__ = ["Records", "Source", "Until", "changelog_records", "milliseconds", "records_of"]
+__all__ = ["Records", "Source", "changelog_records", "check_end", "records_of"]
 
 Source: TypeAlias = "ArrowStream | str | Path"
 """An Arrow stream, a Parquet file or directory of such files, or what ``letterhead.read.segments`` takes."""
 
 ROWS, BYTES = 65_536, 32 << 20
 """The most rows of a batch, and about how many bytes, so that few of them wait to be written at once."""
-
-
-class Until(NamedTuple):
-    """Where to stop: before an offset, and before the first record that is not older than a time in milliseconds."""
-
-    offset: int | None = None
-    time: int | None = None
 
 
 class Records(NamedTuple):
@@ -67,7 +60,9 @@ class Records(NamedTuple):
         return Records(self.topic, self.partition, *columns)
 
 
-def changelog_records(source: Source, *, partition: int | None = None, until: Until | None = None) -> Iterator[Records]:
+def changelog_records(
+    source: Source, *, partition: int | None = None, end: int | datetime | None = None
+) -> Iterator[Records]:
     """Read the records of a changelog, up to a place.
 
     Parameters
@@ -77,8 +72,8 @@ def changelog_records(source: Source, *, partition: int | None = None, until: Un
         ``headers``, as :func:`letterhead.read.topic`, :func:`letterhead.read.segments` and Spark's Kafka source name them.
     partition : int, optional
         The partition to read; all by default. Of a source without a column ``partition``, the partition that it is.
-    until : Until, optional
-        Where every partition stops.
+    end : int or datetime, optional
+        Where every partition stops, see :func:`check_end`.
 
     Raises
     ------
@@ -103,7 +98,7 @@ def changelog_records(source: Source, *, partition: int | None = None, until: Un
             last[records.partition] = int(records.offsets[-1])
             if records.partition in ended:
                 continue
-            stop = _stop(records, until)
+            stop = _stop(records, end)
             if stop < len(records.offsets):
                 ended.add(records.partition)
                 records = records.slice(0, stop)
@@ -111,23 +106,32 @@ def changelog_records(source: Source, *, partition: int | None = None, until: Un
                 yield records
 
 
-def milliseconds(time: int | datetime | None) -> int | None:
-    """Return a time in milliseconds since 1970."""
-    if not isinstance(time, datetime):
-        return time
-    if time.tzinfo is None:
-        raise ValueError(f"{time} has no time zone: pass datetime(..., tzinfo=UTC)")
-    return round(time.timestamp() * 1000)
+def check_end(end: object) -> None:
+    """Check where to stop: before an offset, or before the first record that is not older than a time.
+
+    Raises
+    ------
+    TypeError
+        If it is neither an offset nor a datetime.
+    ValueError
+        If an offset is negative, or a datetime has no time zone.
+    """
+    if isinstance(end, datetime):
+        if end.tzinfo is None:
+            raise ValueError(f"{end} has no time zone: pass datetime(..., tzinfo=UTC)")
+    elif end is not None:
+        if not isinstance(end, int) or isinstance(end, bool):
+            raise TypeError(f"end must be an offset or a datetime, not {type(end).__name__}")
+        if end < 0:
+            raise ValueError(f"end is {end}: an offset is not negative")
 
 
-def _stop(records: Records, until: Until | None) -> int:
-    stop = len(records.offsets)
-    if until is not None and until.offset is not None:
-        stop = int(np.searchsorted(records.offsets, until.offset))
-    if until is not None and until.time is not None:
-        late = np.flatnonzero(records.timestamps[:stop] >= until.time)
-        stop = int(late[0]) if len(late) else stop
-    return stop
+def _stop(records: Records, end: int | datetime | None) -> int:
+    """Return the index of the first record to leave out."""
+    if isinstance(end, datetime):
+        late = np.flatnonzero(records.timestamps >= round(end.timestamp() * 1000))
+        return int(late[0]) if len(late) else len(records.offsets)
+    return len(records.offsets) if end is None else int(np.searchsorted(records.offsets, end))
 
 
 def _batches(source: Source) -> Iterator[pa.RecordBatch]:

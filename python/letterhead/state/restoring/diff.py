@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RowDifference", "StoredRow", "diff"]
 
-OnDamage: TypeAlias = Callable[[DamagedRowError], object] | None
+OnError: TypeAlias = Callable[[DamagedRowError], object] | None
 
 
 class StoredRow(NamedTuple):
@@ -75,7 +75,7 @@ def diff(
     store_type: str | None = None,
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
-    on_damage: Callable[[DamagedRowError], object] | None = None,
+    on_error: Callable[[DamagedRowError], object] | None = None,
     limits: Limits | None = None,
 ) -> Iterator[RowDifference]:
     """Compare the stores of a directory with those of another one, or a store with its changelog.
@@ -96,7 +96,7 @@ def diff(
         The type, if the files leave it open.
     retention, segment_interval : int or timedelta, optional
         Of a store compared with its changelog, if rows expire, as for :func:`restore`.
-    on_damage : callable, optional
+    on_error : callable, optional
         Called with the error of a row that differs and cannot be read; comparing then continues with the next row. For
         example, ``errors.append`` collects them. By default the first error is raised.
     limits : Limits, optional
@@ -114,7 +114,7 @@ def diff(
     StoreChoiceError
         If two stores have different types, or the changelog is of one of several stores.
     DamagedRowError
-        If a row that differs cannot be read, and there is no ``on_damage``.
+        If a row that differs cannot be read, and there is no ``on_error``.
 
     Examples
     --------
@@ -125,14 +125,14 @@ def diff(
     """
     ours = find_stores(Path(first), store)
     if isinstance(second, str | Path) and _has_stores(Path(second)):
-        yield from _directories(ours, find_stores(Path(second), store), store_type, on_damage, limits)
+        yield from _directories(ours, find_stores(Path(second), store), store_type, on_error, limits)
         return
     if len(ours) > 1:
         names = ", ".join(found.label for found in ours)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
     opened = open_store(ours[0], store_type, None, limits)
     with _restored(opened, second, retention, segment_interval) as directory:
-        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_damage)
+        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_error)
 
 
 def _has_stores(path: Path) -> bool:
@@ -143,7 +143,7 @@ def _has_stores(path: Path) -> bool:
 
 
 def _directories(
-    ours: list[Found], theirs: list[Found], store_type: str | None, on_damage: OnDamage, limits: Limits | None
+    ours: list[Found], theirs: list[Found], store_type: str | None, on_error: OnError, limits: Limits | None
 ) -> Iterator[RowDifference]:
     if len(ours) == len(theirs) == 1:
         pairs = [(ours[0], theirs[0])]
@@ -159,7 +159,7 @@ def _directories(
         pairs = [(found, others[name]) for name, found in named.items()]
     for one, other in pairs:
         first, second = (open_store(side, store_type, None, limits) for side in (one, other))
-        yield from _stores(first, second, on_damage)
+        yield from _stores(first, second, on_error)
 
 
 @contextmanager
@@ -196,7 +196,7 @@ def _restored(
         yield temporary.path
 
 
-def _stores(one: Store, other: Store, on_damage: OnDamage) -> Iterator[RowDifference]:
+def _stores(one: Store, other: Store, on_error: OnError) -> Iterator[RowDifference]:
     if one.type.name != other.type.name:
         raise StoreChoiceError(
             f"store {one.found.label} is {one.type}, and the other {other.type}: choose the type with store_type="
@@ -215,9 +215,9 @@ def _stores(one: Store, other: Store, on_damage: OnDamage) -> Iterator[RowDiffer
             before = _parsed(one, ours.get(start), stored, first, errors)
             after = _parsed(other, theirs.get(start), stored, second, errors)
             for error in errors:
-                if on_damage is None:
+                if on_error is None:
                     raise error
-                on_damage(error)
+                on_error(error)
             if errors:
                 continue
             for place in [*before, *(place for place in after if place not in before)]:

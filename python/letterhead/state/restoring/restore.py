@@ -23,7 +23,7 @@ from letterhead.state.storage.position import Position
 
 if TYPE_CHECKING:
     from letterhead.state.restoring.bulk_rows import Plan, Rows, Target
-    from letterhead.state.restoring.changelog_records import Records, Source, Until
+    from letterhead.state.restoring.changelog_records import Records, Source
 
 __all__ = ["Restored", "restore"]
 
@@ -70,8 +70,7 @@ def restore(
     segment_interval: Milliseconds | None = None,
     topic: str | None = None,
     partition: int | None = None,
-    end: int | None = None,
-    until: int | datetime | None = None,
+    end: int | datetime | None = None,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> Restored:
@@ -110,10 +109,8 @@ def restore(
         Name of the changelog, under which the offset is stored; by default that in the column ``topic``.
     partition : int, optional
         The partition to restore; by default the only one of the source.
-    end : int, optional
-        Offset to stop before.
-    until : int or datetime, optional
-        Stop before the first record that is not older: milliseconds since 1970, or a datetime with a time zone.
+    end : int or datetime, optional
+        Where to stop: before an offset, or before the first record that is not older than a datetime with a time zone.
     force : bool, default False
         Restore even if names contradict each other: the topic is not ``<application>-<store>-changelog`` or not the one
         in the column ``topic``, or a partition is not the one in the name of the task. Kafka Streams with
@@ -153,10 +150,10 @@ def restore(
     """
     plan = plan_of(store, store_type, layout, retention, segment_interval)
     load_rocksdict()
-    from letterhead.state.restoring.changelog_records import Until, changelog_records, milliseconds
+    from letterhead.state.restoring.changelog_records import changelog_records, check_end
 
     restored, each = Restored(), str(directory)
-    stop = Until(end, milliseconds(until))
+    check_end(end)
     targets: dict[int, _Restoring] = {}
 
     def target_of(number: int, found: str | None) -> _Restoring:
@@ -170,13 +167,13 @@ def restore(
             place = _topic(topic, found), number
             if not force:
                 _check_names(plan.name, task, place, found)
-            targets[number] = _Restoring(plan, task, place, stop)
+            targets[number] = _Restoring(plan, task, place, end)
         return targets[number]
 
     with ThreadPoolExecutor(thread_name_prefix="letterhead-restore") as pool:
         writes = _Writes(pool)
         try:
-            for records in changelog_records(source, partition=partition, until=stop):
+            for records in changelog_records(source, partition=partition, end=end):
                 target = target_of(records.partition, records.topic)
                 if records.offsets[-1] > target.offset and not target.complete:
                     records = records.slice(int((records.offsets > target.offset).argmax()))
@@ -282,7 +279,7 @@ class _Restoring:
     The file ``options.json`` in it has the options, and whether all rows are written.
     """
 
-    def __init__(self, plan: Plan, task: Path, place: tuple[str, int], stop: Until) -> None:
+    def __init__(self, plan: Plan, task: Path, place: tuple[str, int], end: int | datetime | None) -> None:
         from letterhead.state.restoring.bulk_rows import open_target
 
         self._plan = plan
@@ -296,8 +293,7 @@ class _Restoring:
             "layout": plan.layout_name,
             "retention": plan.retention,
             "segment_interval": plan.segment_interval,
-            "end": stop.offset,
-            "until": stop.time,
+            "end": str(end) if isinstance(end, datetime) else end,
         }
         self._target: Target | None = None
         self._position = Position()
