@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -82,7 +83,7 @@ def test_other_bounds_than_those_of_the_interrupted_restore_are_refused(
     tmp_path: Path, before: dict[str, Any], after: dict[str, Any], had: str
 ) -> None:
     interrupted(table(100), tmp_path / "task", **before)
-    with pytest.raises(ProcessorStateError, match=f"was interrupted that had {had}: repeat it with that"):
+    with pytest.raises(ProcessorStateError, match=re.escape(f"was interrupted that had {had}: repeat it with that")):
         restore(table(100), tmp_path / "task", "store", **after)
     restore(table(100), tmp_path / "task", "store", **before)
     restore(table(100), tmp_path / "whole", "store", **before)

@@ -202,7 +202,7 @@ def _built(scope: str, builder: StoreBuilder) -> Any:
 
     def bottom(supplier: Any, format: Any) -> Any:
         store = spark_store(supplier, format)
-        return OneKey(store, supplier.store_type) if scope == "key" else store
+        return OneKey(store) if scope == "key" else store
 
     return builder.build(bottom)
 

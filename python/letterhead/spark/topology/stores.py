@@ -5,7 +5,7 @@ They are the persistent stores, whatever the supplier, over rows that are attach
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -172,33 +172,67 @@ def _on_spark(base: type) -> type:
 
 
 class OneKey(Layer):
-    """A store with the rows of one ``key``, that of the current record, which may be null; it rejects other keys."""
+    """A store with the rows of one ``key``, which may be null: the current record's. It rejects other keys."""
 
-    def __init__(self, inner: Any, store_type: str) -> None:
+    def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self.key: bytes | None = None
         self.retain_duplicates = False
         self.timestamped: bool = inner.timestamped
-        for name in _ONE[store_type]:
-            setattr(self, name, self._checked(getattr(inner, name)))
 
     def __getattr__(self, name: str) -> Any:
         # The layers above read the lengths of windows and segments.
         return getattr(self.__dict__["inner"], name)
 
+    def put(self, key: bytes | SessionKey, *arguments: Any) -> Any:
+        """Write a row."""
+        return self._store_of(key).put(key, *arguments)
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> Any:
+        """Write a row if the key has none; return the existing value."""
+        return self._store_of(key).put_if_absent(key, value)
+
     def put_all(self, rows: Any) -> None:
         """Write several rows, all of which must be of the key."""
         rows = list(rows)
         for key, _ in rows:
-            self._check(key)
+            self._store_of(key)
         self.inner.put_all(rows)
+
+    def delete(self, key: bytes, *arguments: Any) -> Any:
+        """Delete a row."""
+        return self._store_of(key).delete(key, *arguments)
+
+    def remove(self, session: SessionKey) -> None:
+        """Delete a session."""
+        self._store_of(session).remove(session)
+
+    def get(self, key: bytes) -> Any:
+        """Read a row."""
+        return self._store_of(key).get(key)
+
+    def get_as_of(self, key: bytes, timestamp: int) -> Any:
+        """Read the version that was valid at a time."""
+        return self._store_of(key).get_as_of(key, timestamp)
+
+    def versions(self, key: bytes, *arguments: Any) -> Any:
+        """Read the versions of a key."""
+        return self._store_of(key).versions(key, *arguments)
+
+    def fetch(self, key: bytes, start: int) -> Any:
+        """Read a window."""
+        return self._store_of(key).fetch(key, start)
+
+    def fetch_session(self, key: bytes, start: int, end: int) -> Any:
+        """Read a session."""
+        return self._store_of(key).fetch_session(key, start, end)
 
     def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan, which must be of the key alone."""
         if not query.one_key:
             raise self._refusal(query.operation)
-        self._check(query.key_from)
-        return self.inner.scan(query)  # type: ignore[no-any-return]
+        rows: StoreIterator[Any, bytes] = self._store_of(query.key_from).scan(query)
+        return rows
 
     def approximate_num_entries(self) -> int:
         """Raise ``UnsupportedOperationError``: rows of other keys cannot be counted."""
@@ -207,27 +241,14 @@ class OneKey(Layer):
     def _refusal(self, operation: str) -> UnsupportedOperationError:
         return UnsupportedOperationError(f"store {self.name}: {operation} would read rows of other keys: {_WHY}")
 
-    def _check(self, key: bytes | SessionKey) -> None:
-        key = key.key if isinstance(key, SessionKey) else key
-        if key != self.key:
+    def _store_of(self, key: bytes | SessionKey) -> Any:
+        """Return the store below if it has the rows of a key; raise ``UnsupportedOperationError`` otherwise."""
+        if (key.key if isinstance(key, SessionKey) else key) != self.key:
             raise UnsupportedOperationError(f"store {self.name}: the key is not that of the current record: {_WHY}")
-
-    def _checked(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def checked(key: Any, *args: Any, **kwargs: Any) -> Any:
-            self._check(key)
-            return call(key, *args, **kwargs)
-
-        return checked
+        return self.inner
 
 
 _WHY = (
     "with scope 'key' a processor sees only the rows of the record's own key; declare scope = \"partition\" on it to see "
     "those of the whole partition"
 )
-
-_ONE = {
-    "key-value": ("put", "put_if_absent", "delete", "get"),
-    "window": ("put", "fetch"),
-    "session": ("put", "remove", "fetch_session"),
-    "versioned": ("put", "delete", "get", "get_as_of", "versions"),
-}

@@ -1,4 +1,8 @@
-"""The base class of the layers around a store of bytes."""
+"""The base class of the layers around a store of bytes.
+
+Writes pass through every layer. Reads skip the layers that only log writes: each layer has the store that answers its
+reads as ``reads``, so that a read does not pay for a call that only forwards it.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +17,24 @@ __all__ = ["Layer", "chain", "restores_as"]
 
 
 class Layer:
-    """A store around another store, ``inner``; it delegates what it does not change."""
+    """A store around another store, ``inner``.
 
-    passes: ClassVar[tuple[str, ...]] = ()
-    """Methods taken from the layer below, if it has them: a read does not pay for layers that only forward it."""
+    Attributes
+    ----------
+    reads : store
+        The nearest store below that answers reads.
+    """
+
+    answers_reads: ClassVar[bool] = True
+    """Whether reads pass through the layer."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
+        self.reads: Any = inner.reads if isinstance(inner, Layer) and not inner.answers_reads else inner
         self.name: str = inner.name
         self.persistent: bool = inner.persistent
         self.context: StoreContext
         self.layer_name = type(self).__name__
-        for name in self.passes:
-            if hasattr(inner, name):
-                setattr(self, name, getattr(inner, name))
 
     @property
     def is_open(self) -> bool:
@@ -68,10 +76,10 @@ class Layer:
 
 def chain(store: Any) -> list[Any]:
     """Return a store and all stores below it, outermost first."""
-    found = [store]
-    while isinstance(found[-1], Layer):
-        found.append(found[-1].inner)
-    return found
+    stores = [store]
+    while isinstance(stores[-1], Layer):
+        stores.append(stores[-1].inner)
+    return stores
 
 
 def restores_as(store: Any) -> str:

@@ -128,8 +128,6 @@ class _Caching(Layer):
 class CachingKeyValueStore(_Caching):
     """Caches the writes and the reads of a key-value store."""
 
-    passes = ("approximate_num_entries",)
-
     def put(self, key: bytes, value: bytes | None) -> None:
         """Put a value, or delete the key."""
         self._hold(key, value)
@@ -157,7 +155,7 @@ class CachingKeyValueStore(_Caching):
         entry = self._entry(key)
         if entry is not None:
             return entry.value
-        value: bytes | None = self.inner.get(key)
+        value: bytes | None = self.reads.get(key)
         if value is not None:
             self.cache.fill(key, value)
         return value
@@ -170,13 +168,17 @@ class CachingKeyValueStore(_Caching):
         else:
             entries = [] if query.is_reversed else self.cache.range(query.key_from, query.key_to)
         cached: _CachedRows = [(key, key, entry.value) for key, entry in entries]
-        return self._rows(cached[::-1] if query.backward else cached, self.inner.scan(query), _itself, query.backward)
+        return self._rows(cached[::-1] if query.backward else cached, self.reads.scan(query), _itself, query.backward)
+
+    def approximate_num_entries(self) -> int:
+        """Return the approximate number of rows in the store below."""
+        return int(self.reads.approximate_num_entries())
 
     def _key(self, cache_key: bytes) -> bytes:
         return cache_key
 
     def _stored(self, cache_key: bytes) -> Any:
-        return self.inner.get(cache_key)
+        return self.reads.get(cache_key)
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(cache_key, value)
@@ -206,7 +208,7 @@ class _CachingSegments(_Caching):
     def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan."""
         order = self._by_time if query.by_time else self._by_key
-        return self._rows(self._cached(query, order), self.inner.scan(query), order, query.backward)
+        return self._rows(self._cached(query, order), self.reads.scan(query), order, query.backward)
 
     def _cached(self, query: Scan, order: Callable[[Any], Any]) -> _CachedRows:
         """Return the cached rows of a scan, in order."""
@@ -258,7 +260,7 @@ class CachingWindowStore(_CachingSegments):
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
         entry = self._entry(self._cache_key(keys.window_key(key, start, 0), start))
-        return self.inner.fetch(key, start) if entry is None else entry.value
+        return self.reads.fetch(key, start) if entry is None else entry.value
 
     def _last_time(self, query: Scan) -> int:
         return query.time_to
@@ -281,7 +283,7 @@ class CachingWindowStore(_CachingSegments):
 
     def _stored(self, cache_key: bytes) -> Any:
         row = self._key(cache_key)
-        return self.inner.fetch(row.key, row.start)
+        return self.reads.fetch(row.key, row.start)
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         row = self._key(cache_key)
@@ -302,7 +304,7 @@ class CachingSessionStore(_CachingSegments):
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Return the aggregation of a session."""
         entry = self._entry(self._cache_key_of(key, start, end))
-        return self.inner.fetch_session(key, start, end) if entry is None else entry.value
+        return self.reads.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` at all times."""
@@ -333,7 +335,7 @@ class CachingSessionStore(_CachingSegments):
         return SessionKey(cache_key[8:-16], start, end)
 
     def _stored(self, cache_key: bytes) -> Any:
-        return self.inner.fetch_session(*self._key(cache_key))
+        return self.reads.fetch_session(*self._key(cache_key))
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(self._key(cache_key), value)

@@ -29,10 +29,12 @@ __all__ = [
 
 
 class ChangeLogging(Layer):
-    """The base class of the layers for the four types of stores.
+    """The base class of the layers for the four types of stores; they have no reads, which skip them.
 
     ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """
+
+    answers_reads = False
 
     def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool = False) -> None:
         super().__init__(inner)
@@ -80,8 +82,6 @@ _new_record = tuple.__new__  # what the class of a named tuple calls, without on
 class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
-    passes = ("scan", "get", "approximate_num_entries")
-
     def put(self, key: bytes, value: bytes | None, parts: Parts | None = None) -> None:
         """Put a value, or delete the key; a caller that has the parts of the value can pass them."""
         if parts is None:
@@ -120,7 +120,6 @@ class ChangeLoggingWindowStore(ChangeLogging):
     such a store ignores, is neither logged nor counted.
     """
 
-    passes = ("scan", "fetch")
     _sequence = 0
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
@@ -137,8 +136,6 @@ class ChangeLoggingWindowStore(ChangeLogging):
 class ChangeLoggingSessionStore(ChangeLogging):
     """Logs the changes of a session store."""
 
-    passes = ("scan", "fetch_session")
-
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
         self._change(keys.session_key(*session), self._parts(value), self.inner.put, session, value)
@@ -150,8 +147,6 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
 class ChangeLoggingVersionedStore(ChangeLogging):
     """Logs the changes of a versioned store; the timestamp of a record is that of its version."""
-
-    passes = ("get", "get_as_of", "versions")
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
         """Put a version, or a tombstone; return the end of its validity."""

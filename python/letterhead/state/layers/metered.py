@@ -186,7 +186,7 @@ class Metered(Layer, Generic[K, V]):
         low, high, prefix = query.key_from, query.key_to, query.prefix
         first = self._bound(low)
         last = first if high is low else self._bound(high)  # a serializer sees one key once
-        rows = self.inner.scan(query._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
+        rows = self.reads.scan(query._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
         self._timers[query.operation].add(perf_counter_ns() - began)
         return MeteredIterator(self, rows, self._row)
 
@@ -240,24 +240,13 @@ class Metered(Layer, Generic[K, V]):
     def _serialized(self, value: Any) -> bytes | None:
         return self.serdes.raw_value(value, self.context.current().headers)
 
-    def _write(
-        self, key: Any, value: Any, write: Callable[[bytes, bytes | None], Any], headers: Headers | None = None
-    ) -> Any:
-        """Serialize a key and a value, and call a function with both; a value of ``None`` is a tombstone."""
-        not_null(key)
-        if value is None:
-            return self._tombstone(lambda raw_key: write(raw_key, None), key, headers)
-        return write(self._key_of(key, value), self._raw_value(value))
+    def _encoded(self, key: Any, value: Any, headers: Headers | None = None) -> _Encoded:
+        """Serialize a key and a value for the calls in a ``with`` statement; a value of ``None`` is a tombstone.
 
-    def _tombstone(self, write: Callable[[bytes], Any], key: Any, headers: Headers | None = None) -> Any:
-        """Call a function that deletes a key, with a copy of the record's headers: serializers must not change the record."""
-        context = self.context
-        before = context.current()
-        own = context.record = before.with_headers(Headers(before.headers) if headers is None else headers)
-        try:
-            return write(self._raw_key(key, own.headers))
-        finally:
-            context.record = before
+        While a tombstone is written, a copy of the current record with these headers is the current one: serializers can
+        add headers, which must not change the record itself. The headers are a copy of the record's by default.
+        """
+        return _Encoded(self, not_null(key), value, headers)
 
     # Deserializing.
 
@@ -282,6 +271,33 @@ class Metered(Layer, Generic[K, V]):
         headers = value.headers if self.keeps_headers and value is not None else self.context.current().headers
         key: Any = self.serdes.key_from(row if isinstance(row, bytes) else row.key, headers)
         return key if isinstance(row, bytes) else row._replace(key=key)
+
+
+class _Encoded:
+    """The context of :meth:`Metered._encoded`; a class, because a generator would take 0.6 µs more for every write."""
+
+    __slots__ = ("_before", "_headers", "_key", "_store", "_value")
+
+    def __init__(self, store: Metered[Any, Any], key: Any, value: Any, headers: Headers | None) -> None:
+        self._store, self._key, self._value, self._headers = store, key, value, headers
+        self._before: RecordContext | None = None
+
+    def __enter__(self) -> tuple[bytes, bytes | None]:
+        store = self._store
+        if self._value is not None:
+            return store._key_of(self._key, self._value), store._raw_value(self._value)
+        self._before = store.context.current()
+        headers = Headers(self._before.headers) if self._headers is None else self._headers
+        store.context.record = self._before.with_headers(headers)
+        try:
+            return store._raw_key(self._key, headers), None
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            self._store.context.record = self._before
 
 
 class MeteredIterator(StoreIterator[K, V]):

@@ -69,12 +69,14 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         InvalidTimestampError
             If the timestamp of the value is negative and the store has a changelog.
         """
-        self._write(key, value, self.inner.put)
+        with self._encoded(key, value) as row:
+            self.inner.put(*row)
 
     @timed("put_if_absent")
     def put_if_absent(self, key: K, value: V | None) -> V | None:
         """Put a value if the key has none; return the existing value, or ``None``."""
-        raw_key, before = self._write(key, value, lambda raw, stored: (raw, self.inner.put_if_absent(raw, stored)))
+        with self._encoded(key, value) as (raw_key, stored):
+            before = self.inner.put_if_absent(raw_key, stored)
         return self._value(raw_key, before)
 
     @timed("put_all")
@@ -92,7 +94,8 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     @timed("delete")
     def delete(self, key: K) -> V | None:
         """Delete a key; return the previous value, or ``None``."""
-        raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw)), not_null(key))
+        with self._encoded(key, None) as (raw_key, _):
+            before = self.inner.delete(raw_key)
         return self._value(raw_key, before)
 
     def get(self, key: K) -> V | None:
@@ -105,13 +108,13 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         """
         began = perf_counter_ns()  # without the decorator, whose call would take a tenth of the time
         raw_key = self._read_key(key)
-        found: V | None = self._value(raw_key, self.inner.get(raw_key))
+        value: V | None = self._value(raw_key, self.reads.get(raw_key))
         self._timers["get"].add(perf_counter_ns() - began)
-        return found
+        return value
 
     def approximate_num_entries(self) -> int:
         """Return the approximate number of rows."""
-        return int(self.inner.approximate_num_entries())
+        return int(self.reads.approximate_num_entries())
 
 
 class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp[V]], Generic[K, V]):
@@ -172,14 +175,15 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
         start : int
             Start of the window in milliseconds. A window older than the store's retention is dropped.
         """
-        self._write(key, value, lambda raw_key, stored: self.inner.put(raw_key, stored, start))
+        with self._encoded(key, value) as row:
+            self.inner.put(*row, start)
 
     @timed("fetch")
     def fetch(self, key: K, start: int) -> V | None:
         """Return the value of a window; ``None`` if there is none."""
         raw_key = self._read_key(key)
         row = WindowedKey(raw_key, start, start)  # for an error, which does not contain the end
-        return self._value(row, self.inner.fetch(raw_key, start))
+        return self._value(row, self.reads.fetch(raw_key, start))
 
 
 class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp[V]], Generic[K, V]):
@@ -237,19 +241,21 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     def put(self, session: SessionKey, value: V | None) -> None:
         """Put the aggregation of a session; ``None`` deletes the session."""
         _check_session(session)
-        self._write(session.key, value, lambda raw_key, stored: self.inner.put(_of(session, raw_key), stored))
+        with self._encoded(session.key, value) as (raw_key, stored):
+            self.inner.put(SessionKey(raw_key, session.start, session.end), stored)
 
     @timed("remove")
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
         _check_session(session)
-        self._tombstone(lambda raw_key: self.inner.remove(_of(session, raw_key)), session.key)
+        with self._encoded(session.key, None) as (raw_key, _):
+            self.inner.remove(SessionKey(raw_key, session.start, session.end))
 
     @timed("fetch")
     def fetch_session(self, key: K, start: int, end: int) -> V | None:
         """Return the aggregation of a session; ``None`` if there is none."""
         raw_key = self._read_key(key)
-        return self._value(SessionKey(raw_key, start, end), self.inner.fetch_session(raw_key, start, end))
+        return self._value(SessionKey(raw_key, start, end), self.reads.fetch_session(raw_key, start, end))
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         change = super()._change(row, new, old, context)
@@ -288,10 +294,6 @@ class SessionStoreWithHeaders(
     keeps_headers = True
 
 
-def _of(session: SessionKey, raw_key: bytes) -> SessionKey:
-    return SessionKey(raw_key, session.start, session.end)
-
-
 def _check_session(session: SessionKey | None) -> None:
     if session is None:
         raise TypeError("sessionKey can't be null")
@@ -302,7 +304,7 @@ def _check_session(session: SessionKey | None) -> None:
 # Versioned stores.
 
 
-class _Versioned(Metered[K, V], Generic[K, V, R]):
+class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
     """The operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
     store_type = "versioned"
@@ -311,17 +313,18 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
     @timed("delete")
     def delete(self, key: K, timestamp: int) -> R | None:
         """Delete a key from a time on, and return the version that was valid then; ``None`` if there was none."""
-        raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), not_null(key))
-        return self._found(raw_key, before)
+        with self._encoded(key, None) as (raw_key, _):
+            before = self.inner.delete(raw_key, timestamp)
+        return self._version(raw_key, before)
 
     def get(self, key: K, as_of: int | None = None) -> R | None:
         """Return the latest version of a key, or the one that was valid ``as_of`` a time; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
-        stored = self.inner.get(raw_key) if as_of is None else self.inner.get_as_of(raw_key, as_of)
-        found = self._found(raw_key, stored)
+        stored = self.reads.get(raw_key) if as_of is None else self.reads.get_as_of(raw_key, as_of)
+        version = self._version(raw_key, stored)
         self._timers["get" if as_of is None else "get_as_of"].add(perf_counter_ns() - began)
-        return found
+        return version
 
     @timed("versions")
     def versions(
@@ -333,16 +336,16 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
         def row(raw: bytes, stored: VersionedBytes) -> tuple[K, Any]:
             return key, self._record(raw, stored)
 
-        return MeteredIterator(self, self.inner.versions(raw_key, time_from, time_to, ascending), row)
+        return MeteredIterator(self, self.reads.versions(raw_key, time_from, time_to, ascending), row)
 
-    def _found(self, raw_key: bytes, stored: VersionedBytes | None) -> R | None:
+    def _version(self, raw_key: bytes, stored: VersionedBytes | None) -> R | None:
         return None if stored is None else self._record(raw_key, stored)
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> R | None:
         raise NotImplementedError
 
 
-class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]):
+class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic[K, V]):
     """A store that keeps earlier values of a key.
 
     As in Kafka Streams, :meth:`get` and :meth:`delete` leave ``valid_to`` of the version unset. :meth:`versions` sets it.
@@ -367,18 +370,19 @@ class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]
             End of its validity; ``VALID_TO_UNDEFINED`` for the latest version, ``PUT_NOT_VALID`` if the version is
             older than the history retention and was dropped.
         """
-        valid_to: int = self._write(key, value, lambda raw_key, stored: self.inner.put(raw_key, stored, timestamp))
+        with self._encoded(key, value) as row:
+            valid_to: int = self.inner.put(*row, timestamp)
         return valid_to
 
-    def _found(self, raw_key: bytes, stored: VersionedBytes | None) -> VersionedRecord[V] | None:
-        return super()._found(raw_key, stored and stored._replace(valid_to=None))
+    def _version(self, raw_key: bytes, stored: VersionedBytes | None) -> VersionedRecord[V] | None:
+        return super()._version(raw_key, stored and stored._replace(valid_to=None))
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecord[V] | None:
         value = self._value(raw_key, stored.value)
         return None if value is None else VersionedRecord(value, stored.timestamp, stored.valid_to)
 
 
-class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
+class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
     """A store that keeps earlier values of a key, with their headers."""
 
     wrap_serde = AggregationWithHeadersSerde
@@ -396,9 +400,8 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
         aggregation = (
             None if value is None else AggregationWithHeaders(value, Headers() if headers is None else headers)
         )
-        valid_to: int = self._write(
-            key, aggregation, lambda raw_key, stored: self.inner.put(raw_key, stored, timestamp), headers
-        )
+        with self._encoded(key, aggregation, headers) as row:
+            valid_to: int = self.inner.put(*row, timestamp)
         return valid_to
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecordWithHeaders[V] | None:
