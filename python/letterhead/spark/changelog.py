@@ -177,20 +177,20 @@ def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for row in batch.to_pylist():
             headers = [(header["key"], header["value"]) for header in row["headers"] or ()]
             try:
-                found = read_suppressed(row["value"], headers)
+                suppressed = read_suppressed(row["value"], headers)
             except DecodeError as error:
                 place = f"partition={row['partition']}, offset={row['offset']}"
                 raise replaced(error, f"{error.message} in the row with {place}") from None
-            fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": found.time}
+            fields = {name: row[name] for name in ("partition", "key", "offset")} | {"buffer_time": suppressed.time}
             for name in _VALUES:
-                fields |= _fields(name, getattr(found, name))
+                fields |= _fields(name, getattr(suppressed, name))
             rows.append(fields)
         yield pa.RecordBatch.from_pylist(rows, _SUPPRESSED_ARROW)
 
 
-def _fields(name: str, found: Buffered) -> dict[str, object]:
-    headers = None if found.headers is None else [{"key": key, "value": value} for key, value in found.headers]
-    return {f"{name}_timestamp": found.timestamp, f"{name}_headers": headers, f"{name}_payload": found.value}
+def _fields(name: str, buffered: Buffered) -> dict[str, object]:
+    headers = None if buffered.headers is None else [{"key": key, "value": value} for key, value in buffered.headers]
+    return {f"{name}_timestamp": buffered.timestamp, f"{name}_headers": headers, f"{name}_payload": buffered.value}
 
 
 _VALUES = ("new", "old", "prior")
@@ -240,8 +240,8 @@ _STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": 
 
 def _tail(start: int) -> Column:
     """Return the integer that begins ``start`` bytes before the end of a key; times in keys are not negative."""
-    found = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
-    return F.conv(F.hex(found), 16, 10).cast("bigint")
+    tail_bytes = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
+    return F.conv(F.hex(tail_bytes), 16, 10).cast("bigint")
 
 
 def _milliseconds(name: str, duration: object) -> int | None:

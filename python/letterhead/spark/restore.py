@@ -14,7 +14,14 @@ from pyspark.sql import DataFrame
 
 from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
-from letterhead.state.restoring.restore import Milliseconds, Restored, StoreLayout, StoreType, plan_of, restore
+from letterhead.state.restoring.restore import (
+    Milliseconds,
+    PersistentStoreType,
+    Restored,
+    StoreLayout,
+    plan_of,
+    restore,
+)
 
 __all__ = ["restore_stores"]
 
@@ -24,7 +31,7 @@ def restore_stores(
     directory: str | Path,
     store: str,
     *,
-    store_type: StoreType = "key-value",
+    store_type: PersistentStoreType = "key-value",
     layout: StoreLayout = "headers",
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
@@ -79,10 +86,10 @@ def restore_stores(
     if "{partition}" not in str(directory):
         raise ValueError(f"{directory} is one directory: put {{partition}} into it, as in state/app/0_{{partition}}")
     plan_of(store, store_type, layout, retention, segment_interval)
-    wanted = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
+    required = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
     if layout != "headers":
-        del wanted["headers"]
-    check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in wanted.items()])
+        del required["headers"]
+    check_types(fields_of(df), [Input(name, "a changelog needs", (type,)) for name, type in required.items()])
     if topic is None and "topic" not in df.columns:
         raise ValueError("the frame has no column 'topic': pass topic=")
     options = {
@@ -94,7 +101,7 @@ def restore_stores(
         "end": end,
         "force": force,
     }
-    columns = [*wanted, *(["topic"] if "topic" in df.columns else [])]
+    columns = [*required, *(["topic"] if "topic" in df.columns else [])]
     records = df.select(*columns).repartition("partition").sortWithinPartitions("partition", "offset")
     schema = "partition int, directory string, offset bigint, records bigint"
     done = Restored()

@@ -47,7 +47,6 @@ from letterhead.state.layers.typed import (
     WindowStore,
 )
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
-from letterhead.state.reads import Scan
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 from letterhead.state.restoring.restore import Restored, restore
 from letterhead.state.serdes import (
@@ -112,7 +111,6 @@ __all__ = [
     "Restored",
     "RocksDBOptions",
     "RowDifference",
-    "Scan",
     "Serde",
     "SerdeError",
     "SessionKey",

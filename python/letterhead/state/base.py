@@ -81,13 +81,13 @@ class BytesStore:
         if record is not None and record.topic is not None:
             self.position.update(record.topic, record.partition, record.offset)
 
-    def _expired(self, what: str) -> None:
+    def _expired(self, part: str) -> None:
         """Count an expired record, and log a warning at most once in :data:`WARN_EVERY` seconds."""
         self.expired_records += 1
         now = monotonic()
         if now >= self._silent_until:
             self._silent_until = now + WARN_EVERY
-            _log.warning("store %s: Skipping record for expired %s (%d so far)", self.name, what, self.expired_records)
+            _log.warning("store %s: Skipping record for expired %s (%d so far)", self.name, part, self.expired_records)
 
     def _iterate(self, rows: Iterator[tuple[K, V] | DamagedRowError]) -> StoreIterator[K, V]:
         iterator = StoreIterator(rows, self.name, what=self._iterator_name)

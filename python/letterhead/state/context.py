@@ -51,7 +51,11 @@ class ChangelogList:
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """Return the offset of the last record written to each topic and partition."""
-        return {(topic, partition): next - 1 for topic, of in self._offsets.items() for partition, next in of.items()}
+        return {
+            (topic, partition): next - 1
+            for topic, partitions in self._offsets.items()
+            for partition, next in partitions.items()
+        }
 
     def records(self, topic: str) -> deque[ChangelogRecord]:
         """Return the records of a topic that were not taken yet; take them from the left."""

@@ -1,4 +1,4 @@
-"""Reads of many rows. Each is one :class:`Scan`, so that a store or layer implements one method for all of them."""
+"""Reads of many rows. Each is one :class:`StoreScan`, so that a store or layer implements one method for all of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey
 
-__all__ = ["KeyValueReads", "Scan", "SessionReads", "WindowReads"]
+__all__ = ["KeyValueReads", "SessionReads", "StoreScan", "WindowReads"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Scan(NamedTuple):
+class StoreScan(NamedTuple):
     """The rows to read, and their order.
 
     Examples
@@ -40,7 +40,9 @@ class Scan(NamedTuple):
     """Prefix of the keys, instead of bounds; key-value stores only."""
 
     @classmethod
-    def of(cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False) -> Scan:
+    def of(
+        cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False
+    ) -> StoreScan:
         """Return the scan of one key, which must not be null."""
         return cls(operation, not_null(key), key, time_from, time_to, backward)
 
@@ -58,25 +60,25 @@ class Scan(NamedTuple):
 class KeyValueReads(Generic[K, V]):
     """Reads of key-value stores, in order of the bytes of the keys."""
 
-    def scan(self, query: Scan) -> StoreIterator[K, V]:
+    def scan(self, query: StoreScan) -> StoreIterator[K, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
     def range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
         """Return the rows from one key to another, both included; ``None`` is no bound."""
-        return self.scan(Scan("range", low, high))
+        return self.scan(StoreScan("range", low, high))
 
     def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
         """Return the rows from one key to another, in reverse order."""
-        return self.scan(Scan("range", low, high, backward=True))
+        return self.scan(StoreScan("range", low, high, backward=True))
 
     def all(self) -> StoreIterator[K, V]:
         """Return all rows."""
-        return self.scan(Scan("all"))
+        return self.scan(StoreScan("all"))
 
     def reverse_all(self) -> StoreIterator[K, V]:
         """Return all rows, in reverse order."""
-        return self.scan(Scan("all", backward=True))
+        return self.scan(StoreScan("all", backward=True))
 
     def prefix_scan(self, prefix: K) -> StoreIterator[K, V]:
         """Return the rows whose keys begin with the bytes of a prefix.
@@ -86,7 +88,7 @@ class KeyValueReads(Generic[K, V]):
         PrefixError
             If the store is in memory or has a cache, and the prefix is empty or all ``ff``: use a range.
         """
-        return self.scan(Scan("prefix_scan", prefix=not_null(prefix)))
+        return self.scan(StoreScan("prefix_scan", prefix=not_null(prefix)))
 
 
 class WindowReads(Generic[K, V]):
@@ -96,43 +98,43 @@ class WindowReads(Generic[K, V]):
     key; in memory, by start and then by key.
     """
 
-    def scan(self, query: Scan) -> StoreIterator[WindowedKey, V]:
+    def scan(self, query: StoreScan) -> StoreIterator[WindowedKey, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
     def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of a key that start between two times, both included."""
-        return self.scan(Scan.of("fetch", key, first, last))
+        return self.scan(StoreScan.of("fetch", key, first, last))
 
     def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of a key that start between two times, in reverse order."""
-        return self.scan(Scan.of("fetch", key, first, last, backward=True))
+        return self.scan(StoreScan.of("fetch", key, first, last, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows between two keys that start between two times, all included; ``None`` is no bound."""
-        return self.scan(Scan("fetch", low, high, first, last))
+        return self.scan(StoreScan("fetch", low, high, first, last))
 
     def backward_fetch_range(
         self, low: K | None, high: K | None, first: int, last: int
     ) -> StoreIterator[WindowedKey, V]:
         """Return the windows between two keys that start between two times, in reverse order."""
-        return self.scan(Scan("fetch", low, high, first, last, backward=True))
+        return self.scan(StoreScan("fetch", low, high, first, last, backward=True))
 
     def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of all keys that start between two times, both included."""
-        return self.scan(Scan("fetch", time_from=first, time_to=last, by_time=True))
+        return self.scan(StoreScan("fetch", time_from=first, time_to=last, by_time=True))
 
     def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
         """Return the windows of all keys that start between two times, in reverse order."""
-        return self.scan(Scan("fetch", time_from=first, time_to=last, backward=True, by_time=True))
+        return self.scan(StoreScan("fetch", time_from=first, time_to=last, backward=True, by_time=True))
 
     def all(self) -> StoreIterator[WindowedKey, V]:
         """Return all windows."""
-        return self.scan(Scan("all", by_time=True))
+        return self.scan(StoreScan("all", by_time=True))
 
     def backward_all(self) -> StoreIterator[WindowedKey, V]:
         """Return all windows, in reverse order."""
-        return self.scan(Scan("all", backward=True, by_time=True))
+        return self.scan(StoreScan("all", backward=True, by_time=True))
 
 
 class SessionReads(Generic[K, V]):
@@ -142,29 +144,29 @@ class SessionReads(Generic[K, V]):
     by the bytes of the key; in memory, by end, then by key, and then by descending start.
     """
 
-    def scan(self, query: Scan) -> StoreIterator[SessionKey, V]:
+    def scan(self, query: StoreScan) -> StoreIterator[SessionKey, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
     def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key that end at or after one time and start at or before another."""
-        return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start))
+        return self.scan(StoreScan.of("find_sessions", key, earliest_end, latest_start))
 
     def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
         """Return the sessions of :meth:`find_sessions` in reverse order."""
-        return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start, backward=True))
+        return self.scan(StoreScan.of("find_sessions", key, earliest_end, latest_start, backward=True))
 
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
         """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` is no bound."""
-        return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start))
+        return self.scan(StoreScan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
         """Return the sessions of :meth:`find_sessions_range` in reverse order."""
-        return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start, backward=True))
+        return self.scan(StoreScan("find_sessions", low, high, earliest_end, latest_start, backward=True))
 
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:
         """Return the sessions of all keys that end between two times, both included.
@@ -174,23 +176,23 @@ class SessionReads(Generic[K, V]):
         UnsupportedOperationError
             If the store is neither in memory nor time-ordered.
         """
-        return self.scan(Scan("find_sessions", time_from=earliest_end, time_to=latest_end, by_time=True))
+        return self.scan(StoreScan("find_sessions", time_from=earliest_end, time_to=latest_end, by_time=True))
 
     def fetch(self, key: K) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key."""
-        return self.scan(Scan.of("fetch", key))
+        return self.scan(StoreScan.of("fetch", key))
 
     def backward_fetch(self, key: K) -> StoreIterator[SessionKey, V]:
         """Return the sessions of a key, in reverse order."""
-        return self.scan(Scan.of("fetch", key, backward=True))
+        return self.scan(StoreScan.of("fetch", key, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
         """Return the sessions between two keys, both included; ``None`` is no bound."""
-        return self.scan(Scan("fetch", low, high))
+        return self.scan(StoreScan("fetch", low, high))
 
     def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
         """Return the sessions between two keys, in reverse order."""
-        return self.scan(Scan("fetch", low, high, backward=True))
+        return self.scan(StoreScan("fetch", low, high, backward=True))
 
 
 def not_null(key: K | None) -> K:

@@ -163,8 +163,8 @@ class _FixedSerde(_CheckedSerde[T]):
     def _read(self, data: bytes) -> T:
         if len(data) != self._struct.size:
             raise ValueError(f"{len(data)} bytes where {type(self).__name__} takes {self._struct.size}")
-        read: T = self._struct.unpack(data)[0]
-        return read
+        value: T = self._struct.unpack(data)[0]
+        return value
 
 
 class BoolSerde(_FixedSerde[bool], format=">?", types=bool):
@@ -285,9 +285,9 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
         payload, timestamp, start, end = split_value(data, True, self._message_bytes)
         if self._is_bytes:
             # The headers are created at the first access, and __init__ is not called: this runs for every row.
-            made: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
-            made._value, made._timestamp, made._headers = payload, timestamp, (data, start, end, origin, self._limits)
-            return made
+            lazy: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
+            lazy._value, lazy._timestamp, lazy._headers = payload, timestamp, (data, start, end, origin, self._limits)
+            return lazy
         own = LazyHeaders(data, start, end, origin, self._limits)
         value = self.inner.deserialize(topic, own, payload)
         return None if value is None else ValueTimestampHeaders(value, timestamp, own)
@@ -377,7 +377,7 @@ class StateSerdes(Generic[K, V]):
         return serialize(self.value_serde, self.topic, _or_empty(headers, "raw_value"), value, "value")
 
 
-def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, what: str) -> bytes | None:
+def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, part: str) -> bytes | None:
     """Serialize a key or a value (``what`` is "key" or "value").
 
     Raises
@@ -391,8 +391,8 @@ def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, wha
         raise
     except TypeError as error:
         raise SerdeError(
-            f"A serializer ({_name(type(serde))}) is not compatible to the actual {what} type ({what} type: "
-            f"{'unknown because ' + what + ' is null' if data is None else _name(type(data))}). Change the default "
+            f"A serializer ({_name(type(serde))}) is not compatible to the actual {part} type ({part} type: "
+            f"{'unknown because ' + part + ' is null' if data is None else _name(type(data))}). Change the default "
             "Serdes in StreamConfig or provide correct Serdes via method parameters."
         ) from error
 
@@ -408,5 +408,5 @@ def _or_empty(headers: Headers | _Unset, method: str) -> Headers:
     return headers
 
 
-def _name(of: type) -> str:
-    return of.__qualname__ if of.__module__ == "builtins" else f"{of.__module__}.{of.__qualname__}"
+def _name(cls: type) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"

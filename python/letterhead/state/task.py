@@ -89,8 +89,8 @@ class Task:
             for name in self.topology.processors():
                 node = instance(self.topology.nodes[name], ProcessorNode)
                 self._nodes[name] = _Context(self, node)
-            for made in self._nodes.values():
-                made.processor.init(made)
+            for context in self._nodes.values():
+                context.processor.init(context)
         except BaseException:
             self._close_stores()
             raise
@@ -100,7 +100,9 @@ class Task:
 
     def progress(self) -> Progress:
         """Return the progress of the task."""
-        return Progress(self.stream_time, tuple(-1 if one.cancelled else one.next for one in self._first))
+        return Progress(
+            self.stream_time, tuple(-1 if schedule.cancelled else schedule.next for schedule in self._first)
+        )
 
     def resume(self, progress: Progress | None) -> None:
         """Resume the task from its progress; ``None`` is the beginning.
@@ -166,8 +168,8 @@ class Task:
     def close(self) -> None:
         """Close the processors, commit, and close the stores."""
         try:
-            for made in self._nodes.values():
-                made.processor.close()
+            for context in self._nodes.values():
+                context.processor.close()
             if all(store.is_open for store in self.stores.values()):
                 self.commit()
         finally:
@@ -296,9 +298,9 @@ class _Context:
             self._check_resumable(type)
         # By stream time, the first punctuation is due at the first record, and times are multiples of the interval.
         first = 0 if type == "stream_time" else self.task._now() + interval_ms
-        made = _Schedule(type, first, interval_ms, punctuator)
-        self.task._schedules.append(made)
-        return made
+        schedule = _Schedule(type, first, interval_ms, punctuator)
+        self.task._schedules.append(schedule)
+        return schedule
 
     def record_context(self) -> RecordContext | None:
         return self.task.context.record

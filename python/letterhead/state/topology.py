@@ -179,15 +179,15 @@ class Topology:
     def _add(self, name: str, node: SourceNode | ProcessorNode | SinkNode, parents: Iterable[str]) -> None:
         if name in self.nodes:
             raise TopologyError(f"node {name!r} already exists")
-        found = []
+        parent_nodes = []
         for parent in parents:
             above = self.nodes.get(parent)
             if above is None or isinstance(above, SinkNode):
                 possible = [known for known, node in self.nodes.items() if not isinstance(node, SinkNode)]
                 raise TopologyError(f"node {name!r}: there is no parent {parent!r} (nodes: {_names(possible)})")
-            found.append(above)
+            parent_nodes.append(above)
         self.nodes[name] = node
-        for above in found:
+        for above in parent_nodes:
             above.children.append(name)
 
 

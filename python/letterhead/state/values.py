@@ -91,14 +91,14 @@ class LazyHeaders(Headers):
         if start == end:
             return []
         try:
-            read = decode(value[start:end], "kafka", limits=limits)
+            headers = decode(value[start:end], "kafka", limits=limits)
         except DecodeError as error:
             error = shifted(error, start)
             if origin is None:
                 raise error from None
             store, row = origin
             raise DamagedRowError(store, stored_key(row), error) from error
-        return instance(read, Headers)._items
+        return instance(headers, Headers)._items
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Any:
@@ -153,9 +153,9 @@ class ValueAndTimestamp(Generic[V]):
         return None if value is None else cls(value, timestamp)
 
     @staticmethod
-    def get_value_or_null(of: ValueAndTimestamp[V] | None) -> V | None:
+    def get_value_or_null(pair: ValueAndTimestamp[V] | None) -> V | None:
         """Return the value, or ``None`` for ``None``."""
-        return None if of is None else of.value
+        return None if pair is None else pair.value
 
 
 class ValueTimestampHeaders(_WithHeaders, Generic[V]):
@@ -204,9 +204,9 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
         return ValueTimestampHeaders(value, timestamp, headers)
 
     @staticmethod
-    def get_value_or_null(of: ValueTimestampHeaders[V] | None) -> V | None:
+    def get_value_or_null(value: ValueTimestampHeaders[V] | None) -> V | None:
         """Return the value, or ``None`` for ``None``."""
-        return None if of is None else of._value
+        return None if value is None else value._value
 
     @property
     def value(self) -> V:
@@ -261,9 +261,9 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
         return AggregationWithHeaders(aggregation, headers)
 
     @staticmethod
-    def get_aggregation_or_null(of: AggregationWithHeaders[V] | None) -> V | None:
+    def get_aggregation_or_null(value: AggregationWithHeaders[V] | None) -> V | None:
         """Return the aggregation, or ``None`` for ``None``."""
-        return None if of is None else of._aggregation
+        return None if value is None else value._aggregation
 
     @property
     def aggregation(self) -> V:

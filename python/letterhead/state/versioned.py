@@ -137,10 +137,10 @@ class VersionedStore(BytesStore):
             return VersionedBytes(latest.value, latest.timestamp)
         if self._is_late(timestamp):
             return None
-        found, _ = self._search(key, timestamp)
-        if found is None:
+        match, _ = self._search(key, timestamp)
+        if match is None:
             return None
-        row = found[1]
+        row = match[1]
         index = row.find(timestamp)
         version = row.versions[index]
         return None if version.value is None else VersionedBytes(version.value, version.valid_from, row.valid_to(index))
@@ -156,8 +156,8 @@ class VersionedStore(BytesStore):
         first = max(0 if time_from is None else time_from, self._observed - self.history_retention)
         last = MAX_TIME if time_to is None else time_to
         newest_first = self._newest_first(key, first, last)
-        found = newest_first if not ascending else iter(list(newest_first)[::-1])
-        return self._iterate(of if isinstance(of, DamagedRowError) else (key, of) for of in found)
+        results = newest_first if not ascending else iter(list(newest_first)[::-1])
+        return self._iterate(result if isinstance(result, DamagedRowError) else (key, result) for result in results)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Write the records of a changelog: each is a version with the timestamp of its record.
@@ -218,22 +218,22 @@ class VersionedStore(BytesStore):
 
     def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         self._expire()
-        found = VALID_TO_UNDEFINED
+        next_start = VALID_TO_UNDEFINED
         latest = self._latest(key)
         if latest is not None:
             if timestamp >= latest.timestamp:
                 self._put_latest(key, value, timestamp, latest)
                 return VALID_TO_UNDEFINED
-            found = latest.timestamp
+            next_start = latest.timestamp
         row, later = self._search(key, timestamp)
         if row is not None:
             return self._put_between(key, value, timestamp, *row)
-        found = found if later is None else later
-        if found == VALID_TO_UNDEFINED:
+        next_start = next_start if later is None else later
+        if next_start == VALID_TO_UNDEFINED:
             self._put_first(key, value, timestamp)
         else:
-            self._put_before(key, value, timestamp, found)
-        return found
+            self._put_before(key, value, timestamp, next_start)
+        return next_start
 
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
         """Put a version after the latest one, which moves to the segment in which it ends; or replace the latest one."""
@@ -250,15 +250,15 @@ class VersionedStore(BytesStore):
     def _put_between(self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow) -> int:
         """Put a version among those of a segment."""
         index = row.find(timestamp)
-        found, valid_to = row.versions[index], row.valid_to(index)
+        replaced, valid_to = row.versions[index], row.valid_to(index)
         rows: list[tuple[bytes, bytes | None]] = []
-        if found.valid_from == timestamp:
+        if replaced.valid_from == timestamp:
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
             # The version that was valid until now ends in an older segment with this.
             older = self._live_segment(timestamp)
             if older is not None:
-                rows.append(self._appended(older, key, found.valid_from, timestamp, found.value))
+                rows.append(self._appended(older, key, replaced.valid_from, timestamp, replaced.value))
             row.update(index, timestamp, value)
         else:
             row.insert(index, timestamp, value)
@@ -276,17 +276,17 @@ class VersionedStore(BytesStore):
         if segment is not None:
             self._write([self._appended(segment, key, timestamp, timestamp, None)])
 
-    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, found: int) -> None:
+    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, next_start: int) -> None:
         """Put a version before the next one, into the segment in which that one begins."""
-        segment = self._live_segment(found)
+        segment = self._live_segment(next_start)
         if segment is None:
             return
         row = self._row(segment, key)
         if row is None:
-            row = SegmentRow.of(timestamp, found, value)
+            row = SegmentRow.of(timestamp, next_start, value)
         elif row.next <= timestamp:
             # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
-            row.insert_as_latest(timestamp, found, value)
+            row.insert_as_latest(timestamp, next_start, value)
         else:
             row.insert_as_earliest(timestamp, value)
         self._write([(_row_key(segment, key), row.write())])

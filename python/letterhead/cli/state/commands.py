@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from letterhead.cli.options import EXIT_CODES, Json, Where, flag, grouped, option
-from letterhead.cli.state.options import Changelog, Selection, changelog, limited_stores, stores
+from letterhead.cli.state.options import ChangelogSource, Selection, changelog, limited_stores, stores
 
 state = typer.Typer(
     name="state",
@@ -195,7 +195,7 @@ def verify_command(*, selection: Selection, json: Json = False) -> int:
 @grouped(source=changelog)
 def restore_command(
     *,
-    source: Changelog,
+    source: ChangelogSource,
     directory: Annotated[
         str, typer.Argument(metavar="DIR", help="The task's directory; {partition} in it stands for every partition.")
     ],
@@ -260,7 +260,7 @@ def restore_command(
 def diff_command(
     *,
     selection: Selection,
-    source: Changelog,
+    source: ChangelogSource,
     limit: Annotated[
         int | None, option("--limit -n", "The first differences only (on screen: 20).", "N", min=0)
     ] = None,

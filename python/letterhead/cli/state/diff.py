@@ -15,10 +15,10 @@ from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, short, table, warn
-from letterhead.cli.state.options import Changelog, Selection
+from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import opened
 from letterhead.cli.state.rows import failures
-from letterhead.cli.state.scan import Damage
+from letterhead.cli.state.scan import DamagedRows
 from letterhead.headers import Header, HeaderKey
 from letterhead.state.restoring.diff import RowDifference, StoredRow, diff
 
@@ -31,14 +31,14 @@ ALIGNED = 1_000_000
 BEFORE_DIFFERENCE = 8
 
 
-def run_diff(selection: Selection, source: Changelog, *, limit: int | None, everything: bool, json: bool) -> int:
+def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None, everything: bool, json: bool) -> int:
     """Print the rows that differ."""
     if limit is None and not everything and not json:
         limit = ON_SCREEN
-    damage = Damage(raises=False)
+    damage = DamagedRows(raises=False)
     with failures(), usage_errors():
         try:
-            found = diff(
+            differences = diff(
                 selection.directory,
                 opened(source),
                 store=selection.name,
@@ -48,15 +48,15 @@ def run_diff(selection: Selection, source: Changelog, *, limit: int | None, ever
                 on_error=damage.add,
                 limits=selection.limits,
             )
-            shown = itertools.islice(found, limit)
+            printed = itertools.islice(differences, limit)
             if json:
-                count = sum(1 for _ in map(_print_line, shown))
+                count = sum(1 for _ in map(_print_line, printed))
             else:
                 count = 0
-                while rows := list(itertools.islice(shown, ROWS_IN_TABLE)):
+                while rows := list(itertools.islice(printed, ROWS_IN_TABLE)):
                     console().print(_table(rows, everything=everything))
                     count += len(rows)
-            more = sum(1 for _ in found)
+            more = sum(1 for _ in differences)
         except FileNotFoundError as error:
             raise Failure(str(error)) from error
     if not json:
@@ -90,8 +90,8 @@ def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
     if "headers" in row.differs:
         for mine, yours in _header_differences(list(first.headers or ()), list(second.headers or ())):
             others = dict(yours), dict(mine)
-            for headers, other, lines in ((mine, others[0], ours), (yours, others[1], theirs)):
-                lines += [_header(key, value, other.get(key), limit) for key, value in headers]
+            for headers, other_values, lines in ((mine, others[0], ours), (yours, others[1], theirs)):
+                lines += [_header(key, value, other_values.get(key), limit) for key, value in headers]
                 lines += [Text("no header", style="dim")] * (not headers)
     if "value" in row.differs:
         ours.append(_excerpt(first.value, second.value, limit))
@@ -111,23 +111,23 @@ def _header_differences(first: list[Header], second: list[Header]) -> Iterator[t
                 yield [mine] if mine is not None else [], [yours] if yours is not None else []
         return
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
-    for what, start, end, other_start, other_end in matcher.get_opcodes():
-        if what != "equal":
+    for operation, start, end, other_start, other_end in matcher.get_opcodes():
+        if operation != "equal":
             yield first[start:end], second[other_start:other_end]
 
 
-def _header(key: HeaderKey, value: Any, other: Any, limit: int | None) -> Text:
+def _header(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> Text:
     if isinstance(value, bytes):
-        return Text.assemble(printable(key_text(key)), "=", _excerpt(value, other, limit))
+        return Text.assemble(printable(key_text(key)), "=", _excerpt(value, other_value, limit))
     return header_text(key, value, limit)
 
 
-def _excerpt(value: bytes | None, other: Any, limit: int | None) -> Text:
+def _excerpt(value: bytes | None, other_value: Any, limit: int | None) -> Text:
     """Return a value, without its beginning if that hides where it differs from the other one."""
-    if limit is None or value is None or not isinstance(other, bytes) or len(value) <= limit:
+    if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
-    pairs = enumerate(zip(value, other, strict=False))
-    same = next((at for at, (mine, yours) in pairs if mine != yours), min(len(value), len(other)))
+    pairs = enumerate(zip(value, other_value, strict=False))
+    same = next((at for at, (mine, yours) in pairs if mine != yours), min(len(value), len(other_value)))
     begin = max(0, same - BEFORE_DIFFERENCE)
     while begin and value[begin] & 0xC0 == 0x80:
         begin -= 1  # not inside a character of UTF-8

@@ -10,7 +10,7 @@ from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
-from letterhead.state.reading.rows import Row, Store
+from letterhead.state.reading.rows import StoreReader, StoreRow
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
@@ -37,19 +37,19 @@ def run_get(
     everything: bool,
 ) -> int:
     """Print the row of a key; of a window store that keeps duplicates, all of them."""
-    wanted = read_key(key)
-    given = {"--start": start, "--end": end, "--as-of": as_of}
-    times = {option: stored_time(option, text) for option, text in given.items()}
+    raw_key = read_key(key)
+    options = {"--start": start, "--end": end, "--as-of": as_of}
+    times = {option: stored_time(option, text) for option, text in options.items()}
     count = 0
     with failures():
-        for found in stores_of(selection):
-            store = opened(found, selection)
+        for files in stores_of(selection):
+            store = opened(files, selection)
             _check(store, times)
-            for row in _rows(store, wanted, times):
+            for row in _rows(store, raw_key, times):
                 if json:
-                    print_json(row_json(found, store.type, row))
+                    print_json(row_json(files, store.type, row))
                 else:
-                    show_row(console(), found, store.type, row, everything=everything)
+                    show_row(console(), files, store.type, row, everything=everything)
                 count += 1
     if not count:
         at = "".join(f" {option} {time}" for option, time in times.items() if time is not None)
@@ -57,21 +57,21 @@ def run_get(
     return OK
 
 
-def _check(store: Store, times: dict[str, int | None]) -> None:
+def _check(store: StoreReader, times: dict[str, int | None]) -> None:
     """Refuse times that the store type does not have, and require those that it has."""
     kind = store.type.keys
     for option, time in times.items():
         if time is None and option in NEEDED[kind]:
             needed = " and ".join(NEEDED[kind])
             raise Failure(
-                f"store {store.found.label} is a {kind} store: give {needed} too; `scan --from KEY --to KEY` shows all "
+                f"store {store.files.label} is a {kind} store: give {needed} too; `scan --from KEY --to KEY` shows all "
                 "rows of a key"
             )
         if time is not None and option not in ALLOWED[kind]:
-            raise Failure(f"store {store.found.label} is a {kind} store: it has no {option}")
+            raise Failure(f"store {store.files.label} is a {kind} store: it has no {option}")
 
 
-def _rows(store: Store, key: bytes, times: dict[str, int | None]) -> Iterator[Row]:
+def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Iterator[StoreRow]:
     if store.type.keys == "versioned":
         yield from _version(store, key, times["--as-of"])
         return
@@ -85,7 +85,7 @@ def _rows(store: Store, key: bytes, times: dict[str, int | None]) -> Iterator[Ro
                 yield from store.take_apart(segment, stored)
 
 
-def _stored_keys(store: Store, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
+def _stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
     start, end = times["--start"] or 0, times["--end"] or 0
     by_time = store.type.time_ordered
     if store.type.keys == "window":
@@ -97,20 +97,20 @@ def _stored_keys(store: Store, key: bytes, times: dict[str, int | None]) -> tupl
     return key, key
 
 
-def _version(store: Store, key: bytes, as_of: int | None) -> Iterator[Row]:
+def _version(store: StoreReader, key: bytes, as_of: int | None) -> Iterator[StoreRow]:
     for segment, families in store.databases():
-        versions = _Versions(store, families)
-        found = versions.get(key) if as_of is None else versions.get_as_of(key, as_of)
-        if found is None:
+        versions = _StoredVersions(store, families)
+        version = versions.get(key) if as_of is None else versions.get_as_of(key, as_of)
+        if version is None:
             continue
         try:
-            _, headers, payload = store.value_parts(found.value)
+            _, headers, payload = store.value_parts(version.value)
         except DecodeError as error:
             raise DamagedRowError(segment.directory.name, key, error) from error
-        yield Row(key, {"valid_from": found.timestamp, "valid_to": found.valid_to}, payload, None, headers)
+        yield StoreRow(key, {"valid_from": version.timestamp, "valid_to": version.valid_to}, payload, None, headers)
 
 
-class _Versions(VersionedStore):
+class _StoredVersions(VersionedStore):
     """A versioned store over a read-only database.
 
     The files do not tell the segment interval, and a get does not need it: one interval covers all of them.
@@ -118,8 +118,8 @@ class _Versions(VersionedStore):
 
     persistent = True
 
-    def __init__(self, store: Store, families: StoredFamilies) -> None:
-        super().__init__(store.found.name, MAX_TIME, MAX_TIME, headers=store.type.values == "headers")
+    def __init__(self, store: StoreReader, families: StoredFamilies) -> None:
+        super().__init__(store.files.name, MAX_TIME, MAX_TIME, headers=store.type.values == "headers")
         self._store = store
         self._families = families
         self._find_segments()

@@ -12,11 +12,11 @@ __all__ = ["end_offsets"]
 
 def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server: str | None) -> dict[str, int]:
     """Return the offset after the last record of each ``topic-partition``, of those that the changelog has."""
-    wanted = set(places)
+    requested = set(places)
     if changelog is not None and bootstrap_server is not None:
         raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
     if bootstrap_server is not None:
-        return _of_broker(wanted, bootstrap_server)
+        return _of_broker(requested, bootstrap_server)
     ends: dict[str, int] = {}
     if changelog is None:
         return ends
@@ -32,7 +32,7 @@ def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server:
         for row in groups.to_pylist():
             place = f"{row['topic']}-{row['partition']}"
             ends[place] = max(ends.get(place, 0), row["offset_max"] + 1)
-    return {place: end for place, end in ends.items() if place in wanted}
+    return {place: end for place, end in ends.items() if place in requested}
 
 
 def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:

@@ -19,15 +19,15 @@ from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
-from letterhead.state.reading.directory import Found, Segment, find_stores
-from letterhead.state.reading.rows import Store
+from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
+from letterhead.state.reading.rows import StoreReader
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.versioned_rows import bounds
 
 
 @dataclass
-class Part:
+class SegmentContents:
     """The contents of a segment, or of a store without segments; None where they were not counted.
 
     `older` counts rows that have not been moved to the newer family yet, `index` index entries beside the rows;
@@ -51,12 +51,12 @@ class Part:
 class Listed:
     """One store: what it is and holds, or in `error` why it cannot be read."""
 
-    found: Found
-    store: Store | None = None
+    files: StoreFiles
+    store: StoreReader | None = None
     error: str = ""
     families: list[str] = field(default_factory=list)
     older_families: list[str] = field(default_factory=list)
-    segments: list[Part] = field(default_factory=list)
+    segments: list[SegmentContents] = field(default_factory=list)
     open_or_not_closed: bool = False
     offsets: dict[str, int] = field(default_factory=dict)
     lag: dict[str, int] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class Listed:
         """The store type and what values have; a ? if it cannot be read."""
         return "?" if self.store is None else str(self.store.type)
 
-    def total(self, what: str) -> int | None:
+    def total(self, field: str) -> int | None:
         """Return the sum over all segments; None if it was not counted."""
-        numbers = [getattr(part, what) for part in self.segments]
+        numbers = [getattr(part, field) for part in self.segments]
         return None if None in numbers else sum(numbers)
 
 
@@ -85,43 +85,45 @@ def run_ls(
     """List the stores of a directory."""
     with failures():
         listed = [_examined(found, selection, quick) for found in find_stores(selection.directory, selection.name)]
-        places = {place for each in listed for place in each.offsets}
+        places = {place for listed_store in listed for place in listed_store.offsets}
         try:
             with usage_errors():
                 ends = end_offsets(places, changelog, bootstrap_server)
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
-    for each in listed:
+    for listed_store in listed:
         # The offset is that of the last record in the store; a store without one lacks all records. One that is ahead of
         # an older copy of its changelog lacks none.
-        each.lag = {place: max(ends[place] - 1 - max(at, -1), 0) for place, at in each.offsets.items() if place in ends}
+        listed_store.lag = {
+            place: max(ends[place] - 1 - max(at, -1), 0) for place, at in listed_store.offsets.items() if place in ends
+        }
     if json:
-        print_json([_document(each, quick) for each in listed])
+        print_json([_document(listed_store, quick) for listed_store in listed])
     else:
         _show_all(listed, quick, everything)
-    return BAD_DATA if any(each.error or each.total("damaged") for each in listed) else OK
+    return BAD_DATA if any(listed_store.error or listed_store.total("damaged") for listed_store in listed) else OK
 
 
 def _show_all(listed: list[Listed], quick: bool, everything: bool) -> None:
     screen = console()
     if len(listed) > 1:
         screen.print(_table(listed, quick))
-        for each in listed:
-            if each.error:
-                screen.print(Text(f"! {printable(each.error)}", style="bold red"), soft_wrap=True)
+        for listed_store in listed:
+            if listed_store.error:
+                screen.print(Text(f"! {printable(listed_store.error)}", style="bold red"), soft_wrap=True)
     if len(listed) == 1 or everything:
-        for each in listed:
+        for listed_store in listed:
             if len(listed) > 1:
                 screen.print()
-            _show(screen, each, quick)
+            _show(screen, listed_store, quick)
     else:
         screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
 
 
-def _examined(found: Found, selection: Selection, quick: bool) -> Listed:
-    listed = Listed(found)
+def _examined(files: StoreFiles, selection: Selection, quick: bool) -> Listed:
+    listed = Listed(files)
     try:
-        listed.store = store = opened(found, selection)
+        listed.store = store = opened(files, selection)
         listed.families = sorted(set().union(*store.names))
         # A process that has just opened the store may not have written that yet.
         listed.open_or_not_closed = store.process is not None
@@ -137,26 +139,28 @@ def _examined(found: Found, selection: Selection, quick: bool) -> Listed:
     except StoreChoiceError:
         raise
     except ValueError as error:
-        listed.error = f"store {found.label}: family offsets: {error}"
+        listed.error = f"store {files.label}: family offsets: {error}"
     return listed
 
 
-def _estimated(store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
+def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
     rows = sum(families.estimate(family) for family, _ in store.sources(families))
-    return [Part(segment.directory.name, rows, None, None, None, None, None, None)]
+    return [SegmentContents(segment.directory.name, rows, None, None, None, None, None, None)]
 
 
-def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
+def _counted(
+    listed: Listed, store: StoreReader, segment: StoreSegment, families: StoredFamilies
+) -> list[SegmentContents]:
     """Count the rows of a database; that of a versioned store holds all its segments."""
-    parts: dict[bytes, Part] = {}
+    parts: dict[bytes, SegmentContents] = {}
     versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))
     with progress(total, f"reading {segment.directory.name}", prints=False) as advance:
         for number, row in enumerate(store.stored(families)):
-            of = row.key[:8] if versioned else b""
-            if of not in parts:
-                parts[of] = Part(_segment_name(of) if versioned else segment.directory.name)
-            part = parts[of]
+            prefix = row.key[:8] if versioned else b""
+            if prefix not in parts:
+                parts[prefix] = SegmentContents(_segment_name(prefix) if versioned else segment.directory.name)
+            part = parts[prefix]
             if store.is_index(row.key):
                 part.index = (part.index or 0) + 1
                 continue
@@ -180,10 +184,10 @@ def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFam
                 part.damaged += 1
             if number % 1000 == 999:
                 advance(1000)
-    return list(parts.values()) or [Part(segment.directory.name)]
+    return list(parts.values()) or [SegmentContents(segment.directory.name)]
 
 
-def _times(store: Store, key: bytes, value: bytes) -> list[int]:
+def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:
     if store.type.keys == "versioned":
         if _INT64.unpack_from(key)[0] < 0:
             return [_INT64.unpack_from(value)[0]]
@@ -198,88 +202,96 @@ def _segment_name(prefix: bytes) -> str:
 
 
 def _table(listed: list[Listed], quick: bool) -> Table:
-    tasks = any(each.found.task for each in listed)
+    tasks = any(listed_store.files.task for listed_store in listed)
     sizes = () if quick else ("keys", "values", "headers")
     view = table(
         *(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes), fold=True
     )
-    for each in listed:
-        numbers = [""] * (1 + len(sizes)) if each.error else [_rows(each, quick), *([] if quick else _sizes(each))]
-        task = [printable(each.found.task)] if tasks else []
-        view.add_row(*task, printable(each.found.name), each.type, *numbers, _notes(each))
+    for listed_store in listed:
+        numbers = (
+            [""] * (1 + len(sizes))
+            if listed_store.error
+            else [_rows(listed_store, quick), *([] if quick else _sizes(listed_store))]
+        )
+        task = [printable(listed_store.files.task)] if tasks else []
+        view.add_row(*task, printable(listed_store.files.name), listed_store.type, *numbers, _notes(listed_store))
     return view
 
 
-def _rows(each: Listed, quick: bool) -> str:
-    return f"{'~' if quick else ''}{each.total('rows') or 0:,}"
+def _rows(listed_store: Listed, quick: bool) -> str:
+    return f"{'~' if quick else ''}{listed_store.total('rows') or 0:,}"
 
 
-def _sizes(each: Listed) -> list[str]:
-    keys, values, headers = (each.total(f"{what}_bytes") or 0 for what in ("key", "value", "header"))
-    with_headers = each.store is not None and each.store.type.values == "headers"
+def _sizes(listed_store: Listed) -> list[str]:
+    keys, values, headers = (listed_store.total(f"{part}_bytes") or 0 for part in ("key", "value", "header"))
+    with_headers = listed_store.store is not None and listed_store.store.type.values == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]
 
 
-def _share(part: int, of: int) -> str:
-    return f"{100 * part / of:.0f} %" if of else "–"
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def _notes(each: Listed) -> Text:
-    notes = [("cannot be read", "red")] if each.error else []
-    if damaged := each.total("damaged"):
+def _notes(listed_store: Listed) -> Text:
+    notes = [("cannot be read", "red")] if listed_store.error else []
+    if damaged := listed_store.total("damaged"):
         notes.append((f"{counted(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
-    if older := each.total("older"):
+    if older := listed_store.total("older"):
         notes.append((f"{counted(older, 'older row')} to upgrade", "yellow"))
-    if behind := sum(each.lag.values()):
+    if behind := sum(listed_store.lag.values()):
         notes.append((f"{counted(behind, 'record')} behind its changelog", "yellow"))
-    if each.open_or_not_closed:
+    if listed_store.open_or_not_closed:
         notes.append(("open, or not closed", "yellow"))
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
 
 
-def _show(screen: Console, each: Listed, quick: bool) -> None:
-    screen.print(Text(f"{printable(each.found.label)}: {each.type}", style="bold"))
+def _show(screen: Console, listed_store: Listed, quick: bool) -> None:
+    screen.print(Text(f"{printable(listed_store.files.label)}: {listed_store.type}", style="bold"))
     view = Table.grid(padding=(0, 2))
-    for name, text in _facts(each, quick):
+    for name, text in _facts(listed_store, quick):
         view.add_row(Text(f"  {name}", style="dim"), text)
     screen.print(view)
-    if not each.error and (len(each.segments) > 1 or each.found.segmented):
-        screen.print(_segments(each, quick))
+    if not listed_store.error and (len(listed_store.segments) > 1 or listed_store.files.segmented):
+        screen.print(_segments(listed_store, quick))
 
 
-def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
-    facts = [("directory", Text(printable(str(each.found.shown))))]
-    if each.error:
-        return [*facts, ("error", Text(printable(each.error), style="red"))]
-    store = present(each.store, "the store")
-    rows = f"about {each.total('rows') or 0:,} (an estimate)" if quick else f"{each.total('rows') or 0:,}"
+def _facts(listed_store: Listed, quick: bool) -> list[tuple[str, Text]]:
+    facts = [("directory", Text(printable(str(listed_store.files.path))))]
+    if listed_store.error:
+        return [*facts, ("error", Text(printable(listed_store.error), style="red"))]
+    store = present(listed_store.store, "the store")
+    rows = (
+        f"about {listed_store.total('rows') or 0:,} (an estimate)" if quick else f"{listed_store.total('rows') or 0:,}"
+    )
     if store.type.time_ordered and not quick:
-        rows += f", and {each.total('index') or 0:,} entries of the index"
+        rows += f", and {listed_store.total('index') or 0:,} entries of the index"
     if store.type.keys == "versioned" and not quick:
-        rows += f", with {counted(each.total('versions') or 0, 'version')}"
+        rows += f", with {counted(listed_store.total('versions') or 0, 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
-        keys, values, headers = _sizes(each)
+        keys, values, headers = _sizes(listed_store)
         facts += [("keys", Text(f"{keys} bytes")), ("values", Text(f"{values} bytes"))]
         if headers:
             number, share = headers.split(" ", 1)
             facts.append(("headers", Text(f"{number} bytes {share} of the values")))
-    facts.append(("families", Text(printable(", ".join(each.families)))))
-    if older := each.total("older"):
-        where = ", ".join(each.older_families)
+    facts.append(("families", Text(printable(", ".join(listed_store.families)))))
+    if older := listed_store.total("older"):
+        where = ", ".join(listed_store.older_families)
         facts.append(("upgrade", Text(f"not finished: {counted(older, 'row')} still in {where}", style="yellow")))
-    if damaged := each.total("damaged"):
+    if damaged := listed_store.total("damaged"):
         facts.append(("damaged", Text(f"{counted(damaged, 'row')}: see `letterhead state verify`", style="red")))
-    closed = Text("no: it is open, or its process died", style="yellow") if each.open_or_not_closed else Text("yes")
+    closed = (
+        Text("no: it is open, or its process died", style="yellow") if listed_store.open_or_not_closed else Text("yes")
+    )
     facts.append(("closed", closed))
     offsets = [
         f"{topic}: {'unknown' if offset < 0 else format(offset, ',')}"
-        + (f" ({counted(each.lag[topic], 'record')} behind)" if topic in each.lag else "")
-        for topic, offset in sorted(each.offsets.items())
+        + (f" ({counted(listed_store.lag[topic], 'record')} behind)" if topic in listed_store.lag else "")
+        for topic, offset in sorted(listed_store.offsets.items())
     ]
     position = [
         f"{topic}-{partition}: {offset:,}"
-        for topic, partitions in sorted(each.position.offsets.items())
+        for topic, partitions in sorted(listed_store.position.offsets.items())
         for partition, offset in sorted(partitions.items())
     ]
     facts.append(("changelog", Text(printable(", ".join(offsets)) or "no offset")))
@@ -287,10 +299,10 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
     return facts
 
 
-def _segments(each: Listed, quick: bool) -> Table:
+def _segments(listed_store: Listed, quick: bool) -> Table:
     sizes = () if quick else ("first time", "last time")
     view = table("  segment", "rows", *sizes, right=("rows",))
-    for part in each.segments:
+    for part in listed_store.segments:
         times = () if quick else (_time(part.first), _time(part.last))
         view.add_row(f"  {printable(part.name)}", f"{'~' if quick else ''}{part.rows:,}", *times)
     return view
@@ -300,37 +312,40 @@ def _time(time: int | None) -> str:
     return "" if time is None else moment(time).removesuffix(" UTC") or str(time)
 
 
-def _document(each: Listed, quick: bool) -> dict[str, Any]:
+def _document(listed_store: Listed, quick: bool) -> dict[str, Any]:
     """Return a store as JSON values."""
     document: dict[str, Any] = {
-        "store": each.found.name,
-        "task": each.found.task or None,
-        "directory": str(each.found.directory),
+        "store": listed_store.files.name,
+        "task": listed_store.files.task or None,
+        "directory": str(listed_store.files.directory),
     }
-    if each.error or each.store is None:
-        return document | {"error": each.error}
-    kind = each.store.type
+    if listed_store.error or listed_store.store is None:
+        return document | {"error": listed_store.error}
+    store_type = listed_store.store.type
     document |= {
-        "store_type": kind.name,
-        "values": kind.values,
-        "assumed": kind.assumed or None,
-        "families": each.families,
-        "rows": each.total("rows"),
+        "store_type": store_type.name,
+        "values": store_type.values,
+        "assumed": store_type.assumed or None,
+        "families": listed_store.families,
+        "rows": listed_store.total("rows"),
         "rows_are_estimated": quick,
-        "older_rows": each.total("older"),
-        "older_families": each.older_families,
+        "older_rows": listed_store.total("older"),
+        "older_families": listed_store.older_families,
     }
-    if kind.time_ordered:
-        document["index_entries"] = each.total("index")
-    if kind.keys == "versioned":
-        document["versions"] = each.total("versions")
-    document |= {name: each.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
-    document |= {"damaged_rows": None if quick else each.total("damaged"), "closed": not each.open_or_not_closed}
-    document |= {"offsets": each.offsets, "position": each.position.offsets}
-    if each.lag:
-        document["lag"] = each.lag
-    if each.found.segmented or kind.keys == "versioned":
-        document["segments"] = [asdict(part) for part in each.segments]
+    if store_type.time_ordered:
+        document["index_entries"] = listed_store.total("index")
+    if store_type.keys == "versioned":
+        document["versions"] = listed_store.total("versions")
+    document |= {name: listed_store.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
+    document |= {
+        "damaged_rows": None if quick else listed_store.total("damaged"),
+        "closed": not listed_store.open_or_not_closed,
+    }
+    document |= {"offsets": listed_store.offsets, "position": listed_store.position.offsets}
+    if listed_store.lag:
+        document["lag"] = listed_store.lag
+    if listed_store.files.segmented or store_type.keys == "versioned":
+        document["segments"] = [asdict(part) for part in listed_store.segments]
     return document
 
 

@@ -11,7 +11,7 @@ from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits,
 from letterhead.limits import Limits
 
 
-class Changelog(NamedTuple):
+class ChangelogSource(NamedTuple):
     """The changelog of a store, or another directory, and how long its rows are kept in milliseconds."""
 
     path: str
@@ -70,6 +70,6 @@ def changelog(
     segment_interval: Annotated[
         int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
     ] = None,
-) -> Changelog:
+) -> ChangelogSource:
     """Return the changelog."""
-    return Changelog(changelog, bootstrap_server, retention, segment_interval)
+    return ChangelogSource(changelog, bootstrap_server, retention, segment_interval)

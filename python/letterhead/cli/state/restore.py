@@ -11,7 +11,7 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, print_json, progress, warn
 from letterhead.cli.spelling import read_time
-from letterhead.cli.state.options import Changelog
+from letterhead.cli.state.options import ChangelogSource
 from letterhead.cli.state.rows import failures
 from letterhead.state.restoring.restore import restore
 
@@ -19,7 +19,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def run_restore(
-    source: Changelog,
+    source: ChangelogSource,
     directory: str,
     store: str,
     *,
@@ -81,7 +81,7 @@ def _end(text: str | None) -> int | datetime | None:
         raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
 
 
-def opened(source: Changelog, partition: int | None = None) -> Any:
+def opened(source: ChangelogSource, partition: int | None = None) -> Any:
     """Return the source of a changelog, for `letterhead.state.restore`."""
     if source.bootstrap_server is None:
         return Path(source.path)
@@ -97,7 +97,7 @@ def opened(source: Changelog, partition: int | None = None) -> Any:
     )
 
 
-def _total(source: Changelog) -> int | None:
+def _total(source: ChangelogSource) -> int | None:
     if source.bootstrap_server is not None or not source.path.endswith(".parquet") or not Path(source.path).is_file():
         return None
     import pyarrow.parquet as pq

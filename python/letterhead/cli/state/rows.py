@@ -20,14 +20,14 @@ from letterhead.errors import (
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.state.reading.directory import Found, find_stores
-from letterhead.state.reading.rows import INDEX, Store, open_store
-from letterhead.state.reading.store_types import StoreType
+from letterhead.state.reading.directory import StoreFiles, find_stores
+from letterhead.state.reading.rows import INDEX, StoreReader, open_store
+from letterhead.state.reading.store_types import DetectedType
 from letterhead.state.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
 from letterhead.values import Value
 
 
-class Range(NamedTuple):
+class KeyBounds(NamedTuple):
     """A range of keys; both bounds are included."""
 
     first: bytes | None = None
@@ -42,11 +42,11 @@ class Range(NamedTuple):
             and (self.last is None or key <= self.last)
         )
 
-    def stored(self, kind: StoreType) -> tuple[bytes | None, bytes | None]:
+    def stored(self, store_type: DetectedType) -> tuple[bytes | None, bytes | None]:
         """Return bounds of stored keys that enclose the range; other keys may lie between them."""
-        if kind.time_ordered:
+        if store_type.time_ordered:
             return b"\0", INDEX
-        if kind.keys == "versioned":
+        if store_type.keys == "versioned":
             return None, None
         first, last = self.first, self.last
         if self.prefix:
@@ -55,24 +55,24 @@ class Range(NamedTuple):
                 last = increment(self.prefix)
             except PrefixError:
                 last = None
-        if kind.keys == "key-value":
+        if store_type.keys == "key-value":
             return first, last
-        schema = WindowKeys if kind.keys == "window" else SessionKeys
+        schema = WindowKeys if store_type.keys == "window" else SessionKeys
         return schema.between(first, last, 0, MAX_TIME)
 
 
-def stores_of(selection: Selection) -> list[Found]:
+def stores_of(selection: Selection) -> list[StoreFiles]:
     """Find the selected stores; refuse several names, as stores of one name are parts of one store."""
-    found = find_stores(selection.directory, selection.name)
-    names = sorted({store.name for store in found})
+    stores = find_stores(selection.directory, selection.name)
+    names = sorted({store.name for store in stores})
     if len(names) > 1:
         raise Failure(f"there are several stores in {selection.directory}: choose one with --store: {', '.join(names)}")
-    return found
+    return stores
 
 
-def opened(found: Found, selection: Selection) -> Store:
+def opened(files: StoreFiles, selection: Selection) -> StoreReader:
     """Open a store; warn about an assumed type, and if another process has it open."""
-    store = open_store(found, selection.store_type, selection.values, selection.limits)
+    store = open_store(files, selection.store_type, selection.values, selection.limits)
     if store.type.assumed:
         warn(f"{store.assumption} (set it with --store-type and --values)")
     if store.process is not None:

@@ -9,15 +9,15 @@ import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, warn
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_of
+from letterhead.cli.state.rows import KeyBounds, failures, opened, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.cli.where import warn_of_unseen
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.row_filter import RowFilter
-from letterhead.state.reading.rows import Row, Store
+from letterhead.state.reading.rows import StoreReader, StoreRow
 
 
-class Damage:
+class DamagedRows:
     """Reports rows that cannot be read, or raises at the first, and counts them."""
 
     def __init__(self, raises: bool) -> None:
@@ -48,10 +48,10 @@ def run_scan(
     first, last, prefix = (None if text is None else read_key(text) for text in bounds)
     if prefix is not None and (first is not None or last is not None):
         raise Failure("--prefix and --from, --to exclude each other: give one of them")
-    keys = Range(first, last, prefix or b"")
-    damage = Damage(raises)
+    keys = KeyBounds(first, last, prefix or b"")
+    damage = DamagedRows(raises)
     with failures():
-        stores = [opened(found, selection) for found in stores_of(selection)]
+        stores = [opened(files, selection) for files in stores_of(selection)]
         filters = {store.type.name: _filter(where, store) for store in stores}
         rows = (
             (store, row)
@@ -64,7 +64,7 @@ def run_scan(
         count = 0
         if json:
             for store, row in chosen:
-                print(json_text(row_json(store.found, store.type, row, keys_only=keys_only)))
+                print(json_text(row_json(store.files, store.type, row, keys_only=keys_only)))
                 count += 1
         else:
             count = _show(chosen, keys_only=keys_only, everything=everything)
@@ -78,26 +78,26 @@ def run_scan(
     return BAD_DATA if damage.count else OK
 
 
-def _filter(where: str | None, store: Store) -> RowFilter | None:
+def _filter(where: str | None, store: StoreReader) -> RowFilter | None:
     if where is None:
         return None
     try:
-        made = RowFilter(where, _fields(store), None, "kafka")
+        row_filter = RowFilter(where, _fields(store), None, "kafka")
     except (ValueError, TypeError, ImportError) as error:
         raise Failure(str(error)) from error
-    if made.has_headers and store.type.values != "headers":
-        raise Failure(f"store {store.found.name} is {store.type}: it has no headers for --where")
-    return made
+    if row_filter.has_headers and store.type.values != "headers":
+        raise Failure(f"store {store.files.name} is {store.type}: it has no headers for --where")
+    return row_filter
 
 
-def _fields(store: Store) -> list[str]:
+def _fields(store: StoreReader) -> list[str]:
     fields = ["task", "store", "key", "value", *_times(store)]
     if store.type.values != "plain" and store.type.keys in ("key-value", "window"):
         fields.append("timestamp")
     return fields
 
 
-def _times(store: Store) -> dict[str, str]:
+def _times(store: StoreReader) -> dict[str, str]:
     """Return the names of the times of a row in a condition: those that are shown, and those of ``read.state``."""
     return {
         "window": {"start": "start", "window_start": "start"},
@@ -106,15 +106,21 @@ def _times(store: Store) -> dict[str, str]:
     }.get(store.type.keys, {})
 
 
-def _is_selected(where: RowFilter, store: Store, row: Row) -> bool:
-    fields = {"task": store.found.task or None, "store": store.found.name, **row._asdict()}
+def _is_selected(where: RowFilter, store: StoreReader, row: StoreRow) -> bool:
+    fields = {"task": store.files.task or None, "store": store.files.name, **row._asdict()}
     fields |= {name: row.times.get(time) for name, time in _times(store).items()}
     return where.selects(fields, None if row.headers is None else lh.encode(row.headers, "kafka"))
 
 
 def _scanned(
-    store: Store, keys: Range, damage: Damage, *, backward: bool, keys_only: bool, where: RowFilter | None
-) -> Iterator[Row]:
+    store: StoreReader,
+    keys: KeyBounds,
+    damage: DamagedRows,
+    *,
+    backward: bool,
+    keys_only: bool,
+    where: RowFilter | None,
+) -> Iterator[StoreRow]:
     first, last = keys.stored(store.type)
     for segment, families in store.databases(backward=backward):
         try:
@@ -124,7 +130,7 @@ def _scanned(
                     if key not in keys or store.is_index(stored.key):
                         continue
                     if keys_only and where is None and store.type.keys != "versioned":
-                        yield Row(key, times, None, None, None)
+                        yield StoreRow(key, times, None, None, None)
                         continue
                     rows = store.take_apart(segment, stored)
                     if where is not None:
@@ -139,14 +145,14 @@ def _scanned(
             damage.add(error)
 
 
-def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: bool) -> int:
+def _show(rows: Iterator[tuple[StoreReader, StoreRow]], *, keys_only: bool, everything: bool) -> int:
     screen = console()
     count = 0
     for _, of_store in itertools.groupby(rows, key=lambda row: id(row[0])):
         while part := list(itertools.islice(of_store, ROWS_IN_TABLE)):
             store = part[0][0]
-            shown = [row for _, row in part]
-            screen.print(rows_table(store.found, store.type, shown, keys_only=keys_only, everything=everything))
+            store_rows = [row for _, row in part]
+            screen.print(rows_table(store.files, store.type, store_rows, keys_only=keys_only, everything=everything))
             count += len(part)
     screen.print(counted(count, "row"), style="dim")
     return count

@@ -12,32 +12,32 @@ from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.headers import SUMMARY_LIMIT, VALUE_LIMIT, headers_summary, headers_table
 from letterhead.cli.render import short, sized_text, table, time_text, value_text
-from letterhead.state.reading.directory import Found
-from letterhead.state.reading.rows import Row
-from letterhead.state.reading.store_types import StoreType
+from letterhead.state.reading.directory import StoreFiles
+from letterhead.state.reading.rows import StoreRow
+from letterhead.state.reading.store_types import DetectedType
 
 TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid_from", "valid_to")}
 
 
-def row_json(found: Found, kind: StoreType, row: Row, *, keys_only: bool = False) -> dict[str, Any]:
+def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, keys_only: bool = False) -> dict[str, Any]:
     """Return a row as JSON values."""
-    document: dict[str, Any] = {"store": found.name}
-    if found.task:
-        document["task"] = found.task
+    document: dict[str, Any] = {"store": files.name}
+    if files.task:
+        document["task"] = files.task
     document |= {"key": value_json(row.key), **row.times}
     if keys_only:
         return document
-    if _has_timestamp(kind):
+    if _has_timestamp(store_type):
         document["timestamp"] = row.timestamp
-    if kind.values == "headers":
+    if store_type.values == "headers":
         document["headers"] = None if row.headers is None else headers_json(row.headers, "text")
     return document | {"value": value_json(row.value)}
 
 
-def show_row(screen: Console, found: Found, kind: StoreType, row: Row, *, everything: bool) -> None:
+def show_row(screen: Console, files: StoreFiles, store_type: DetectedType, row: StoreRow, *, everything: bool) -> None:
     """Print all fields of one row."""
     limit = None if everything else VALUE_LIMIT
-    screen.print(Text(f"{printable(found.label)}: {kind}", style="bold"))
+    screen.print(Text(f"{printable(files.label)}: {store_type}", style="bold"))
     screen.print(Text.assemble("key: ", value_text(row.key)))
     for name, time in row.times.items():
         screen.print(
@@ -51,14 +51,16 @@ def show_row(screen: Console, found: Found, kind: StoreType, row: Row, *, everyt
         screen.print(headers_table(row.headers, limit=limit) if row.headers else no_headers)
 
 
-def rows_table(found: Found, kind: StoreType, rows: list[Row], *, keys_only: bool, everything: bool) -> Table:
+def rows_table(
+    files: StoreFiles, store_type: DetectedType, rows: list[StoreRow], *, keys_only: bool, everything: bool
+) -> Table:
     """Return a table of rows of one store."""
-    times = TIMES.get(kind.keys, ())
-    with_timestamp = not keys_only and _has_timestamp(kind)
-    with_headers = not keys_only and kind.values == "headers"
+    times = TIMES.get(store_type.keys, ())
+    with_timestamp = not keys_only and _has_timestamp(store_type)
+    with_headers = not keys_only and store_type.values == "headers"
     names = ["key", *times, *["timestamp"] * with_timestamp, *["value"] * (not keys_only), *["headers"] * with_headers]
     view = table(*names, right=(*times, "timestamp"))
-    view.title = printable(found.label) if found.task else None
+    view.title = printable(files.label) if files.task else None
     view.title_justify = "left"
     limit = None if everything else SUMMARY_LIMIT
     for row in rows:
@@ -74,5 +76,5 @@ def rows_table(found: Found, kind: StoreType, rows: list[Row], *, keys_only: boo
     return view
 
 
-def _has_timestamp(kind: StoreType) -> bool:
-    return kind.values != "plain" and kind.keys in ("key-value", "window")
+def _has_timestamp(store_type: DetectedType) -> bool:
+    return store_type.values != "plain" and store_type.keys in ("key-value", "window")

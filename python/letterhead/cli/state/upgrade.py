@@ -16,20 +16,20 @@ from letterhead.cli.render import console, counted, print_json, progress, table,
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import StateStoreError
-from letterhead.state.reading.directory import Segment, find_stores
-from letterhead.state.reading.rows import Store
-from letterhead.state.reading.store_types import LAYOUTS, VALUES, StoreType
+from letterhead.state.reading.directory import StoreSegment, find_stores
+from letterhead.state.reading.rows import StoreReader
+from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
 from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.layouts import Layout, mixed_formats
 from letterhead.state.storage.upgrade import UpgradingRows
 
 
 @dataclass
-class Plan:
+class UpgradePlan:
     """The upgrade of a store: its target, the families of its older rows, their number per segment, and how many moved."""
 
-    store: Store
-    target: StoreType
+    store: StoreReader
+    target: DetectedType
     families: list[str]
     rows: list[int]
     moved: int = 0
@@ -43,10 +43,10 @@ class Plan:
 def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json: bool) -> int:
     """Move the older rows of all stores of a directory."""
     with failures():
-        found = find_stores(selection.directory, selection.name)
-        if selection.store_type is not None and len({store.name for store in found}) > 1:
+        stores = find_stores(selection.directory, selection.name)
+        if selection.store_type is not None and len({store.name for store in stores}) > 1:
             raise Failure("--store-type applies to one store: choose it with --store")
-        plans = [_plan(opened(store, selection), to) for store in found]
+        plans = [_plan(opened(store, selection), to) for store in stores]
         work = [plan for plan in plans if sum(plan.rows)]
         if work and not dry_run:
             _ask(work, yes, json)
@@ -58,34 +58,35 @@ def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json
         console().print(_table(work, dry_run=dry_run))
     for plan in plans:
         if not sum(plan.rows):
-            console().print(printable(f"{plan.store.found.label}: {plan.target}: nothing to move"))
+            console().print(printable(f"{plan.store.files.label}: {plan.target}: nothing to move"))
     return OK
 
 
-def _plan(store: Store, to: str) -> Plan:
-    kind, label = store.type, store.found.label
-    layout = LAYOUTS.get((kind.name, to))
+def _plan(store: StoreReader, to: str) -> UpgradePlan:
+    store_type, label = store.type, store.files.label
+    layout = LAYOUTS.get((store_type.name, to))
     if layout is None:
-        values = " or ".join(values for name, values in LAYOUTS if name == kind.name)
-        raise Failure(f"store {label} is a {kind.keys} store: --to is {values}")
-    if VALUES.index(to) < VALUES.index(kind.layout_name):
+        values = " or ".join(values for name, values in LAYOUTS if name == store_type.name)
+        raise Failure(f"store {label} is a {store_type.keys} store: --to is {values}")
+    if VALUES.index(to) < VALUES.index(store_type.layout_name):
         raise Failure(
-            f"store {label} is {kind}: it cannot become {to} again. To restore a store of the older type from the "
-            f"changelog, delete {store.found.directory}"
+            f"store {label} is {store_type}: it cannot become {to} again. To restore a store of the older type from the "
+            f"changelog, delete {store.files.directory}"
         )
-    target = StoreType(kind.name, to)
+    target = DetectedType(store_type.name, to)
     families, rows = _older_rows(store, layout)
-    if sum(rows) and (kind.name, kind.values, to) == ("time-ordered-window", "plain", "headers"):
+    if sum(rows) and (store_type.name, store_type.values, to) == ("time-ordered-window", "plain", "headers"):
         raise Failure(f"store {label}: plain rows of time-ordered windows have no timestamps: there is no upgrade")
-    if sum(rows) and kind.assumed:
+    if sum(rows) and store_type.assumed:
+        values = f" --values {store_type.values}" if store_type.name == "time-ordered-window" else ""
         raise Failure(
-            f"store {label}: {kind.assumed}: the type must not be assumed here. If it is {kind}, pass "
-            f"--store-type {kind.name}{f' --values {kind.values}' if kind.name == 'time-ordered-window' else ''}"
+            f"store {label}: {store_type.assumed}: the type must not be assumed here. If it is {store_type}, pass "
+            f"--store-type {store_type.name}{values}"
         )
-    return Plan(store, target, families, rows)
+    return UpgradePlan(store, target, families, rows)
 
 
-def _older_rows(store: Store, layout: Layout) -> tuple[list[str], list[int]]:
+def _older_rows(store: StoreReader, layout: Layout) -> tuple[list[str], list[int]]:
     """Count the rows to move; those of a database are all in one family."""
     where: dict[str, None] = {}
     counts = []
@@ -103,10 +104,10 @@ def _older_rows(store: Store, layout: Layout) -> tuple[list[str], list[int]]:
     return list(where), counts
 
 
-def _ask(work: list[Plan], yes: bool, json: bool) -> None:
+def _ask(work: list[UpgradePlan], yes: bool, json: bool) -> None:
     for store in (plan.store for plan in work if plan.store.process is not None):
         raise Failure(
-            f"store {store.found.label} is open in process {store.process}: stop it first. Nothing was changed"
+            f"store {store.files.label} is open in process {store.process}: stop it first. Nothing was changed"
         )
     if yes:
         return
@@ -119,24 +120,24 @@ def _ask(work: list[Plan], yes: bool, json: bool) -> None:
         raise Failure("nothing was changed", BAD_DATA)
 
 
-def _move(work: list[Plan]) -> None:
+def _move(work: list[UpgradePlan]) -> None:
     total = sum(sum(plan.rows) for plan in work)
     with progress(total, "moving rows", prints=False) as advance:
         for plan in work:
-            for segment, rows in zip(plan.store.found.segments, plan.rows, strict=True):
+            for segment, rows in zip(plan.store.files.segments, plan.rows, strict=True):
                 if rows:
                     try:
                         _move_segment(plan, segment, advance)
                     except StateStoreError as error:
                         raise Failure(
-                            f"{error}. Of store {plan.store.found.label} {plan.moved:,} of "
+                            f"{error}. Of store {plan.store.files.label} {plan.moved:,} of "
                             f"{counted(sum(plan.rows), 'row')} were moved, the others are unchanged, and none is lost: "
                             "run it again to continue",
                             BAD_DATA,
                         ) from error
 
 
-def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
+def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> None:
     # With the write-ahead log, moved rows stay moved if the process dies.
     database = Database(segment.directory.name, segment.directory, plan.layout, RocksDBOptions(write_ahead_log=True))
     # Kafka Streams may restore a store that was not closed cleanly: leave it marked so.
@@ -153,13 +154,13 @@ def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
     database.close(clean=clean)
 
 
-def _table(plans: list[Plan], *, dry_run: bool) -> Table:
+def _table(plans: list[UpgradePlan], *, dry_run: bool) -> Table:
     view = table(
         "store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"), fold=True
     )
     for plan in plans:
         view.add_row(
-            printable(plan.store.found.label),
+            printable(plan.store.files.label),
             plan.target.name,
             ", ".join(plan.families),
             plan.layout.family,
@@ -168,12 +169,12 @@ def _table(plans: list[Plan], *, dry_run: bool) -> Table:
     return view
 
 
-def _document(plan: Plan) -> dict[str, Any]:
-    found = plan.store.found
+def _document(plan: UpgradePlan) -> dict[str, Any]:
+    files = plan.store.files
     return {
-        "store": found.name,
-        "task": found.task or None,
-        "directory": str(found.directory),
+        "store": files.name,
+        "task": files.task or None,
+        "directory": str(files.directory),
         "store_type": plan.target.name,
         "from": plan.families,
         "to": plan.layout.family,

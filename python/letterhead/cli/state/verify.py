@@ -16,8 +16,8 @@ from letterhead.cli.render import console, counted, json_text, progress
 from letterhead.cli.state.options import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
-from letterhead.state.reading.directory import Found, Segment, find_stores
-from letterhead.state.reading.rows import Store, Stored
+from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
+from letterhead.state.reading.rows import EncodedRow, StoreReader
 from letterhead.state.storage.database import POSITION, StoredFamilies
 from letterhead.state.storage.layouts import OFFSETS
 from letterhead.state.storage.position import Position
@@ -37,8 +37,8 @@ class RowError(NamedTuple):
 class Verified:
     """The result for one store."""
 
-    def __init__(self, found: Found) -> None:
-        self.found = found
+    def __init__(self, files: StoreFiles) -> None:
+        self.files = files
         self.store_type = "?"
         self.rows: dict[str, int] = {}
         self.errors = 0
@@ -50,7 +50,7 @@ class Verified:
 def run_verify(selection: Selection, *, json: bool) -> int:
     """Read all rows, and report errors as they occur: each row may have one."""
     with failures():
-        results = [Verified(found) for found in find_stores(selection.directory, selection.name)]
+        results = [Verified(files) for files in find_stores(selection.directory, selection.name)]
         if json:
             _print_documents(results, selection)
         else:
@@ -62,7 +62,7 @@ def _show(results: list[Verified], selection: Selection) -> None:
     screen = console()
     for result in results:
         for error in _verify(result, selection):
-            screen.print(_line(result.found, error), soft_wrap=True)
+            screen.print(_line(result.files, error), soft_wrap=True)
         screen.print(_summary(result), soft_wrap=True)
     if any(result.errors for result in results):
         hint = "a store with a changelog restores itself from it when its directory is missing"
@@ -92,13 +92,13 @@ def _verify(result: Verified, selection: Selection) -> Iterator[RowError]:
 
 
 def _errors(result: Verified, selection: Selection) -> Iterator[RowError]:
-    found = result.found
+    files = result.files
     try:
-        store = opened(found, selection)
+        store = opened(files, selection)
         result.store_type = str(store.type)
         result.has_index = any(store.has_index(families) for _, families in store.databases())
         for index, (segment, families) in enumerate(store.databases()):
-            after = found.segments[index + 1].start if index + 1 < len(found.segments) else None
+            after = files.segments[index + 1].start if index + 1 < len(files.segments) else None
             for family in sorted(families.names):
                 result.rows.setdefault(family, 0)
                 try:
@@ -110,7 +110,12 @@ def _errors(result: Verified, selection: Selection) -> Iterator[RowError]:
 
 
 def _family(
-    result: Verified, store: Store, segment: Segment, families: StoredFamilies, family: str, after: int | None
+    result: Verified,
+    store: StoreReader,
+    segment: StoreSegment,
+    families: StoredFamilies,
+    family: str,
+    after: int | None,
 ) -> Iterator[RowError]:
     where = (segment.directory.name, family)
     olders = dict(store.sources(families))
@@ -127,7 +132,7 @@ def _family(
                     # Every database has the family `default`, also beside those of the store.
                     raise _error(f"a store of this type has no rows in family {family}")
                 else:
-                    row = Stored(key, value, family, olders[family])
+                    row = EncodedRow(key, value, family, olders[family])
                     _check_time(store, segment, after, row)
                     store.take_apart(segment, row)
                     _check_index(result, store, families, row)
@@ -147,7 +152,7 @@ def _check_offset(key: bytes, value: bytes) -> None:
         raise _error(f"{counted(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
 
 
-def _check_time(store: Store, segment: Segment, after: int | None, row: Stored) -> None:
+def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, row: EncodedRow) -> None:
     """Check that a row is in the segment of its time."""
     if segment.start is None:
         return
@@ -157,7 +162,7 @@ def _check_time(store: Store, segment: Segment, after: int | None, row: Stored) 
         raise _error(f"the time {time} of its key is not in segment {segment.directory.name}")
 
 
-def _check_index(result: Verified, store: Store, families: StoredFamilies, row: Stored) -> None:
+def _check_index(result: Verified, store: StoreReader, families: StoredFamilies, row: EncodedRow) -> None:
     """Check that the index of a time-ordered store has a row, if the store has an index."""
     if not result.has_index:
         return
@@ -171,24 +176,24 @@ def _error(message: str, code: str = "out_of_range") -> DecodeError:
     return DecodeError(message, format=None, code=code)
 
 
-def _line(found: Found, error: RowError) -> Text:
+def _line(files: StoreFiles, error: RowError) -> Text:
     if not error.segment:
         return Text(printable(f"! {error.reason}"), style="bold red")
     words = [
-        f"store {found.label}",
-        f"segment {error.segment}" if error.segment != found.name else "",
+        f"store {files.label}",
+        f"segment {error.segment}" if error.segment != files.name else "",
         f"family {error.family}" if error.family else "",
         f"key {error.key.hex()}" if error.key is not None else "",
     ]
     details = [error.code or "", f"byte {error.byte_offset}" if error.byte_offset is not None else ""]
-    place, detail = (", ".join(filter(None, each)) for each in (words, details))
+    place, detail = (", ".join(filter(None, parts)) for parts in (words, details))
     return Text(printable(f"! {place}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
 
 
 def _summary(result: Verified) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
     errors = counted(result.errors, "error") if result.errors else "no errors"
-    line = f"{result.found.label}: {result.store_type}: {errors}; rows: {rows}"
+    line = f"{result.files.label}: {result.store_type}: {errors}; rows: {rows}"
     if result.entries_without_row:
         line += f"; {counted(result.entries_without_row, 'index entry', 'index entries')} without a row"
     return Text(printable(line), style="bold")
@@ -196,9 +201,9 @@ def _summary(result: Verified) -> Text:
 
 def _document(result: Verified) -> dict[str, Any]:
     return {
-        "store": result.found.name,
-        "task": result.found.task or None,
-        "directory": str(result.found.directory),
+        "store": result.files.name,
+        "task": result.files.task or None,
+        "directory": str(result.files.directory),
         "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.state.reading.columns import StoreColumns
-    from letterhead.state.reading.directory import Segment
-    from letterhead.state.reading.rows import Store
+    from letterhead.state.reading.directory import StoreSegment
+    from letterhead.state.reading.rows import StoreReader
 
 __all__ = ["StateSource"]
 
@@ -73,7 +73,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
         check_schema(self.name(), reader.columns.schema, schema)
         return reader
 
-    def _opened(self) -> tuple[list[Store], StoreColumns, dict[str, Any]]:
+    def _opened(self) -> tuple[list[StoreReader], StoreColumns, dict[str, Any]]:
         from letterhead.state.reading.stores import open_stores
 
         values = parse_options(self.options, OPTIONS)
@@ -83,7 +83,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
         return stores, _columns(stores, values, values.get("where")), values
 
 
-def _columns(stores: list[Store], values: dict[str, Any], where: Any) -> StoreColumns:
+def _columns(stores: list[StoreReader], values: dict[str, Any], where: Any) -> StoreColumns:
     from letterhead.state.reading.columns import StoreColumns
 
     return StoreColumns(
@@ -96,17 +96,17 @@ def _columns(stores: list[Store], values: dict[str, Any], where: Any) -> StoreCo
 
 
 @dataclass
-class Database(InputPartition):  # type: ignore[misc]
+class StorePartition(InputPartition):  # type: ignore[misc]
     """One database: a store of a task, or a segment of it."""
 
-    store: Store
-    segment: Segment
+    store: StoreReader
+    segment: StoreSegment
 
 
 class StateReader(DataSourceReader):  # type: ignore[misc]
     """Read the databases of some stores, each on some worker; ``values`` are those of the options."""
 
-    def __init__(self, stores: list[Store], columns: StoreColumns, values: dict[str, Any]) -> None:
+    def __init__(self, stores: list[StoreReader], columns: StoreColumns, values: dict[str, Any]) -> None:
         self._stores = stores
         self.columns = columns
         self._values = values
@@ -128,7 +128,7 @@ class StateReader(DataSourceReader):  # type: ignore[misc]
 
         for remark in remarks(self._stores):
             warnings.warn(remark, stacklevel=2)
-        return [Database(store, segment) for store in self._stores for segment in store.found.segments]
+        return [StorePartition(store, segment) for store in self._stores for segment in store.files.segments]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a database."""

@@ -157,8 +157,15 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run the records of a group."""
         if self._task is None:
-            of = self._transform
-            self._task = GroupTask(of.topology, of.application_id, of.scope, self._state, of.key_serde, of.value_serde)
+            transform = self._transform
+            self._task = GroupTask(
+                transform.topology,
+                transform.application_id,
+                transform.scope,
+                self._state,
+                transform.key_serde,
+                transform.value_serde,
+            )
         return iter(self._task.run(key[0], rows))
 
     def close(self) -> None:

@@ -141,20 +141,20 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode
 
-    found: dict[str, list[str]] = {"key": [], "partition": []}
+    processors_by_scope: dict[str, list[str]] = {"key": [], "partition": []}
     for name in topology.processors():
         node = instance(topology.nodes[name], ProcessorNode)
-        made = node.make if isinstance(node.make, type) else node.make()
-        scope = getattr(made, "scope", Processor.scope)
-        if scope not in found:
+        processor = node.make if isinstance(node.make, type) else node.make()
+        scope = getattr(processor, "scope", Processor.scope)
+        if scope not in processors_by_scope:
             raise TopologyError(f"processor {name!r} has the scope {scope!r}: set it to 'key' or 'partition'")
-        found[scope].append(name)
-    if found["key"] and found["partition"]:
-        key, partition = (", ".join(found[scope]) for scope in ("key", "partition"))
+        processors_by_scope[scope].append(name)
+    if processors_by_scope["key"] and processors_by_scope["partition"]:
+        key, partition = (", ".join(processors_by_scope[scope]) for scope in ("key", "partition"))
         raise TopologyError(
             f"processors of a topology must have the same scope: 'key' has {key}; 'partition' has {partition}"
         )
-    return "partition" if found["partition"] else "key"
+    return "partition" if processors_by_scope["partition"] else "key"
 
 
 def _check_stores(topology: Topology) -> None:

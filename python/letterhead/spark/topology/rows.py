@@ -19,7 +19,7 @@ PAGE_ROWS = 64
 Page = list[tuple[bytes, bytes]]
 
 
-class _Rows(ABC):
+class _WritableRows(ABC):
     @abstractmethod
     def put(self, key: bytes, value: bytes | None) -> None: ...
 
@@ -45,7 +45,7 @@ class _Rows(ABC):
                 self.put(key, None)
 
 
-class SomeRows(_Rows):
+class SomeRows(_WritableRows):
     """Rows by key, all in memory; ``changed`` tells whether a row was written.
 
     Examples
@@ -94,12 +94,12 @@ class SomeRows(_Rows):
 
     def copy(self) -> SomeRows:
         """Return a copy."""
-        made = SomeRows(self.scan())
-        made.changed = self.changed
-        return made
+        rows = SomeRows(self.scan())
+        rows.changed = self.changed
+        return rows
 
 
-class PagedRows(_Rows):
+class PagedRows(_WritableRows):
     """Rows by key, in pages: each holds the rows from its first key up to that of the next page.
 
     A page is read when one of its rows is requested, and written when the group is done, if a row has changed. So a
@@ -149,8 +149,8 @@ class PagedRows(_Rows):
         low = 0 if first is None else self._place(first)
         high = len(self.firsts) if last is None else bisect_right(self.firsts, last)
         # A page that is not in memory is read from the state, which does not change during the scan.
-        pages = [(of, self._pages.get(of)) for of in self.firsts[low : max(high, low + 1)]]
-        self._scanned.update(of for of, page in pages if page is not None)
+        pages = [(page_key, self._pages.get(page_key)) for page_key in self.firsts[low : max(high, low + 1)]]
+        self._scanned.update(page_key for page_key, page in pages if page is not None)
         if backward:
             pages.reverse()
         return self._rows_of(pages, first, last, backward)
@@ -179,9 +179,9 @@ class PagedRows(_Rows):
     def _rows_of(
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
-        for of, page in pages:
+        for page_key, page in pages:
             # Pages read by a scan are not kept, or a full scan would hold all rows.
-            yield from (SomeRows(self._read(of)) if page is None else page).scan(first, last, backward=backward)
+            yield from (SomeRows(self._read(page_key)) if page is None else page).scan(first, last, backward=backward)
 
     def _page(self, key: bytes) -> SomeRows:
         first = self._first(key)

@@ -55,10 +55,10 @@ class GroupState(ABC):
 
     def begin(self) -> Progress | None:
         """Read the value of the group, and return its progress; ``None`` if the group is new."""
-        found = self._value.get()
+        value = self._value.get()
         self._parts, self._before = {}, None
-        if found is not None:
-            stream_time, punctuations, stores = found
+        if value is not None:
+            stream_time, punctuations, stores = value
             self._parts = {name: self._part(name, *stored) for name, stored in stores.items()}
             self._before = Progress(stream_time, tuple(punctuations))
         return self._before
@@ -176,16 +176,16 @@ class _PartitionPart(StorePart):
             self._numbers.add(segment)
             firsts = self._firsts(segment)
 
-            def read(first: bytes) -> Page:
-                found = self._pages.getValue((self._store, segment, first))
-                if found is None:
+            def read_page(first: bytes) -> Page:
+                page = self._pages.getValue((self._store, segment, first))
+                if page is None:
                     raise ProcessorStateError(
                         f"store {self._store}: a page of rows is listed in Spark's state, but missing: the checkpoint is "
                         "damaged"
                     )
-                return [(bytes(key), bytes(value)) for key, value in found[0]]
+                return [(bytes(key), bytes(value)) for key, value in page[0]]
 
-            self._open[segment] = firsts, PagedRows(list(firsts), read)
+            self._open[segment] = firsts, PagedRows(list(firsts), read_page)
         return self._open[segment][1]
 
     def drop(self, segment: int) -> None:
@@ -216,5 +216,5 @@ class _PartitionPart(StorePart):
     def _firsts(self, segment: int) -> list[bytes]:
         if segment in self._dropped or segment not in self._numbers:
             return []
-        found = self._directory.getValue((self._store, segment))
-        return [] if found is None else [bytes(first) for first in found[0]]
+        pages = self._directory.getValue((self._store, segment))
+        return [] if pages is None else [bytes(first) for first in pages[0]]

@@ -14,7 +14,7 @@ from letterhead.spark.topology.state import StorePart
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.layers.base import Layer
-from letterhead.state.reads import Scan
+from letterhead.state.reads import StoreScan
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,
@@ -70,32 +70,32 @@ class SparkStore(BytesStore):
         raise NotImplementedError
 
 
-class _KeyValue(SparkStore, RocksDBKeyValueStore):
+class _SparkKeyValueStore(SparkStore, RocksDBKeyValueStore):
     def _use(self, part: StorePart) -> None:
         self._rows = part.rows()
 
 
-class _Versioned(SparkStore, RocksDBVersionedStore):
+class _SparkVersionedStore(SparkStore, RocksDBVersionedStore):
     def _use(self, part: StorePart) -> None:
         self._rows = part.rows()
         self._find_segments()
         self._observed = part.observed
 
 
-class _Segmented(SparkStore):
+class _SparkSegmentedStore(SparkStore):
     retention: int
     segment_interval: int
     _segments: Segments | None
 
     def _use(self, part: StorePart) -> None:
-        self._segments = _Segments(self.name, part, self.retention, self.segment_interval)
+        self._segments = _SparkSegments(self.name, part, self.retention, self.segment_interval)
         self._observed = part.observed
 
     def _databases(self) -> list[Any]:
         return []
 
 
-class _Segments(Segments):
+class _SparkSegments(Segments):
     """The segments that a store has for a group."""
 
     def __init__(self, store: str, part: StorePart, retention: int, interval: int) -> None:
@@ -104,12 +104,12 @@ class _Segments(Segments):
         self._retention = retention
         self._interval = interval
         self._ids: list[int] = part.segments()
-        self._open: dict[int, Any] = {segment: _Segment(part, segment) for segment in self._ids}
+        self._open: dict[int, Any] = {segment: _SparkSegment(part, segment) for segment in self._ids}
 
     def _create(self, segment: int) -> Any:
-        made = self._open[segment] = _Segment(self._part, segment)
+        created = self._open[segment] = _SparkSegment(self._part, segment)
         self._ids = sorted(self._open)
-        return made
+        return created
 
     def _remove(self, segment: int) -> None:
         self._ids.remove(segment)
@@ -117,7 +117,7 @@ class _Segments(Segments):
         self._part.drop(segment)
 
 
-class _Segment:
+class _SparkSegment:
     """A segment, whose rows are read when they are used."""
 
     def __init__(self, part: StorePart, number: int) -> None:
@@ -140,22 +140,22 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
     model = supplier.get(format)
     name, format = model.name, model.format
     if supplier.store_type == "key-value":
-        return _KeyValue(name, format=format)
+        return _SparkKeyValueStore(name, format=format)
     if supplier.store_type == "versioned":
-        return _Versioned(name, model.history_retention, model.segment_interval, headers=model.headers)
+        return _SparkVersionedStore(name, model.history_retention, model.segment_interval, headers=model.headers)
     # Stores in memory have no segments, and expire rows by the millisecond.
     interval = model.segment_interval if model.persistent else None
     by_time = supplier.order == "time"
     index = {"with_index": model.with_index} if by_time else {}
-    made: Any = _on_spark(_SEGMENTED[supplier.store_type, by_time])
+    store_class: Any = _on_spark(_SEGMENTED[supplier.store_type, by_time])
     if supplier.store_type == "session":
-        return made(name, model.retention, interval, format=format, **index)
+        return store_class(name, model.retention, interval, format=format, **index)
     if model.retain_duplicates:
         raise TopologyError(
             f"store {name} keeps duplicates, which are numbered through the whole store: on Spark keep one row per key "
             "and window"
         )
-    return made(name, model.retention, model.window_size, False, interval, format=format, **index)
+    return store_class(name, model.retention, model.window_size, False, interval, format=format, **index)
 
 
 _SEGMENTED: dict[tuple[str, bool], type] = {
@@ -168,7 +168,7 @@ _SEGMENTED: dict[tuple[str, bool], type] = {
 
 
 def _on_spark(base: type) -> type:
-    return type(base.__name__, (_Segmented, base), {})
+    return type(base.__name__, (_SparkSegmentedStore, base), {})
 
 
 class OneKey(Layer):
@@ -227,7 +227,7 @@ class OneKey(Layer):
         """Read a session."""
         return self._store_of(key).fetch_session(key, start, end)
 
-    def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan, which must be of the key alone."""
         if not query.one_key:
             raise self._refusal(query.operation)

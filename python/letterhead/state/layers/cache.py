@@ -61,8 +61,8 @@ class RecordCache:
         """Open the namespace ``<task>-<store>``; ``write`` writes an entry to the store when the cache is flushed."""
         if name in self._namespaces:
             raise ValueError(f"the cache has a namespace {name!r} already")
-        made = self._namespaces[name] = Namespace(self, name, write)
-        return made
+        namespace = self._namespaces[name] = Namespace(self, name, write)
+        return namespace
 
     def close(self, name: str) -> None:
         """Discard a namespace with all its entries."""
@@ -122,8 +122,8 @@ class Namespace:
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, CacheEntry]]:
         """Return the entries whose keys begin with a prefix, in order of key."""
         keys, entries = self._in_order(), self._entries
-        found = takewhile(lambda key: key.startswith(prefix), islice(keys, bisect_left(keys, prefix), None))
-        return [(key, entries[key]) for key in found if key in entries]
+        matching = takewhile(lambda key: key.startswith(prefix), islice(keys, bisect_left(keys, prefix), None))
+        return [(key, entries[key]) for key in matching if key in entries]
 
     def first_at_least(self, low: bytes) -> bytes | None:
         """Return the first key that is not below a bound."""

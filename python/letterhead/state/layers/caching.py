@@ -18,7 +18,7 @@ from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
 from letterhead.state.processor import RecordContext
-from letterhead.state.reads import Scan
+from letterhead.state.reads import StoreScan
 from letterhead.state.storage import keys
 from letterhead.state.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 
@@ -160,7 +160,7 @@ class CachingKeyValueStore(_Caching):
             self.cache.fill(key, value)
         return value
 
-    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         if query.prefix is not None:
             keys.increment(query.prefix)  # rejects the prefixes that stores in memory reject
@@ -187,9 +187,9 @@ class CachingKeyValueStore(_Caching):
 class _CachingSegments(_Caching):
     """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
-    _last_time: Callable[[Scan], int]
+    _last_time: Callable[[StoreScan], int]
     """Return the last time whose segment can contain a row of a scan."""
-    _is_wanted: Callable[[Any, Scan], bool]
+    _is_in_range: Callable[[Any, StoreScan], bool]
     """Return whether the times of a row are within a scan."""
     # Sort keys of a row, by the order of the store below.
     _by_segment: Callable[[Any], Any]
@@ -205,12 +205,12 @@ class _CachingSegments(_Caching):
     def _cache_key(self, key: bytes, time: int) -> bytes:
         return _SEGMENT.pack(max(time, 0) // self._interval) + key
 
-    def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan."""
         order = self._by_time if query.by_time else self._by_key
         return self._rows(self._cached(query, order), self.reads.scan(query), order, query.backward)
 
-    def _cached(self, query: Scan, order: Callable[[Any], Any]) -> _CachedRows:
+    def _cached(self, query: StoreScan, order: Callable[[Any], Any]) -> _CachedRows:
         """Return the cached rows of a scan, in order."""
         first_time, last_time = query.time_from, self._last_time(query)
         if last_time < max(first_time, 0):
@@ -220,30 +220,30 @@ class _CachingSegments(_Caching):
             entries = self._entries_of(query.key_from, first, last)
         else:
             entries = self.cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
-        found: _CachedRows = []
+        rows: _CachedRows = []
         for cache_key, entry in entries:
             row = self._key(cache_key)
-            if self._is_wanted(row, query) and _within(row.key, query.key_from, query.key_to):
-                found.append((order(row), row, entry.value))
-        found.sort(key=_first, reverse=query.backward)
-        return found
+            if self._is_in_range(row, query) and _within(row.key, query.key_from, query.key_to):
+                rows.append((order(row), row, entry.value))
+        rows.sort(key=_first, reverse=query.backward)
+        return rows
 
     def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
         """Return the entries whose keys begin with a key, segment by segment, without visiting the keys between."""
-        found: list[tuple[bytes, CacheEntry]] = []
+        entries: list[tuple[bytes, CacheEntry]] = []
         segment = first
         while segment <= last:
-            at = self.cache.first_at_least(_SEGMENT.pack(segment) + key)
-            if at is None:
+            next_key = self.cache.first_at_least(_SEGMENT.pack(segment) + key)
+            if next_key is None:
                 break
-            here = _SEGMENT.unpack_from(at)[0]
-            if here > segment:
-                segment = here
-                if here > last:
+            segment_of_key = _SEGMENT.unpack_from(next_key)[0]
+            if segment_of_key > segment:
+                segment = segment_of_key
+                if segment_of_key > last:
                     break
-            found += self.cache.beginning_with(_SEGMENT.pack(segment) + key)
+            entries += self.cache.beginning_with(_SEGMENT.pack(segment) + key)
             segment += 1
-        return found
+        return entries
 
 
 class CachingWindowStore(_CachingSegments):
@@ -262,10 +262,10 @@ class CachingWindowStore(_CachingSegments):
         entry = self._entry(self._cache_key(keys.window_key(key, start, 0), start))
         return self.reads.fetch(key, start) if entry is None else entry.value
 
-    def _last_time(self, query: Scan) -> int:
+    def _last_time(self, query: StoreScan) -> int:
         return query.time_to
 
-    def _is_wanted(self, row: WindowedKey, query: Scan) -> bool:
+    def _is_in_range(self, row: WindowedKey, query: StoreScan) -> bool:
         return query.time_from <= row.start <= query.time_to
 
     def _by_segment(self, row: WindowedKey) -> Any:
@@ -306,14 +306,14 @@ class CachingSessionStore(_CachingSegments):
         entry = self._entry(self._cache_key_of(key, start, end))
         return self.reads.fetch_session(key, start, end) if entry is None else entry.value
 
-    def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` at all times."""
         return super().scan(query._replace(operation="find_sessions"))
 
-    def _last_time(self, query: Scan) -> int:
+    def _last_time(self, query: StoreScan) -> int:
         return query.time_to if query.by_time else MAX_TIME
 
-    def _is_wanted(self, row: SessionKey, query: Scan) -> bool:
+    def _is_in_range(self, row: SessionKey, query: StoreScan) -> bool:
         if query.by_time:
             return query.time_from <= row.end <= query.time_to
         return row.end >= query.time_from and row.start <= query.time_to

@@ -29,7 +29,7 @@ from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.base import Layer, restores_as
 from letterhead.state.layers.rows import mapped
 from letterhead.state.layers.typed import KeyValueStore, SessionStoreWithHeaders, WindowStore
-from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads
+from letterhead.state.reads import KeyValueReads, SessionReads, StoreScan, WindowReads
 from letterhead.state.storage.raw import (
     convert_to_timestamped_format,
     raw_aggregation,
@@ -65,7 +65,7 @@ class _Converting:
 
     def delete(self, key: Any, *time: int) -> Any:
         """Delete a key, in a versioned store from a time on; return the previous value."""
-        return self._found(self.inner.delete(key, *time))
+        return self._converted(self.inner.delete(key, *time))
 
     def remove(self, session: Any) -> None:
         """Delete a session."""
@@ -73,13 +73,13 @@ class _Converting:
 
     def get(self, key: Any) -> Any:
         """Return the value of a key, or its latest version."""
-        return self._found(self.inner.get(key))
+        return self._converted(self.inner.get(key))
 
     def fetch_session(self, key: Any, start: int, end: int) -> Any:
         """Return the aggregation of a session."""
         return self._read(self.inner.fetch_session(key, start, end))
 
-    def scan(self, query: Scan) -> StoreIterator[Any, Any]:
+    def scan(self, query: StoreScan) -> StoreIterator[Any, Any]:
         """Return the rows of a scan."""
         return mapped(self.inner.scan(query), self.name, self._read)
 
@@ -87,20 +87,20 @@ class _Converting:
         """Return the approximate number of rows."""
         return int(self.inner.approximate_num_entries())
 
-    def _found(self, found: Any) -> Any:
-        if isinstance(found, VersionedBytes):
-            return found._replace(value=self._read(found.value) or b"")
-        return self._read(found)
+    def _converted(self, result: Any) -> Any:
+        if isinstance(result, VersionedBytes):
+            return result._replace(value=self._read(result.value) or b"")
+        return self._read(result)
 
 
 class Adapter(_Converting, Layer):
     """A persistent store of an older format, used as one of a newer format; ``name`` is that of Kafka Streams."""
 
-    def __init__(self, inner: Any, name: str, written: Convert, read: Convert) -> None:
+    def __init__(self, inner: Any, name: str, on_write: Convert, on_read: Convert) -> None:
         if not inner.persistent:
             raise ValueError("Provided store must be a persistent store, but it is not.")
         Layer.__init__(self, inner)
-        self.layer_name, self._written, self._read = name, written, read
+        self.layer_name, self._written, self._read = name, on_write, on_read
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
@@ -109,13 +109,13 @@ class Adapter(_Converting, Layer):
 
     def get_as_of(self, key: bytes, timestamp: int) -> Any:
         """Return the version that was valid at a time."""
-        return self._found(self.inner.get_as_of(key, timestamp))
+        return self._converted(self.inner.get_as_of(key, timestamp))
 
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
         """Return the versions that were valid at any time between two."""
-        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._found)
+        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._converted)
 
 
 def adapted(store: Any, store_type: str, format: str) -> Any:
@@ -154,10 +154,10 @@ _ADAPTERS: dict[tuple[str, str, bool], tuple[str, Convert, Convert]] = {
 
 
 class _Facade(_Converting):
-    def __init__(self, store: Any, written: Convert, read: Convert) -> None:
+    def __init__(self, store: Any, on_write: Convert, on_read: Convert) -> None:
         self.inner = store
         self.name: str = store.name
-        self._written, self._read = written, read
+        self._written, self._read = on_write, on_read
 
     @property
     def is_open(self) -> bool:
@@ -197,5 +197,5 @@ def _conversions(store: Any, timestamps: bool) -> tuple[Convert, Convert]:
             lambda value: None if value is None else ValueTimestampHeaders.make(value.value, value.timestamp),
             lambda value: None if value is None else ValueAndTimestamp.make(value.value, value.timestamp),
         )
-    made = ValueTimestampHeaders.make if store.keeps_headers else ValueAndTimestamp.make
-    return lambda value: made(value, -1), lambda value: None if value is None else value.value
+    make = ValueTimestampHeaders.make if store.keeps_headers else ValueAndTimestamp.make
+    return lambda value: make(value, -1), lambda value: None if value is None else value.value

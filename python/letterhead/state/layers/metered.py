@@ -22,7 +22,7 @@ from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
 from letterhead.state.processor import Record, RecordContext
-from letterhead.state.reads import Scan, not_null
+from letterhead.state.reads import StoreScan, not_null
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
@@ -180,7 +180,7 @@ class Metered(Layer, Generic[K, V]):
 
         return bool(self.inner.set_flush_listener(notify, send_old_values=send_old_values))
 
-    def scan(self, query: Scan) -> MeteredIterator[Any, V]:
+    def scan(self, query: StoreScan) -> MeteredIterator[Any, V]:
         """Return the rows of a scan; all reads of several rows call it."""
         began = perf_counter_ns()
         low, high, prefix = query.key_from, query.key_to, query.prefix
@@ -312,7 +312,7 @@ class MeteredIterator(StoreIterator[K, V]):
     __slots__ = ("damaged",)
 
     def __init__(
-        self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[K, V]]
+        self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], parse: Callable[[Any, Any], tuple[K, V]]
     ) -> None:
         self.damaged: list[DamagedRowError] = []
         metrics, began = store.metrics, perf_counter_ns()
@@ -323,16 +323,16 @@ class MeteredIterator(StoreIterator[K, V]):
             metrics.open_iterators -= 1
             metrics["iterator"].add(perf_counter_ns() - began)
 
-        super().__init__(self._each(store, rows, read), store.name, on_close=close)
+        super().__init__(self._parsed(store, rows, parse), store.name, on_close=close)
 
-    def _each(
-        self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[K, V]]
+    def _parsed(
+        self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], parse: Callable[[Any, Any], tuple[K, V]]
     ) -> Iterator[tuple[K, V] | DamagedRowError]:
         # An error of the store below or of a serde concerns one row only: the scan continues after it.
         while True:
             try:
                 for key, stored in rows:
-                    yield read(key, stored)
+                    yield parse(key, stored)
                 return
             except DamagedRowError as error:
                 if store.errors == "raise":

@@ -68,8 +68,13 @@ class StoreMetrics(dict[str, Operation]):
     def as_dict(self) -> dict[str, Any]:
         """Return all counters as plain numbers."""
         counters: dict[str, Any] = {
-            name: {"count": of.count, "total_ns": of.total_ns, "average_ns": of.average_ns, "max_ns": of.max_ns}
-            for name, of in self.items()
+            name: {
+                "count": operation.count,
+                "total_ns": operation.total_ns,
+                "average_ns": operation.average_ns,
+                "max_ns": operation.max_ns,
+            }
+            for name, operation in self.items()
         }
         return counters | {
             "open_iterators": self.open_iterators,
@@ -78,5 +83,5 @@ class StoreMetrics(dict[str, Operation]):
         }
 
     def __repr__(self) -> str:
-        done = ", ".join(f"{name}={of.count}" for name, of in self.items() if of.count)
-        return f"StoreMetrics({self.store!r}{', ' if done else ''}{done})"
+        calls = ", ".join(f"{name}={operation.count}" for name, operation in self.items() if operation.count)
+        return f"StoreMetrics({self.store!r}{', ' if calls else ''}{calls})"

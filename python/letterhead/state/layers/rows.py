@@ -18,11 +18,11 @@ W = TypeVar("W")
 def mapped(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) -> StoreIterator[K, W]:
     """Convert each value of an iterator over the rows of a store; the result closes the iterator."""
 
-    def each() -> Iterator[tuple[K, W] | DamagedRowError]:
+    def converted() -> Iterator[tuple[K, W] | DamagedRowError]:
         for row in _with_errors(rows):
             yield row if isinstance(row, DamagedRowError) else (row[0], function(row[1]))
 
-    return StoreIterator(each(), store, on_close=rows.close)
+    return StoreIterator(converted(), store, on_close=rows.close)
 
 
 def merged(

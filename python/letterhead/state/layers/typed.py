@@ -18,7 +18,7 @@ from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.change_logging import ChangeLoggingKeyValueStore
 from letterhead.state.layers.metered import Change, Metered, MeteredIterator, timed
 from letterhead.state.processor import Record, RecordContext
-from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads, not_null
+from letterhead.state.reads import KeyValueReads, SessionReads, StoreScan, WindowReads, not_null
 from letterhead.state.serdes import AggregationWithHeadersSerde, ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.storage.keys import SessionKey, WindowedKey
 from letterhead.state.values import (
@@ -226,7 +226,7 @@ class ReadOnlySessionStore(SessionReads[K, V]):
         """Return the aggregation of a session; ``None`` if there is none."""
         return self._store.fetch_session(key, start, end)
 
-    def scan(self, query: Scan) -> StoreIterator[SessionKey, V]:
+    def scan(self, query: StoreScan) -> StoreIterator[SessionKey, V]:
         """Return the rows of a scan."""
         return self._store.scan(query)
 

@@ -8,7 +8,7 @@ from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
-from letterhead.state.reads import KeyValueReads, Scan
+from letterhead.state.reads import KeyValueReads, StoreScan
 from letterhead.state.storage.keys import increment
 
 __all__ = ["InMemoryKeyValueStore"]
@@ -67,7 +67,7 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
         self._check_open()
         return self._rows.get(key)
 
-    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan.
 
         Raises

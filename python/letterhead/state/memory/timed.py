@@ -10,7 +10,7 @@ from letterhead.state.base import ValueFormat, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
-from letterhead.state.reads import Scan, SessionReads, WindowReads
+from letterhead.state.reads import SessionReads, StoreScan, WindowReads
 from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
     MAX_TIME,
@@ -119,7 +119,7 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
         rows = self._rows.get(start) if start >= self._oldest() else None
         return None if rows is None else rows.get(key)
 
-    def scan(self, query: Scan) -> StoreIterator[WindowedKey, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[WindowedKey, bytes]:
         """Return the rows of a scan."""
         self._expire()
         first = max(query.time_from, self._oldest())
@@ -144,7 +144,7 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
             if not rows:
                 del self._rows[time]
 
-    def _read(self, starts: list[int], query: Scan) -> Iterator[tuple[WindowedKey, bytes]]:
+    def _read(self, starts: list[int], query: StoreScan) -> Iterator[tuple[WindowedKey, bytes]]:
         duplicates, key_from, key_to = self.retain_duplicates, query.key_from, query.key_to
         first = _with_sequence(key_from, 0) if duplicates and key_from is not None else key_from
         last = _with_sequence(key_to, MAX_SEQUENCE) if duplicates and key_to is not None else key_to
@@ -209,7 +209,7 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
         starts = None if keys is None else keys.get(key)
         return None if starts is None else starts.get(start)
 
-    def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan.
 
         Raises
@@ -243,7 +243,7 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
             starts = keys[key.key] = SortedMap()
         starts[key.start] = value
 
-    def _read(self, ends: list[int], query: Scan) -> Iterator[tuple[SessionKey, bytes]]:
+    def _read(self, ends: list[int], query: StoreScan) -> Iterator[tuple[SessionKey, bytes]]:
         latest_start = MAX_TIME if query.by_time else query.time_to
         for end in ends:
             rows = self._rows.get(end)

@@ -35,5 +35,5 @@ class InMemoryVersionedStore(InMemoryStore, VersionedStore):
                 del self._rows[key]
 
     def _key_from(self, key: bytes) -> bytes | None:
-        found = self._rows.between(key, None)
-        return found[0] if found else None
+        keys = self._rows.between(key, None)
+        return keys[0] if keys else None

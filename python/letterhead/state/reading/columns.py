@@ -12,8 +12,8 @@ from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
-from letterhead.state.reading.directory import Segment
-from letterhead.state.reading.rows import SUFFIXES, Store, StoredVersion
+from letterhead.state.reading.directory import StoreSegment
+from letterhead.state.reading.rows import SUFFIXES, StoredVersion, StoreReader
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import MAX_TIME
 
@@ -39,7 +39,7 @@ class StoreColumns:
 
     def __init__(
         self,
-        stores: Sequence[Store],
+        stores: Sequence[StoreReader],
         columns: Sequence[str] | None = None,
         headers: Columns | None = None,
         *,
@@ -60,13 +60,13 @@ class StoreColumns:
         self._error_column = error_column
         self._dialect: Dialect = dialect
         self._limits = limits
-        self._check(stores[0].found.name)
+        self._check(stores[0].files.name)
         fields = {"task": pa.string(), "store": pa.string(), **self._fields()}
         if columns is None:
             left_out = {name for name in ("task", "store") if len({_labels(store)[name] for store in stores}) == 1}
             columns = [name for name in fields if name not in left_out]
         check_columns(columns, fields, headers, errors, error_column)
-        self._wanted = frozenset(columns)
+        self._requested = frozenset(columns)
         typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
         errors_field = [(error_column, checked.type.field(error_column).type)] if errors == "column" else []
         self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
@@ -76,13 +76,13 @@ class StoreColumns:
             where, fields, headers, self._format, errors=errors, limits=limits
         )  # fmt: skip
         if self._where and self._where.has_headers and self._type.values != "headers":
-            raise StoreChoiceError(f"store {stores[0].found.name} is {self._type}: it has no headers for where=")
+            raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
 
-    def batches(self, store: Store, segment: Segment) -> Iterator[pa.RecordBatch]:
+    def batches(self, store: StoreReader, segment: StoreSegment) -> Iterator[pa.RecordBatch]:
         """Read one database of a store, in the order of stored keys. It is open until the last batch is read."""
         with StoredFamilies(segment.directory) as families:
             for keys, values in _grouped(store.rows(families)):
-                batch = self._batch(_Rows(store, segment, families, self._errors, keys, values))
+                batch = self._batch(_DatabaseRows(store, segment, families, self._errors, keys, values))
                 # Rows whose versions are all deleted contain none.
                 if len(batch):
                     yield batch
@@ -116,7 +116,7 @@ class StoreColumns:
             fields["headers"] = lha.decode(_EMPTY, self._format).type.field("headers").type
         return fields
 
-    def _batch(self, rows: _Rows) -> pa.RecordBatch:
+    def _batch(self, rows: _DatabaseRows) -> pa.RecordBatch:
         columns = rows.split_versions() if self._type.keys == "versioned" else {}
         columns |= self._keys(rows)
         if self._where is not None:
@@ -126,9 +126,9 @@ class StoreColumns:
         columns |= self._values(rows)
         rows.add_missing_errors()
         for name, label in _labels(rows.store).items():
-            if name in self._wanted:
+            if name in self._requested:
                 columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
-        for name in sorted(_TIMES & self._wanted & columns.keys()):
+        for name in sorted(_TIMES & self._requested & columns.keys()):
             outside = times_outside(columns[name], self._dialect)
             if outside is not None:
                 rows.add_error(outside, time_error(self._format, column=name))
@@ -137,7 +137,7 @@ class StoreColumns:
             columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
-    def _selected(self, where: RowFilter, rows: _Rows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
+    def _selected(self, where: RowFilter, rows: _DatabaseRows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
         """Return which rows a condition selects. With ``errors="column"``, those with an error are among them."""
         named = {name: columns[name].to_pylist() for name in where.fields & columns.keys()}
         needs_value = not where.fields <= columns.keys() | _labels(rows.store).keys()
@@ -157,7 +157,7 @@ class StoreColumns:
             selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
         return pa.array(selected, pa.bool_())
 
-    def _parts(self, store: Store, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
+    def _parts(self, store: StoreReader, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
         """Return the timestamp, the headers and the payload of a value; null for those that cannot be read, if allowed."""
         try:
             return (None, None, None) if value is None else store.value_parts(value)
@@ -166,7 +166,7 @@ class StoreColumns:
                 raise
             return None, None, None
 
-    def _keys(self, rows: _Rows) -> dict[str, pa.Array]:
+    def _keys(self, rows: _DatabaseRows) -> dict[str, pa.Array]:
         type, keys = self._type, pa.array(rows.keys, pa.binary())
         least = SUFFIXES[type.keys] + type.time_ordered
         bad = pc.less(pc.binary_length(keys), least)
@@ -180,8 +180,8 @@ class StoreColumns:
             columns["window_end"] = pc.add(latest, self._window_size)
         return columns
 
-    def _values(self, rows: _Rows) -> dict[str, pa.Array]:
-        if self._headers is None and not self._wanted & _STORED_FIELDS.keys():
+    def _values(self, rows: _DatabaseRows) -> dict[str, pa.Array]:
+        if self._headers is None and not self._requested & _STORED_FIELDS.keys():
             return {}
         values = pa.array(rows.values, pa.binary())
         if self._type.values == "plain":
@@ -192,10 +192,10 @@ class StoreColumns:
             return _slices(values, bad, 8, _TIMESTAMPED)
         columns = {}
         try:
-            if self._wanted & _STORED_FIELDS.keys():
+            if self._requested & _STORED_FIELDS.keys():
                 messages = lha.decode(values, self._format, errors=self._errors, limits=self._limits)
                 fields = dict(zip(messages.type.names, messages.flatten(), strict=True))
-                columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
+                columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._requested}
                 # The typed columns report the same errors, and are added below.
                 if self._errors == "column" and self._headers is None:
                     rows.add_errors(fields["error"])
@@ -222,7 +222,7 @@ class StoreColumns:
         )
 
 
-class _Rows:
+class _DatabaseRows:
     """Rows of one database that become a record batch, and their errors.
 
     ``keys`` are stored keys, ``values`` are in the newer form; after :meth:`split_versions` there is one of each version.
@@ -230,8 +230,8 @@ class _Rows:
 
     def __init__(
         self,
-        store: Store,
-        segment: Segment,
+        store: StoreReader,
+        segment: StoreSegment,
         families: StoredFamilies,
         errors: OnError,
         keys: list[bytes],
@@ -240,7 +240,7 @@ class _Rows:
         self.store = store
         self.keys = keys
         self.values = values
-        self._name = store.found.database(segment)
+        self._name = store.files.database(segment)
         self._families = families
         self._raises = errors == "raise"
         self._errors: dict[int, list[dict[str, Any]]] = {}
@@ -273,7 +273,7 @@ class _Rows:
     def split_versions(self) -> dict[str, pa.Array]:
         """Make a row of each version of a key, oldest first."""
         keys: list[bytes] = []
-        found: list[StoredVersion | None] = []
+        versions_of_rows: list[StoredVersion | None] = []
         for key, value in zip(self.keys, self.values, strict=True):
             try:
                 versions: list[StoredVersion | None] = [*self.store.versions(key, value or b"")[::-1]]
@@ -281,12 +281,12 @@ class _Rows:
                 self._add(len(keys), key, error)
                 versions = [None]
             keys += [key] * len(versions)
-            found += versions
-        self.keys, self.values = keys, [version and version.value for version in found]
-        self._at = [version.at if version else 0 for version in found]
+            versions_of_rows += versions
+        self.keys, self.values = keys, [version and version.value for version in versions_of_rows]
+        self._at = [version.at if version else 0 for version in versions_of_rows]
         return {
-            "valid_from": pa.array([version and version.valid_from for version in found], pa.int64()),
-            "valid_to": pa.array([version and version.valid_to for version in found], pa.int64()),
+            "valid_from": pa.array([version and version.valid_from for version in versions_of_rows], pa.int64()),
+            "valid_to": pa.array([version and version.valid_to for version in versions_of_rows], pa.int64()),
         }
 
     def find_errors(self, bad: pa.BooleanArray, parse: Callable[[int], object]) -> None:
@@ -302,11 +302,11 @@ class _Rows:
         for row in pc.indices_nonzero(bad).to_pylist():
             self._add(row, self.keys[row], error)
 
-    def add_errors(self, found: pa.Array) -> None:
+    def add_errors(self, errors: pa.Array) -> None:
         """Add the column of errors of decoded values."""
-        for row in pc.indices_nonzero(found.is_valid()).to_pylist():
+        for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
             moved = self._moved(row)
-            for error in found[row].as_py():
+            for error in errors[row].as_py():
                 byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + moved
                 self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
 
@@ -368,8 +368,8 @@ def _slices(
     return columns
 
 
-def _labels(store: Store) -> dict[str, str | None]:
-    return {"task": store.found.task or None, "store": store.found.name}
+def _labels(store: StoreReader) -> dict[str, str | None]:
+    return {"task": store.files.task or None, "store": store.files.name}
 
 
 _EMPTY = pa.array([], pa.binary())

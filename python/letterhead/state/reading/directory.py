@@ -22,7 +22,7 @@ from letterhead.errors import StoreNotFoundError
 from letterhead.state.storage.files import has_database_files
 from letterhead.state.storage.segments import segment_start
 
-__all__ = ["Found", "Segment", "find_stores", "holder", "task_partition"]
+__all__ = ["StoreFiles", "StoreSegment", "find_stores", "holder", "task_partition"]
 
 TASK = re.compile(r"(?:.+__)?\d+_(\d+)")
 # From the directory of all applications to a segment.
@@ -30,7 +30,7 @@ DEEPEST = 4
 
 
 @dataclass(frozen=True)
-class Segment:
+class StoreSegment:
     """A database: a whole store, or a segment of one with its first millisecond."""
 
     directory: Path
@@ -38,14 +38,14 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Found:
+class StoreFiles:
     """A store in a directory."""
 
     name: str
     task: str  # empty if the directory that was searched is the task's
     directory: Path  # absolute
-    shown: Path  # below the directory that was searched, as the user spelled that
-    segments: tuple[Segment, ...]  # oldest first
+    path: Path  # below the directory that was searched, as the user spelled it
+    segments: tuple[StoreSegment, ...]  # oldest first
 
     @property
     def segmented(self) -> bool:
@@ -57,7 +57,7 @@ class Found:
         """The name of the store in messages."""
         return self._labelled(self.name)
 
-    def database(self, segment: Segment) -> str:
+    def database(self, segment: StoreSegment) -> str:
         """Return the name of one of its databases in messages."""
         return self._labelled(segment.directory.name)
 
@@ -65,37 +65,37 @@ class Found:
         return f"{self.task}/{name}" if self.task else name
 
 
-def find_stores(given: Path, name: str | None = None) -> list[Found]:
+def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
     """Return the stores in a directory, or those with a name, by task and name; raise StoreNotFoundError if none."""
-    top = given.resolve()
+    top = directory.resolve()
     if not top.exists():
-        raise StoreNotFoundError(f"there is no directory {given}: give a state, task or store directory")
+        raise StoreNotFoundError(f"there is no directory {directory}: give a state, task or store directory")
     if not top.is_dir():
-        raise StoreNotFoundError(f"{given} is not a directory: give a state, task or store directory")
-    stores: dict[tuple[Path, bool], list[Segment]] = {}
+        raise StoreNotFoundError(f"{directory} is not a directory: give a state, task or store directory")
+    databases: dict[tuple[Path, bool], list[StoreSegment]] = {}
     for path in _databases(top):
         start = _segment_start(path)
         place = path if start is None else path.parent
-        stores.setdefault((place, start is not None), []).append(Segment(path, start))
-    found = [
-        Found(
+        databases.setdefault((place, start is not None), []).append(StoreSegment(path, start))
+    stores = [
+        StoreFiles(
             place.name,
             _task(place, top),
             place,
-            given / place.relative_to(top) if place.is_relative_to(top) else place,
+            directory / place.relative_to(top) if place.is_relative_to(top) else place,
             tuple(sorted(segments, key=lambda segment: segment.start or 0)),
         )
-        for (place, _), segments in stores.items()
+        for (place, _), segments in databases.items()
     ]
-    if not found:
+    if not stores:
         raise StoreNotFoundError(
-            f"there is no store in {given}: no directory in it has a file CURRENT, as RocksDB's have"
+            f"there is no store in {directory}: no directory in it has a file CURRENT, as RocksDB's have"
         )
-    names = sorted({store.name for store in found})
+    names = sorted({store.name for store in stores})
     if name is not None and name not in names:
         there = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
-        raise StoreNotFoundError(f"there is no store {name} in {given}: there {there}")
-    return sorted((store for store in found if name in (None, store.name)), key=lambda store: (store.task, store.name))
+        raise StoreNotFoundError(f"there is no store {name} in {directory}: there {there}")
+    return sorted((store for store in stores if name in (None, store.name)), key=lambda store: (store.task, store.name))
 
 
 def task_partition(name: str) -> int | None:
@@ -127,17 +127,17 @@ def _databases(top: Path) -> list[Path]:
     def fail(error: OSError) -> None:
         raise error
 
-    found = []
+    databases = []
     for place, directories, files in os.walk(top, onerror=fail):
         path = Path(place)
         # A hidden directory has a store that is being restored, or the rest of a segment that is being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
         if has_database_files(files):
-            found.append(path)
+            databases.append(path)
             directories.clear()
         elif len(path.relative_to(top).parts) == DEEPEST:
             directories.clear()
-    return sorted(found)
+    return sorted(databases)
 
 
 def _segment_start(path: Path) -> int | None:

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeAlias
 import letterhead as lh
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
-from letterhead.state.reading.directory import Found, Segment, holder
-from letterhead.state.reading.store_types import StoreType, store_type_of
+from letterhead.state.reading.directory import StoreFiles, StoreSegment, holder
+from letterhead.state.reading.store_types import DetectedType, store_type_of
 from letterhead.state.storage.database import StoredFamilies, list_families
 from letterhead.state.storage.keys import (
     SessionKeys,
@@ -32,7 +32,7 @@ from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shifted
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["INDEX", "SUFFIXES", "Row", "Store", "Stored", "StoredVersion", "open_store"]
+__all__ = ["INDEX", "SUFFIXES", "EncodedRow", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
 
 INDEX = b"\1"
 AFTER_INDEX = b"\2"
@@ -40,7 +40,7 @@ AFTER_INDEX = b"\2"
 ByTime: TypeAlias = type[TimeOrderedWindowKeys] | type[TimeOrderedSessionKeys]
 
 
-class Stored(NamedTuple):
+class EncodedRow(NamedTuple):
     """A row as it is stored."""
 
     key: bytes
@@ -67,7 +67,7 @@ class StoredVersion(NamedTuple):
     at: int  # byte of the row at which the value begins
 
 
-class Row(NamedTuple):
+class StoreRow(NamedTuple):
     """A parsed row, or a version."""
 
     key: bytes  # without times
@@ -78,11 +78,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Store:
+class StoreReader:
     """A store of a known type."""
 
-    found: Found
-    type: StoreType
+    files: StoreFiles
+    type: DetectedType
     names: list[list[str]]  # of the column families of each of its databases
     process: int | None = None  # which has it open
     limits: Limits | None = None  # on what is read of a value with headers
@@ -90,19 +90,19 @@ class Store:
     @property
     def assumption(self) -> str:
         """The warning if the type is assumed."""
-        return f"store {self.found.label}: read as {self.type}: {self.type.assumed}"
+        return f"store {self.files.label}: read as {self.type}: {self.type.assumed}"
 
     @property
     def unwritten(self) -> str:
         """The warning if a process has it open."""
         return (
-            f"store {self.found.label} is open in process {self.process}: rows that it has not written to files yet are "
+            f"store {self.files.label} is open in process {self.process}: rows that it has not written to files yet are "
             "missing"
         )
 
-    def databases(self, *, backward: bool = False) -> Iterator[tuple[Segment, StoredFamilies]]:
+    def databases(self, *, backward: bool = False) -> Iterator[tuple[StoreSegment, StoredFamilies]]:
         """Open its databases, one after the other."""
-        for segment in self.found.segments[::-1] if backward else self.found.segments:
+        for segment in self.files.segments[::-1] if backward else self.files.segments:
             with StoredFamilies(segment.directory) as families:
                 yield segment, families
 
@@ -115,7 +115,7 @@ class Store:
 
     def stored(
         self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
-    ) -> Iterator[Stored]:
+    ) -> Iterator[EncodedRow]:
         """Read the rows of all families in one order; if two have the same key, only the newer one."""
         scans = [
             _tagged(families.rows(family, first, last, backward=backward), family, older)
@@ -133,7 +133,7 @@ class Store:
         older = [family for family, legacy in self.sources(families) if legacy is not None]
         family = self.type.layout.family
         rows: Iterator[tuple[bytes, bytes]] = iter(())
-        if any(next(families.rows(each), None) for each in older):
+        if any(next(families.rows(legacy_family), None) for legacy_family in older):
             rows = ((row.key, _newer_or_damaged(row)) for row in self.stored(families))
         elif family in families.names:
             rows = families.rows(family)
@@ -144,15 +144,15 @@ class Store:
         row = self.find(families, key)
         return None if row is None else row.newer()
 
-    def find(self, families: StoredFamilies, key: bytes) -> Stored | None:
+    def find(self, families: StoredFamilies, key: bytes) -> EncodedRow | None:
         """Read the row of a stored key."""
         for family, older in self.sources(families):
             value = families.get(family, key)
             if value is not None:
-                return Stored(key, value, family, older)
+                return EncodedRow(key, value, family, older)
         return None
 
-    def take_apart(self, segment: Segment, row: Stored) -> list[Row]:
+    def take_apart(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
         """Parse a stored row into several versions, no row (index entry), or one row; raise DamagedRowError."""
         try:
             key, times = self.key_parts(row.key)
@@ -165,7 +165,7 @@ class Store:
                 timestamp, headers, payload = self.value_parts(value)
             except DecodeError as error:
                 raise shifted(error, -row.added) from error
-            return [Row(key, times, payload, timestamp, headers)]
+            return [StoreRow(key, times, payload, timestamp, headers)]
         except DecodeError as error:
             raise DamagedRowError(segment.directory.name, row.key, error) from error
 
@@ -223,11 +223,11 @@ class Store:
         if stored.startswith(LATEST):
             latest = Latest.read(value)
             return [StoredVersion(latest.timestamp, None, latest.value, 8)]
-        row, end, found = SegmentRow.read(value), len(value), []
+        row, end, versions = SegmentRow.read(value), len(value), []
         for index, version in enumerate(row.versions):
             end -= len(version.value or b"")
-            found.append(StoredVersion(version.valid_from, row.valid_to(index), version.value, end))
-        return found
+            versions.append(StoredVersion(version.valid_from, row.valid_to(index), version.value, end))
+        return versions
 
     @property
     def _by_time(self) -> ByTime:
@@ -244,17 +244,17 @@ class Store:
             return 0
         if self.type.keys != "versioned":
             return headers_end(value)
-        return sum(headers_end(each.value) for each in self.versions(stored, value) if each.value is not None)
+        return sum(headers_end(version.value) for version in self.versions(stored, value) if version.value is not None)
 
-    def _version(self, key: bytes, version: StoredVersion) -> Row:
+    def _version(self, key: bytes, version: StoredVersion) -> StoreRow:
         times = {"valid_from": version.valid_from, "valid_to": version.valid_to}
         if version.value is None:
-            return Row(key, times, None, None, None)
+            return StoreRow(key, times, None, None, None)
         try:
             _, headers, payload = self.value_parts(version.value)
         except DecodeError as error:
             raise shifted(error, version.at) from error
-        return Row(key, times, payload, None, headers)
+        return StoreRow(key, times, payload, None, headers)
 
 
 SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.suffix, "versioned": 8}
@@ -262,20 +262,22 @@ SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.
 
 
 def open_store(
-    found: Found, store_type: str | None = None, values: str | None = None, limits: Limits | None = None
-) -> Store:
+    files: StoreFiles, store_type: str | None = None, values: str | None = None, limits: Limits | None = None
+) -> StoreReader:
     """Determine the type of a store, as :func:`store_type_of` does, and the process that has it open."""
-    names = [list_families(segment.directory.name, segment.directory) for segment in found.segments]
-    type = store_type_of(found, names, store_type, values)
+    names = [list_families(segment.directory.name, segment.directory) for segment in files.segments]
+    type = store_type_of(files, names, store_type, values)
     if type.layout.version is not None:
-        for segment in found.segments:
+        for segment in files.segments:
             with StoredFamilies(segment.directory) as families:
-                type.layout.check_version(found.label, families.version())
-    processes = (holder(segment.directory) for segment in found.segments)
-    return Store(found, type, names, next((process for process in processes if process is not None), None), limits)
+                type.layout.check_version(files.label, families.version())
+    processes = (holder(segment.directory) for segment in files.segments)
+    return StoreReader(
+        files, type, names, next((process for process in processes if process is not None), None), limits
+    )
 
 
-def _newer_or_damaged(row: Stored) -> bytes:
+def _newer_or_damaged(row: EncodedRow) -> bytes:
     """Return a value in the newer form, or as it is if it is damaged."""
     try:
         return row.newer()
@@ -283,9 +285,9 @@ def _newer_or_damaged(row: Stored) -> bytes:
         return row.value
 
 
-def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | None) -> Iterator[Stored]:
+def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | None) -> Iterator[EncodedRow]:
     for key, value in rows:
-        yield Stored(key, value, family, older)
+        yield EncodedRow(key, value, family, older)
 
 
 def _damaged(message: str, byte_offset: int | None = None, code: str = "truncated") -> DecodeError:

@@ -121,8 +121,8 @@ def state(
         warnings.warn(remark, stacklevel=2)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for each in stores:
-            for segment in each.found.segments:
-                yield from rows.batches(each, segment)
+        for reader in stores:
+            for segment in reader.files.segments:
+                yield from rows.batches(reader, segment)
 
     return Reader(rows.schema, batches)

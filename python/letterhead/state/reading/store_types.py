@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
-from letterhead.state.reading.directory import Found, Segment
+from letterhead.state.reading.directory import StoreFiles, StoreSegment
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import (
     MAX_TIME,
@@ -39,7 +39,7 @@ from letterhead.state.storage.layouts import (
 )
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "StoreType", "check_store_type", "store_type_of", "values_of"]
+__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "DetectedType", "check_store_type", "store_type_of", "values_of"]
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,
@@ -76,7 +76,7 @@ def values_of(store_type: str, layout: str) -> str:
 
 
 @dataclass(frozen=True)
-class StoreType:
+class DetectedType:
     """The type of a store."""
 
     name: str  # one of STORE_TYPES
@@ -115,41 +115,43 @@ def check_store_type(name: str) -> None:
 
 
 def store_type_of(
-    store: Found, names: list[list[str]], store_type: str | None = None, values: str | None = None
-) -> StoreType:
+    store: StoreFiles, families_of_databases: list[list[str]], store_type: str | None = None, values: str | None = None
+) -> DetectedType:
     """Determine the type of a store from the names of the column families of each of its databases.
 
     ``store_type`` and ``values`` are the user's choices; a StoreChoiceError is raised if they do not fit the files, an
     UnexpectedColumnFamilyError if there is an unknown family.
     """
-    families = set().union(*names)
-    found = _by_families(store, families)
+    families = set().union(*families_of_databases)
+    detected = _by_families(store, families)
     if store_type is not None:
-        found = _as_chosen(store, families, found, store_type)
-    elif len(candidates := _candidates(store, found)) > 1:
-        found = _by_rows(store, found, candidates)
+        detected = _as_chosen(store, families, detected, store_type)
+    elif len(candidates := _candidates(store, detected)) > 1:
+        detected = _by_rows(store, detected, candidates)
     if values is not None:
-        found = _with_values(store, found, values)
-    elif found.name == "time-ordered-window" and found.values == "plain":
-        reasons = [found.assumed] if found.assumed else []
-        found = StoreType(found.name, "timestamped", ", and ".join([*reasons, "its values may have no timestamps"]))
-    for segment, of_segment in zip(store.segments, names, strict=True):
-        found.layout.check(segment.directory.name, of_segment)
-    return found
+        detected = _with_values(store, detected, values)
+    elif detected.name == "time-ordered-window" and detected.values == "plain":
+        reasons = [detected.assumed] if detected.assumed else []
+        detected = DetectedType(
+            detected.name, "timestamped", ", and ".join([*reasons, "its values may have no timestamps"])
+        )
+    for segment, families_of_segment in zip(store.segments, families_of_databases, strict=True):
+        detected.layout.check(segment.directory.name, families_of_segment)
+    return detected
 
 
-def _by_families(store: Found, families: set[str]) -> StoreType:
+def _by_families(store: StoreFiles, families: set[str]) -> DetectedType:
     own = families - {DEFAULT, OFFSETS}
     by_key = "window" if store.segmented else "key-value"
     if not own:
-        return StoreType(by_key, "plain")
+        return DetectedType(by_key, "plain")
     if own == {WITH_TIMESTAMP}:
-        return StoreType(by_key, "timestamped")
+        return DetectedType(by_key, "timestamped")
     if own in ({WITH_HEADERS}, {WITH_HEADERS, WITH_TIMESTAMP}):
-        return StoreType(by_key, "headers")
+        return DetectedType(by_key, "headers")
     for name in ("session", "time-ordered-window", "versioned"):
         if own == {LAYOUTS[name, "headers"].family}:
-            return StoreType(name, "headers")
+            return DetectedType(name, "headers")
     known = {layout.family for layout in LAYOUTS.values()}
     foreign = min(own - known or own)
     raise UnexpectedColumnFamilyError(
@@ -161,17 +163,17 @@ def _by_families(store: Found, families: set[str]) -> StoreType:
     )
 
 
-def _candidates(store: Found, found: StoreType) -> list[str]:
-    if found.layout_name == "headers" and found.name == "session":
+def _candidates(store: StoreFiles, detected: DetectedType) -> list[str]:
+    if detected.layout_name == "headers" and detected.name == "session":
         return ["session", "time-ordered-session"]
-    if found.layout_name != "plain":
-        return [found.name]
+    if detected.layout_name != "plain":
+        return [detected.name]
     if store.segmented:
         return ["window", "session", "time-ordered-window", "time-ordered-session"]
     return ["key-value", "versioned"]
 
 
-def _by_rows(store: Found, found: StoreType, candidates: list[str]) -> StoreType:
+def _by_rows(store: StoreFiles, detected: DetectedType, candidates: list[str]) -> DetectedType:
     examined = 0
     fits = dict.fromkeys(candidates, 0)
     ends = dict(itertools.zip_longest(store.segments, (segment.start for segment in store.segments[1:])))
@@ -180,24 +182,26 @@ def _by_rows(store: Found, found: StoreType, candidates: list[str]) -> StoreType
         for name in candidates:
             fits[name] += FITS[name](key, value, segment.start, ends[segment])
     if not examined:
-        return StoreType(candidates[0], found.layout_name, "there are no rows to tell by")
+        return DetectedType(candidates[0], detected.layout_name, "there are no rows to tell by")
     if "versioned" in candidates:
         # A plain row can have any key and value, but is hardly ever a version by chance.
         if fits["versioned"] * 2 <= examined:
-            return StoreType("key-value", found.layout_name)
-        return StoreType("versioned", found.layout_name, "its rows look like versions, and could be plain key-value")
+            return DetectedType("key-value", detected.layout_name)
+        return DetectedType(
+            "versioned", detected.layout_name, "its rows look like versions, and could be plain key-value"
+        )
     best = max(candidates, key=lambda name: fits[name])
     others = [name for name in candidates if name != best and fits[name] == examined]
     if fits[best] == examined and not others:
-        return StoreType(best, found.layout_name)
+        return DetectedType(best, detected.layout_name)
     for name in (best, *others):
         if name in _BY_TIME and _is_indexed(store, _BY_TIME[name]):
-            return StoreType(name, found.layout_name)
+            return DetectedType(name, detected.layout_name)
     why = f"its rows could be {' or '.join(others)}" if others else "not all of its rows look like that"
-    return StoreType(best, found.layout_name, why)
+    return DetectedType(best, detected.layout_name, why)
 
 
-def _first_rows(store: Found) -> Iterator[tuple[Segment, bytes, bytes]]:
+def _first_rows(store: StoreFiles) -> Iterator[tuple[StoreSegment, bytes, bytes]]:
     """Yield the first rows of each column family."""
     for segment in store.segments[-SEGMENTS_EXAMINED:]:
         with StoredFamilies(segment.directory) as families:
@@ -207,7 +211,7 @@ def _first_rows(store: Found) -> Iterator[tuple[Segment, bytes, bytes]]:
                         yield segment, key, value
 
 
-def _is_indexed(store: Found, keys: type[TimeOrderedKeys]) -> bool:
+def _is_indexed(store: StoreFiles, keys: type[TimeOrderedKeys]) -> bool:
     """Return whether the first row of a store has an entry in the index of a time-ordered store: no other type has one."""
     for segment in store.segments[-SEGMENTS_EXAMINED:]:
         with StoredFamilies(segment.directory) as families:
@@ -218,22 +222,25 @@ def _is_indexed(store: Found, keys: type[TimeOrderedKeys]) -> bool:
     return False
 
 
-def _as_chosen(store: Found, families: set[str], found: StoreType, chosen: str) -> StoreType:
+def _as_chosen(store: StoreFiles, families: set[str], detected: DetectedType, chosen: str) -> DetectedType:
     check_store_type(chosen)
-    layout = LAYOUTS.get((chosen, found.layout_name))
-    if layout is None or (found.layout_name == "headers" and layout.family not in families):
+    layout = LAYOUTS.get((chosen, detected.layout_name))
+    if layout is None or (detected.layout_name == "headers" and layout.family not in families):
         own = ", ".join(sorted(families - {OFFSETS}))
         raise StoreChoiceError(f"store {store.label} is not {chosen}: its column families are {own}")
-    return StoreType(chosen, found.layout_name)
+    return DetectedType(chosen, detected.layout_name)
 
 
-def _with_values(store: Found, found: StoreType, chosen: str) -> StoreType:
+def _with_values(store: StoreFiles, detected: DetectedType, chosen: str) -> DetectedType:
     if chosen not in VALUES:
         raise StoreChoiceError(str(unknown_name("values", chosen, VALUES)))
     for layout_name in VALUES:
-        if LAYOUTS.get((found.name, layout_name)) is found.layout and values_of(found.name, layout_name) == chosen:
-            return replace(found, layout_name=layout_name)
-    raise StoreChoiceError(f"store {store.label} is {found}, by its column families: its values cannot be {chosen}")
+        if (
+            LAYOUTS.get((detected.name, layout_name)) is detected.layout
+            and values_of(detected.name, layout_name) == chosen
+        ):
+            return replace(detected, layout_name=layout_name)
+    raise StoreChoiceError(f"store {store.label} is {detected}, by its column families: its values cannot be {chosen}")
 
 
 Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]

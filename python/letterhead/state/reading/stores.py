@@ -8,8 +8,8 @@ from pathlib import Path
 from letterhead.errors import StoreChoiceError
 from letterhead.limits import Limits
 from letterhead.state.reading.directory import find_stores
-from letterhead.state.reading.rows import Store, open_store
-from letterhead.state.reading.store_types import VALUES, StoreType, check_store_type
+from letterhead.state.reading.rows import StoreReader, open_store
+from letterhead.state.reading.store_types import VALUES, DetectedType, check_store_type
 
 __all__ = ["open_stores", "remarks"]
 
@@ -20,7 +20,7 @@ def open_stores(
     store_type: str | None = None,
     values: str | None = None,
     limits: Limits | None = None,
-) -> list[Store]:
+) -> list[StoreReader]:
     """Open the stores in a directory, or those with a name, by task and name.
 
     Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``, ``values``
@@ -28,37 +28,36 @@ def open_stores(
     """
     if store_type is not None:
         check_store_type(store_type)
-    found = [open_store(each, store_type, values, limits) for each in find_stores(directory, name)]
-    names = {store.found.name for store in found}
-    stores = [
-        store for name in names for store in _alike([each for each in found if each.found.name == name], values, limits)
-    ]
-    stores.sort(key=lambda store: (store.found.task, store.found.name))
+    opened: dict[str, list[StoreReader]] = {}
+    for files in find_stores(directory, name):
+        opened.setdefault(files.name, []).append(open_store(files, store_type, values, limits))
+    stores = [store for tasks in opened.values() for store in _alike(tasks, values, limits)]
+    stores.sort(key=lambda store: (store.files.task, store.files.name))
     if len({(store.type.keys, store.type.values) for store in stores}) > 1:
-        each = "; ".join(sorted({f"{store.found.name} is {store.type}" for store in stores}))
-        remedy = "say which by store=" if len(names) > 1 else "give the directory of one task"
-        raise StoreChoiceError(f"the stores in {directory} differ in type: {each}: {remedy}")
+        types = "; ".join(sorted({f"{store.files.name} is {store.type}" for store in stores}))
+        remedy = "say which by store=" if len(opened) > 1 else "give the directory of one task"
+        raise StoreChoiceError(f"the stores in {directory} differ in type: {types}: {remedy}")
     return stores
 
 
-def _alike(tasks: list[Store], values: str | None, limits: Limits | None) -> list[Store]:
+def _alike(tasks: list[StoreReader], values: str | None, limits: Limits | None) -> list[StoreReader]:
     """Return the stores of one name, with the type of the newest of them."""
     # If a task has few rows or none, other tasks show the type of the store.
     certain = {store.type.name for store in tasks if not store.type.assumed}
     if len(certain) == 1:
         [name] = certain
-        tasks = [open_store(store.found, name, values, limits) if store.type.name != name else store for store in tasks]
+        tasks = [open_store(store.files, name, values, limits) if store.type.name != name else store for store in tasks]
     newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.layout_name))
     return [replace(store, type=_upgraded(store.type, newest)) for store in tasks]
 
 
-def _upgraded(type: StoreType, newest: StoreType) -> StoreType:
+def _upgraded(type: DetectedType, newest: DetectedType) -> DetectedType:
     families = (newest.layout.family, *(older.family for older in newest.layout.legacy))
     same = type.name == newest.name and type.layout.family in families
     return replace(type, layout_name=newest.layout_name) if same else type
 
 
-def remarks(stores: list[Store]) -> list[str]:
+def remarks(stores: list[StoreReader]) -> list[str]:
     """Return warnings for a reader of the stores: types that were assumed, and rows that are not in files yet."""
     assumed = [f"{store.assumption} (choose with store_type= and values=)" for store in stores if store.type.assumed]
     return assumed + [store.unwritten for store in stores if store.process is not None]

@@ -37,7 +37,7 @@ from letterhead.state.storage.position import Position
 from letterhead.state.storage.segments import Segments, segment_interval
 from letterhead.state.versioned import VersionedStore
 
-__all__ = ["Plan", "Rows", "Target", "open_target", "rows_of", "without_positions"]
+__all__ = ["RestorePlan", "RowBatch", "Target", "open_target", "rows_of", "without_positions"]
 
 Changes = Iterable[tuple[bytes, "bytes | None"]]
 
@@ -50,7 +50,7 @@ ADDED = b"letterhead-added"
 """While a store is restored: the offset up to which a file may have been added, in the family of offsets."""
 
 
-class Plan(NamedTuple):
+class RestorePlan(NamedTuple):
     """The store to write: its type, the names of its layout and of the form of its values, and times in milliseconds."""
 
     name: str
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
         return Path(self.name) if self.segmented else Path("rocksdb", self.name)
 
 
-class Rows(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows of a store.
 
     Attributes
@@ -100,22 +100,22 @@ class Rows(NamedTuple):
 
     def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield the key and value of each row."""
-        for some in _pairs(self.keys, self.values):
-            yield from some
+        for rows in _pairs(self.keys, self.values):
+            yield from rows
 
 
 def _pairs(keys: pa.BinaryArray, values: pa.BinaryArray) -> Iterator[list[tuple[bytes, bytes | None]]]:
     for start in range(0, len(keys), PAIRS):
-        some = slice(start, start + PAIRS)
-        yield list(zip(keys[some].to_pylist(), values[some].to_pylist(), strict=True))
+        part = slice(start, start + PAIRS)
+        yield list(zip(keys[part].to_pylist(), values[part].to_pylist(), strict=True))
 
 
-def rows_of(records: Records, plan: Plan, position: Position) -> Rows:
+def rows_of(records: Records, plan: RestorePlan, position: Position) -> RowBatch:
     """Return the rows that the records are in the store."""
-    return Rows(records.keys, _values(records, plan), records.timestamps, int(records.offsets[-1]), position)
+    return RowBatch(records.keys, _values(records, plan), records.timestamps, int(records.offsets[-1]), position)
 
 
-def _values(records: Records, plan: Plan) -> pa.BinaryArray:
+def _values(records: Records, plan: RestorePlan) -> pa.BinaryArray:
     if plan.values == "headers":
         fields = {"headers": records.headers, "payload": records.values}
         with_time = plan.store_type in ("key-value", "window", "time-ordered-window")
@@ -141,8 +141,8 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
     kept = []
     merged = position.copy()
     for headers in all_headers.to_pylist():
-        found = ChangelogRecord(b"", None, 0, Headers((each["key"], each["value"]) for each in headers or ()))
-        plain, of_record = position_of(found)
+        record = ChangelogRecord(b"", None, 0, Headers((header["key"], header["value"]) for header in headers or ()))
+        plain, of_record = position_of(record)
         merged.merge(of_record)
         kept.append([{"key": key, "value": value} for key, value in plain.headers])
     return records._replace(headers=pa.array(kept, all_headers.type)), merged
@@ -170,21 +170,21 @@ class Target:
         The position of the store.
     """
 
-    def __init__(self, plan: Plan, task: Path, place: tuple[str, int]) -> None:
+    def __init__(self, plan: RestorePlan, task: Path, place: tuple[str, int]) -> None:
         self.plan = plan
         self.place = place
         self.offset = self.added = self.observed = -1
         self.position = Position()
         self._open(task)
         # A database without an offset was created in the batch that was lost, and has no rows.
-        found = [(database.offsets(), database) for database in self.databases()]
-        kept = [each for each in found if self._topic in each[0]]
+        offsets_of_databases = [(database.offsets(), database) for database in self.databases()]
+        kept = [entry for entry in offsets_of_databases if self._topic in entry[0]]
         if kept:
-            offsets, behind = min(kept, key=lambda each: each[0][self._topic])
+            offsets, behind = min(kept, key=lambda entry: entry[0][self._topic])
             self.offset = max(offsets[self._topic], -1)
             self.observed = offsets.get(OBSERVED.decode(), -1)
             self.position = behind.position()
-        self.added = max([self.offset, *(offsets.get(ADDED.decode(), -1) for offsets, _ in found)])
+        self.added = max([self.offset, *(offsets.get(ADDED.decode(), -1) for offsets, _ in offsets_of_databases)])
 
     @property
     def _topic(self) -> str:
@@ -197,7 +197,7 @@ class Target:
         """Return the open databases."""
         raise NotImplementedError
 
-    def write(self, some: list[Rows]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         """Write rows; the list is emptied, so that they need no memory for longer than they must."""
         raise NotImplementedError
 
@@ -242,12 +242,12 @@ class KeyValueTarget(Target):
         """Return the open databases."""
         return [self._database] if self._database.is_open else []
 
-    def write(self, some: list[Rows]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         """Write rows."""
-        keys = pa.concat_arrays([each.keys for each in some])
-        values = pa.concat_arrays([each.values for each in some])
-        offset, position = some[-1].offset, some[-1].position
-        some.clear()
+        keys = pa.concat_arrays([batch.keys for batch in batches])
+        values = pa.concat_arrays([batch.values for batch in batches])
+        offset, position = batches[-1].offset, batches[-1].position
+        batches.clear()
         keys, values = _last_by_key(keys, values)
         self._database.write((), [(ADDED, _INT64.pack(offset))])
         self._database.flush()
@@ -272,18 +272,18 @@ def _last_by_key(keys: pa.BinaryArray, values: pa.BinaryArray) -> tuple[pa.Binar
 class WrittenTarget(Target):
     """A store whose rows are written, each batch together with its offset."""
 
-    def write(self, some: list[Rows]) -> None:
+    def write(self, batches: list[RowBatch]) -> None:
         """Write rows."""
-        for rows in some:
+        for batch in batches:
             changed: dict[Database, Changes] = dict.fromkeys(self.databases(), ())
-            changed.update(self._changes(rows))
-            self.offset, self.position = rows.offset, rows.position
+            changed.update(self._changes(batch))
+            self.offset, self.position = batch.offset, batch.position
             for database, changes in changed.items():
                 if database.is_open:
                     database.write(changes, self._marks(), self._dropped())
-        some.clear()
+        batches.clear()
 
-    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+    def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
         """Return what to write, by database."""
         raise NotImplementedError
 
@@ -296,13 +296,13 @@ class VersionedTarget(WrittenTarget):
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
-        self._versions = _Versions(self.plan, self._database)
+        self._versions = _BufferedVersions(self.plan, self._database)
 
     def databases(self) -> list[Database]:
         """Return the open databases."""
         return [self._database] if self._database.is_open else []
 
-    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+    def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
         versions = self._versions
         versions.changed, versions.dropped = {}, []
         versions.observe(self.observed)
@@ -315,10 +315,10 @@ class VersionedTarget(WrittenTarget):
         return self._versions.dropped
 
 
-class _Versions(VersionedStore):
+class _BufferedVersions(VersionedStore):
     """A versioned store that keeps its changes in memory."""
 
-    def __init__(self, plan: Plan, database: Database) -> None:
+    def __init__(self, plan: RestorePlan, database: Database) -> None:
         retention = present(plan.retention, "the retention")
         super().__init__(plan.name, retention, plan.segment_interval, headers=plan.values == "headers")
         self._rows = database.rows
@@ -362,15 +362,15 @@ class SegmentedTarget(WrittenTarget):
         """Return the open databases."""
         return self._segments.all()
 
-    def _changes(self, rows: Rows) -> dict[Database, Changes]:
+    def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
         times = self._times(rows.keys)
         self.observed = max(self.observed, int(times.max()))
         segments = np.where(times >= 0, times // self._interval, -(-times // self._interval))
         pairs = list(rows.pairs())
-        found: dict[Database, Changes] = {}
+        changes: dict[Database, Changes] = {}
         for segment in np.unique(segments):
-            wanted = np.flatnonzero(segments == segment)
-            time = int(times[wanted[0]])
+            indexes = np.flatnonzero(segments == segment)
+            time = int(times[indexes[0]])
             is_new = self._segments.of(time) is None
             database = self._segments.live(time, self.observed)
             if database is None:
@@ -379,8 +379,8 @@ class SegmentedTarget(WrittenTarget):
                 # The rows before these are not missing in it, whenever the process dies.
                 database.write((), self._marks())
                 database.flush()
-            found[database] = [*self._stored(pairs[at] for at in wanted)]
-        return found
+            changes[database] = [*self._stored(pairs[at] for at in indexes)]
+        return changes
 
     def _stored(self, rows: Iterator[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, bytes | None]]:
         if self._by_time is None:
@@ -404,7 +404,7 @@ class SegmentedTarget(WrittenTarget):
         return np.ascontiguousarray(bytes_of_times).view(">i8")[:, 0].astype(np.int64)
 
 
-def open_target(plan: Plan, task: Path, place: tuple[str, int]) -> Target:
+def open_target(plan: RestorePlan, task: Path, place: tuple[str, int]) -> Target:
     """Create the databases of a store below a task directory, or open those of an interrupted restore."""
     types: dict[str, type[Target]] = {"key-value": KeyValueTarget, "versioned": VersionedTarget}
     return types.get(plan.store_type, SegmentedTarget)(plan, task, place)

@@ -55,8 +55,8 @@ class Records(NamedTuple):
 
     def slice(self, start: int, stop: int | None = None) -> Records:
         """Return the records from one index to before another."""
-        wanted = slice(start, stop)
-        columns: list[Any] = [None if column is None else column[wanted] for column in self[2:]]
+        indexes = slice(start, stop)
+        columns: list[Any] = [None if column is None else column[indexes] for column in self[2:]]
         return Records(self.topic, self.partition, *columns)
 
 
@@ -178,31 +178,31 @@ REQUIRED = ("key", "value", "offset", "timestamp")
 OPTIONAL = ("topic", "partition", "headers")
 
 
-def _by_partition(batch: pa.RecordBatch, wanted: int | None) -> Iterator[Records]:
+def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Records]:
     names = batch.schema.names
     for name in REQUIRED:
         if name not in names:
             raise ValueError(f"the source has no column {name!r}: a changelog has {', '.join(REQUIRED + OPTIONAL)}")
     has_partition = "partition" in names
-    if not has_partition and wanted is None:
+    if not has_partition and requested is None:
         raise ValueError("the source has no column 'partition': pass partition=")
     topics = batch.column("topic").unique().to_pylist() if "topic" in names else [None]
     if len(topics) > 1:
         raise _several_topics(topics)
-    found = batch.column("partition") if has_partition else None
-    numbers: list[Any] = [wanted] if found is None else found.unique().to_pylist()
+    partitions = batch.column("partition") if has_partition else None
+    numbers: list[Any] = [requested] if partitions is None else partitions.unique().to_pylist()
     for number in numbers:
-        if wanted not in (None, number):
+        if requested not in (None, number):
             continue
-        of = batch if len(numbers) == 1 else batch.filter(pc.equal(found, number))
-        keys = of.column("key").cast(pa.binary())
-        offsets = of.column("offset").cast(pa.int64()).to_numpy()
+        records = batch if len(numbers) == 1 else batch.filter(pc.equal(partitions, number))
+        keys = records.column("key").cast(pa.binary())
+        offsets = records.column("offset").cast(pa.int64()).to_numpy()
         if keys.null_count:
             at = offsets[keys.is_null().to_numpy(zero_copy_only=False)][0]
             raise ValueError(f"the record at offset {at} of partition {number} has no key: is it from a changelog?")
-        headers = of.column("headers") if "headers" in names else None
-        values = of.column("value").cast(pa.binary())
-        yield Records(topics[0], number, offsets, _times(of.column("timestamp")), keys, values, headers)
+        headers = records.column("headers") if "headers" in names else None
+        values = records.column("value").cast(pa.binary())
+        yield Records(topics[0], number, offsets, _times(records.column("timestamp")), keys, values, headers)
 
 
 def _several_topics(topics: Iterable[str | None]) -> ValueError:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import letterhead as lh
 from letterhead.errors import DamagedRowError, StoreChoiceError, StoreNotFoundError
-from letterhead.state.reading.directory import Found, Segment, find_stores
-from letterhead.state.reading.rows import Row, Store, Stored, open_store
+from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
+from letterhead.state.reading.rows import EncodedRow, StoreReader, StoreRow, open_store
 from letterhead.state.restoring.restore import Milliseconds, restore
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.temporary import TemporaryDirectory
@@ -128,7 +128,7 @@ def diff(
         yield from _directories(ours, find_stores(Path(second), store), store_type, on_error, limits)
         return
     if len(ours) > 1:
-        names = ", ".join(found.label for found in ours)
+        names = ", ".join(files.label for files in ours)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
     opened = open_store(ours[0], store_type, None, limits)
     with _restored(opened, second, retention, segment_interval) as directory:
@@ -143,28 +143,30 @@ def _has_stores(path: Path) -> bool:
 
 
 def _directories(
-    ours: list[Found], theirs: list[Found], store_type: str | None, on_error: OnError, limits: Limits | None
+    ours: list[StoreFiles], theirs: list[StoreFiles], store_type: str | None, on_error: OnError, limits: Limits | None
 ) -> Iterator[RowDifference]:
     if len(ours) == len(theirs) == 1:
         pairs = [(ours[0], theirs[0])]
     else:
         # A task may have another name on each side, as that of a copy of its directory.
-        one_task = all(len({found.task for found in side}) == 1 for side in (ours, theirs))
-        named, others = ({found.name if one_task else found.label: found for found in side} for side in (ours, theirs))
-        if missing := named.keys() ^ others.keys():
+        one_task = all(len({files.task for files in side}) == 1 for side in (ours, theirs))
+        ours_by_name, theirs_by_name = (
+            {files.name if one_task else files.label: files for files in side} for side in (ours, theirs)
+        )
+        if missing := ours_by_name.keys() ^ theirs_by_name.keys():
             names = ", ".join(sorted(missing))
             raise StoreNotFoundError(
                 f"only one of the directories has {names}: name a store that both have (store=, --store)"
             )
-        pairs = [(found, others[name]) for name, found in named.items()]
-    for one, other in pairs:
-        first, second = (open_store(side, store_type, None, limits) for side in (one, other))
+        pairs = [(files, theirs_by_name[name]) for name, files in ours_by_name.items()]
+    for our_files, their_files in pairs:
+        first, second = (open_store(side, store_type, None, limits) for side in (our_files, their_files))
         yield from _stores(first, second, on_error)
 
 
 @contextmanager
 def _restored(
-    store: Store, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
+    store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
     """Restore the changelog of a store up to the offset that the store has."""
     places: dict[str, int] = {}
@@ -174,7 +176,7 @@ def _restored(
     known = {place: offset for place, offset in places.items() if offset >= 0}
     if len(known) != 1:
         raise StoreChoiceError(
-            f"store {store.found.label} has no changelog offset: it was not closed, or has no changelog. Restore the "
+            f"store {store.files.label} has no changelog offset: it was not closed, or has no changelog. Restore the "
             "changelog into a directory, and compare with that"
         )
     ((place, offset),) = known.items()
@@ -183,7 +185,7 @@ def _restored(
         restore(
             source,
             temporary.path,
-            store.found.name,
+            store.files.name,
             store_type=store.type.name,  # type: ignore[arg-type]
             layout=store.type.layout_name,  # type: ignore[arg-type]
             retention=retention,
@@ -196,24 +198,27 @@ def _restored(
         yield temporary.path
 
 
-def _stores(one: Store, other: Store, on_error: OnError) -> Iterator[RowDifference]:
-    if one.type.name != other.type.name:
+def _stores(first_store: StoreReader, second_store: StoreReader, on_error: OnError) -> Iterator[RowDifference]:
+    if first_store.type.name != second_store.type.name:
         raise StoreChoiceError(
-            f"store {one.found.label} is {one.type}, and the other {other.type}: choose the type with store_type="
+            f"store {first_store.files.label} is {first_store.type}, and the other {second_store.type}: choose the type "
+            "with store_type="
         )
     compared = ["value"]
-    compared += ["timestamp"] * all(each.type.values != "plain" for each in (one, other))
-    compared += ["headers"] * all(each.type.values == "headers" for each in (one, other))
-    sides = ({segment.start: segment for segment in each.found.segments} for each in (one, other))
-    ours, theirs = sides
-    same = one.type.values == other.type.values
-    for start in sorted({*ours, *theirs}, key=lambda start: start or 0):
-        for stored, first, second in _merged(one, ours.get(start), other, theirs.get(start)):
-            if same and first == second:
+    compared += ["timestamp"] * all(store.type.values != "plain" for store in (first_store, second_store))
+    compared += ["headers"] * all(store.type.values == "headers" for store in (first_store, second_store))
+    sides = ({segment.start: segment for segment in store.files.segments} for store in (first_store, second_store))
+    first_segments, second_segments = sides
+    same = first_store.type.values == second_store.type.values
+    for start in sorted({*first_segments, *second_segments}, key=lambda start: start or 0):
+        for stored, first_value, second_value in _merged(
+            first_store, first_segments.get(start), second_store, second_segments.get(start)
+        ):
+            if same and first_value == second_value:
                 continue
             errors: list[DamagedRowError] = []
-            before = _parsed(one, ours.get(start), stored, first, errors)
-            after = _parsed(other, theirs.get(start), stored, second, errors)
+            before = _parsed(first_store, first_segments.get(start), stored, first_value, errors)
+            after = _parsed(second_store, second_segments.get(start), stored, second_value, errors)
             for error in errors:
                 if on_error is None:
                     raise error
@@ -221,14 +226,14 @@ def _stores(one: Store, other: Store, on_error: OnError) -> Iterator[RowDifferen
             if errors:
                 continue
             for place in [*before, *(place for place in after if place not in before)]:
-                yield from _compared(one.found.label, place, before.get(place), after.get(place), compared)
+                yield from _compared(first_store.files.label, place, before.get(place), after.get(place), compared)
 
 
 def _compared(
     store: str,
     place: tuple[bytes, tuple[tuple[str, int | None], ...]],
-    first: Row | None,
-    second: Row | None,
+    first: StoreRow | None,
+    second: StoreRow | None,
     compared: list[str],
 ) -> Iterator[RowDifference]:
     differs = ["row"]
@@ -240,37 +245,40 @@ def _compared(
 
 
 def _merged(
-    one: Store, first: Segment | None, other: Store, second: Segment | None
+    first_store: StoreReader,
+    first_segment: StoreSegment | None,
+    second_store: StoreReader,
+    second_segment: StoreSegment | None,
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
     """Read a segment of both sides in the order of their keys: the key, and the newer value of each side."""
-    mine, yours = _rows(one, first), _rows(other, second)
-    left, right = next(mine, None), next(yours, None)
+    first_rows, second_rows = _rows(first_store, first_segment), _rows(second_store, second_segment)
+    left, right = next(first_rows, None), next(second_rows, None)
     while left is not None or right is not None:
         if left is not None and (right is None or left[0] < right[0]):
             yield left[0], left[1], None
-            left = next(mine, None)
+            left = next(first_rows, None)
         elif right is not None and (left is None or right[0] < left[0]):
             yield right[0], None, right[1]
-            right = next(yours, None)
+            right = next(second_rows, None)
         elif left is not None and right is not None:
             yield left[0], left[1], right[1]
-            left, right = next(mine, None), next(yours, None)
+            left, right = next(first_rows, None), next(second_rows, None)
 
 
-def _rows(store: Store, segment: Segment | None) -> Iterator[tuple[bytes, bytes]]:
+def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[bytes, bytes]]:
     if segment is not None:
         with StoredFamilies(segment.directory) as families:
             yield from store.rows(families)
 
 
 def _parsed(
-    store: Store, segment: Segment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
-) -> dict[tuple[bytes, tuple[tuple[str, int | None], ...]], Row]:
+    store: StoreReader, segment: StoreSegment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
+) -> dict[tuple[bytes, tuple[tuple[str, int | None], ...]], StoreRow]:
     """Parse a row, or the versions of one, by key and times; append the error of one that cannot be read."""
     if segment is None or value is None:
         return {}
     try:
-        rows = store.take_apart(segment, Stored(stored, value, store.type.layout.family, None))
+        rows = store.take_apart(segment, EncodedRow(stored, value, store.type.layout.family, None))
     except DamagedRowError as error:
         errors.append(error)
         return {}

@@ -22,12 +22,12 @@ from letterhead.state.storage.files import read_text, replace_text
 from letterhead.state.storage.position import Position
 
 if TYPE_CHECKING:
-    from letterhead.state.restoring.bulk_rows import Plan, Rows, Target
+    from letterhead.state.restoring.bulk_rows import RestorePlan, RowBatch, Target
     from letterhead.state.restoring.changelog_records import Records, Source
 
 __all__ = ["Restored", "restore"]
 
-StoreType: TypeAlias = Literal[
+PersistentStoreType: TypeAlias = Literal[
     "key-value", "window", "session", "versioned", "time-ordered-window", "time-ordered-session"
 ]
 StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
@@ -64,7 +64,7 @@ def restore(
     directory: str | Path,
     store: str,
     *,
-    store_type: StoreType = "key-value",
+    store_type: PersistentStoreType = "key-value",
     layout: StoreLayout = "headers",
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
@@ -152,21 +152,21 @@ def restore(
     load_rocksdict()
     from letterhead.state.restoring.changelog_records import changelog_records, check_end
 
-    restored, each = Restored(), str(directory)
+    restored, pattern = Restored(), str(directory)
     check_end(end)
     targets: dict[int, _Restoring] = {}
 
-    def target_of(number: int, found: str | None) -> _Restoring:
+    def target_of(number: int, topic_of_source: str | None) -> _Restoring:
         if number not in targets:
-            if targets and "{partition}" not in each:
+            if targets and "{partition}" not in pattern:
                 raise ValueError(
                     f"the source has partitions {next(iter(targets))} and {number}: pass partition=, or put {{partition}} "
                     "into the directory, as in state/app/0_{partition}"
                 )
-            task = Path(each.replace("{partition}", str(number)))
-            place = _topic(topic, found), number
+            task = Path(pattern.replace("{partition}", str(number)))
+            place = _topic(topic, topic_of_source), number
             if not force:
-                _check_names(plan.name, task, place, found)
+                _check_names(plan.name, task, place, topic_of_source)
             targets[number] = _Restoring(plan, task, place, end)
         return targets[number]
 
@@ -210,11 +210,11 @@ class _Writes:
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
-        self._waiting: dict[_Restoring, list[Rows]] = {}
+        self._waiting: dict[_Restoring, list[RowBatch]] = {}
         self._bytes: dict[_Restoring, int] = {}
         self._running: dict[_Restoring, tuple[Future[None], int]] = {}
 
-    def add(self, target: _Restoring, rows: Rows) -> None:
+    def add(self, target: _Restoring, rows: RowBatch) -> None:
         """Write the rows of a partition when there are enough of them, or too many of all partitions."""
         if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
             self._write(target)
@@ -254,9 +254,9 @@ def plan_of(
     layout: str,
     retention: Milliseconds | None = None,
     segment_interval: Milliseconds | None = None,
-) -> Plan:
+) -> RestorePlan:
     """Check the options of a store; raise ValueError if they do not fit."""
-    from letterhead.state.restoring.bulk_rows import Plan
+    from letterhead.state.restoring.bulk_rows import RestorePlan
 
     check_name("store type", store_type, STORE_TYPES)
     check_name("layout", layout, VALUES)
@@ -270,7 +270,9 @@ def plan_of(
         raise ValueError(f"rows of a {store_type} store expire: pass retention=, as the application does")
     if not store or "/" in store or store.startswith("."):
         raise ValueError(f"{store!r} is not the name of a store")
-    return Plan(store, store_type, layout, values_of(store_type, layout), LAYOUTS[store_type, layout], kept, interval)
+    return RestorePlan(
+        store, store_type, layout, values_of(store_type, layout), LAYOUTS[store_type, layout], kept, interval
+    )
 
 
 class _Restoring:
@@ -279,7 +281,7 @@ class _Restoring:
     The file ``options.json`` in it has the options, and whether all rows are written.
     """
 
-    def __init__(self, plan: Plan, task: Path, place: tuple[str, int], end: int | datetime | None) -> None:
+    def __init__(self, plan: RestorePlan, task: Path, place: tuple[str, int], end: int | datetime | None) -> None:
         from letterhead.state.restoring.bulk_rows import open_target
 
         self._plan = plan
@@ -322,10 +324,10 @@ class _Restoring:
         except (FileNotFoundError, ValueError):
             self._save(complete=False)
             return False
-        other = [f"{name}={value!r}" for name, value in before.items() if self._options.get(name) != value]
-        if other:
+        conflicts = [f"{name}={value!r}" for name, value in before.items() if self._options.get(name) != value]
+        if conflicts:
             raise ProcessorStateError(
-                f"a restore of store {self._plan.name} was interrupted that had {', '.join(other)}: repeat it with that, "
+                f"a restore of store {self._plan.name} was interrupted that had {', '.join(conflicts)}: repeat it with that, "
                 f"or delete {self._hidden}"
             )
         return complete
@@ -334,7 +336,7 @@ class _Restoring:
         self._hidden.mkdir(parents=True, exist_ok=True)
         replace_text(self._file, json.dumps(self._options | {"complete": complete}))
 
-    def rows(self, records: Records) -> Rows:
+    def rows(self, records: Records) -> RowBatch:
         """Return the rows of the records, without positions."""
         from letterhead.state.restoring.bulk_rows import rows_of, without_positions
 
@@ -344,7 +346,7 @@ class _Restoring:
             raise ValueError("the source has no column 'headers': pass layout='timestamped' or 'plain' to do without")
         return rows_of(records, self._plan, self._position)
 
-    def write(self, rows: list[Rows]) -> None:
+    def write(self, rows: list[RowBatch]) -> None:
         """Write rows."""
         target = present(self._target, "the store to write")
         target.write(rows)
@@ -394,26 +396,25 @@ def _stored_offset(directory: Path, place: tuple[str, int]) -> int:
 def _check_names(store: str, task: Path, place: tuple[str, int], topic_of_source: str | None) -> None:
     """Raise ValueError if names show that the records are not those of the store's changelog, or not those of the task."""
     topic, partition = place
-    other = task_partition(task.absolute().name)
+    task_number = task_partition(task.absolute().name)
     problem = None
     if topic_of_source not in (None, topic):
         problem = f"the records are of topic {topic_of_source}, and not of {topic}"
     elif not re.fullmatch(rf".+-{re.escape(store)}-changelog", topic, re.DOTALL):
         problem = f"topic {topic} is not named <application>-{store}-changelog, as the changelog of store {store} is"
-    elif other not in (None, partition):
-        problem = (
-            f"the records are of partition {partition}, and the task {task.absolute().name} is of partition {other}"
-        )
+    elif task_number not in (None, partition):
+        name = task.absolute().name
+        problem = f"the records are of partition {partition}, and the task {name} is of partition {task_number}"
     if problem is not None:
         raise ValueError(
             f"{problem}: pass the changelog of this task, or force=True (--force) if the records are right"
         )
 
 
-def _topic(given: str | None, found: str | None) -> str:
-    if given is None and found is None:
+def _topic(requested: str | None, topic_of_source: str | None) -> str:
+    if requested is None and topic_of_source is None:
         raise ValueError("the source does not name the changelog: pass topic=")
-    return given or found or ""
+    return requested or topic_of_source or ""
 
 
 def _milliseconds(name: str, duration: Milliseconds | None) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from letterhead.errors import PrefixError
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.reads import KeyValueReads, Scan
+from letterhead.state.reads import KeyValueReads, StoreScan
 from letterhead.state.rocksdb.store import OneDatabaseStore
 from letterhead.state.storage.database import RocksDBOptions
 from letterhead.state.storage.keys import increment
@@ -69,7 +69,7 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
             self._check_open()
         return self._rows.get(key)
 
-    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         self._check_open()
         if query.prefix is not None:

@@ -10,7 +10,7 @@ from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.reads import Scan, SessionReads, WindowReads
+from letterhead.state.reads import SessionReads, StoreScan, WindowReads
 from letterhead.state.rocksdb.key_value import LAYOUTS
 from letterhead.state.rocksdb.store import PersistentStore
 from letterhead.state.storage.database import Database, RocksDBOptions
@@ -18,9 +18,9 @@ from letterhead.state.storage.keys import (
     MAX_SEQUENCE,
     MAX_TIME,
     KeySchema,
-    Range,
     SessionKey,
     SessionKeys,
+    StoredRange,
     WindowedKey,
     WindowKeys,
     session_key,
@@ -32,7 +32,7 @@ from letterhead.state.storage.keys import (
 from letterhead.state.storage.layouts import PLAIN, SESSION_HEADERS, Layout
 from letterhead.state.storage.segments import Segments, segment_interval
 
-__all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "each_row"]
+__all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "rows_of_segment"]
 
 K = TypeVar("K")
 
@@ -108,7 +108,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         segment = self._open_segments().of(time) if time >= self._oldest() else None
         return None if segment is None else segment.rows.get(self._row_key(stored))
 
-    def scan(self, query: Scan) -> StoreIterator[K, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[K, bytes]:
         """Return the rows of a scan."""
         self._check_open()
         time_from, time_to = max(query.time_from, self._oldest()), min(query.time_to, MAX_TIME)
@@ -118,18 +118,18 @@ class SegmentedStore(PersistentStore, Generic[K]):
         segments = self._open_segments().between(time_from, time_to if by_start else None, backward=query.backward)
         return self._iterate(self._read(segments, query._replace(time_from=time_from, time_to=time_to)))
 
-    def _read(self, segments: list[Database], query: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+    def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         bounds = query[1:5]
         first, last = self._between(query)
         key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
         for segment in segments:
-            for stored, value in each_row(segment, first, last, query.backward):
+            for stored, value in rows_of_segment(segment, first, last, query.backward):
                 if len(stored) < suffix:
                     yield self._damaged(stored, suffix)
                 elif holds(stored, *bounds):
                     yield key_of(stored), value
 
-    def _between(self, query: Scan) -> Range:
+    def _between(self, query: StoreScan) -> StoredRange:
         if query.one_key:
             return self._keys.fixed(query.key_from, query.time_from, query.time_to)
         return self._keys.between(*query[1:5])
@@ -178,7 +178,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         return [] if self._segments is None else self._segments.all()
 
 
-def each_row(
+def rows_of_segment(
     segment: Database, first: bytes | None, last: bytes | None, backward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
     """Read the rows of a segment until it is removed, because it became older than the retention."""
@@ -293,7 +293,7 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]
         """Read a row."""
         return self._get_stored(session_key(key, start, end))
 
-    def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan.
 
         Raises

@@ -14,7 +14,7 @@ from letterhead.state.storage.database import Database, RocksDBOptions
 from letterhead.state.storage.files import read_text
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.rows import Rows, failed
+from letterhead.state.storage.rows import StoredRows, failed
 from letterhead.state.storage.upgrade import UpgradingRows
 
 __all__ = ["OneDatabaseStore", "PersistentStore"]
@@ -135,7 +135,7 @@ class OneDatabaseStore(PersistentStore):
     """A store with one database, in the directory ``rocksdb/<store>``."""
 
     _database: Database | None = None
-    _rows: Rows
+    _rows: StoredRows
     _layout: Callable[[], Layout]
 
     def _open_files(self, directory: Path) -> None:

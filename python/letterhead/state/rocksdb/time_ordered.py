@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 from letterhead.errors import DamagedRowError
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import StoreIterator
-from letterhead.state.reads import Scan
-from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, each_row
+from letterhead.state.reads import StoreScan
+from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, rows_of_segment
 from letterhead.state.storage.database import Database
 from letterhead.state.storage.keys import (
     MAX_TIME,
@@ -57,7 +57,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     def _write(self, segment: Database, stored: bytes, value: bytes | None) -> None:
         segment.rows.write(self._changes(stored, value))
 
-    def scan(self, query: Scan) -> StoreIterator[K, bytes]:
+    def scan(self, query: StoreScan) -> StoreIterator[K, bytes]:
         """Return the rows of a scan."""
         if not query.by_time:
             return super().scan(query)
@@ -72,7 +72,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         """Return the first time of a scan by time."""
         return time_from
 
-    def _read(self, segments: list[Database], query: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+    def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         bounds, backward = query[1:5], query.backward
 
         def holds(stored: bytes) -> bool:
@@ -90,7 +90,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         least = 1 + self._keys.suffix
         for segment in segments:
-            for entry, _ in each_row(segment, lowest, highest, backward):
+            for entry, _ in rows_of_segment(segment, lowest, highest, backward):
                 stored = entry[1:]
                 if len(entry) < least:
                     yield self._damaged(entry, least)
@@ -113,7 +113,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         least = 1 + self._keys.suffix
         for segment in segments:
-            for row, value in each_row(segment, self._by_time.rows_from(time_from), INDEX, backward):
+            for row, value in rows_of_segment(segment, self._by_time.rows_from(time_from), INDEX, backward):
                 if len(row) < least:
                     yield self._damaged(row, least)
                     continue

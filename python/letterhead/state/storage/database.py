@@ -27,7 +27,7 @@ from letterhead.errors import (
 from letterhead.state.storage.files import CONFIG, check_files, has_database_files, missing_current
 from letterhead.state.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats
 from letterhead.state.storage.position import Position
-from letterhead.state.storage.rows import Batch, FamilyRows, Rows, failed, read_rows
+from letterhead.state.storage.rows import FamilyRows, StoredRows, WriteBatch, failed, read_rows
 from letterhead.state.storage.temporary import TemporaryDirectory
 from letterhead.state.storage.upgrade import UpgradingRows
 
@@ -106,8 +106,8 @@ class Database:
         self._process = os.getpid()
         self._rocksdict = rocksdict = load_rocksdict()
         _check_threads(name)
-        found = list_families(name, directory)
-        families = layout.check(name, found)
+        existing = list_families(name, directory)
+        families = layout.check(name, existing)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
         self._write_options = _write_options(rocksdict, options)
         # Once for each family: they have its cache.
@@ -117,7 +117,7 @@ class Database:
             self._database = rocksdict.Rdict(
                 str(directory),
                 options=_database_options(rocksdict),
-                column_families={family: self._options_of(family) for family in found or families},
+                column_families={family: self._options_of(family) for family in existing or families},
             )
         except Exception as error:
             raise _open_error(name, directory, error) from error
@@ -127,7 +127,7 @@ class Database:
         self.is_open = self.usable = True
         _open.add(self)
         try:
-            for family in found or families:
+            for family in existing or families:
                 self._use(family)
             legacy = self._filled(layout)
             # Created last, when the store opens: an older store could not open the files with a new family.
@@ -138,7 +138,7 @@ class Database:
             if layout.version is not None:
                 layout.check_version(name, self._get_offset(FORMAT))
                 self._offsets.put(FORMAT, struct.pack(">q", layout.version))
-            self.rows: Rows = self._rows_of(layout.family)
+            self.rows: StoredRows = self._rows_of(layout.family)
             if legacy is not None:
                 self.rows = UpgradingRows(self, self.rows, self._rows_of(legacy.family), legacy.convert)
             else:
@@ -189,10 +189,10 @@ class Database:
             changes = [(key, None) for key, _ in self._offsets.scan() if key not in (STATUS, FORMAT)]
         self._offsets.write([*changes, (POSITION, position.serialize())])
 
-    def batch(self) -> Batch:
+    def batch(self) -> WriteBatch:
         """Return a new batch of writes to any of the families."""
         self.check_open()
-        return Batch(self._rocksdict, self._database, self._write_options, self.name)
+        return WriteBatch(self._rocksdict, self._database, self._write_options, self.name)
 
     def write(
         self,
@@ -226,9 +226,9 @@ class Database:
             file.unlink(missing_ok=True)
             writer = self._rocksdict.SstFileWriter(self._options_of(family))
             writer.open(str(file))
-        for some in rows:  # outside of what is caught: an error here is that of the caller
+        for chunk in rows:  # outside of what is caught: an error here is that of the caller
             with self._adding():
-                for key, value in some:
+                for key, value in chunk:
                     if value is None:
                         del writer[key]
                     else:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 from letterhead.errors import PrefixError
 
 __all__ = [
-    "MAX_TIME", "KeySchema", "Range", "RowKey", "SessionKey", "SessionKeys", "TimeOrderedKeys", "TimeOrderedSessionKeys",
+    "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange", "TimeOrderedKeys", "TimeOrderedSessionKeys",
     "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment", "session_end", "session_key", "session_parts",
     "stored_key", "window_key", "window_parts", "window_start", "windowed",
 ]  # fmt: skip
@@ -68,7 +68,7 @@ RowKey: TypeAlias = bytes | WindowedKey | SessionKey
 """The key of a row that a store of bytes returns."""
 
 
-class Range(NamedTuple):
+class StoredRange(NamedTuple):
     """Stored keys from one to another, both included; ``None`` is no bound."""
 
     first: bytes | None
@@ -170,12 +170,12 @@ class KeySchema:
         raise NotImplementedError
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> Range:
+    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of one key."""
         raise NotImplementedError
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
+    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of a range of keys."""
         raise NotImplementedError
 
@@ -193,12 +193,12 @@ class WindowKeys(KeySchema):
     time = staticmethod(window_start)
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> Range:
+    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of one key."""
-        return Range(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
+        return StoredRange(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
+    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of a range of keys."""
         return _between(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
@@ -216,12 +216,12 @@ class SessionKeys(KeySchema):
     time = staticmethod(session_end)
 
     @staticmethod
-    def fixed(key: bytes, time_from: int, time_to: int) -> Range:
+    def fixed(key: bytes, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of one key."""
-        return Range(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
+        return StoredRange(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
-    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
+    def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> StoredRange:
         """Return bounds of the stored keys of a range of keys."""
         return _between(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
@@ -299,13 +299,13 @@ def _within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
     return (first is None or key >= first) and (last is None or key <= last)
 
 
-def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> Range:
+def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
     """Return bounds of the stored keys of a range of keys, of which the largest suffix is given.
 
     A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.
     (Kafka Streams compares the first byte of a suffix only, and misses rows of prefixes of a key that continues with 00.)
     """
-    return Range(
+    return StoredRange(
         None if key_from is None else key_from + bytes(len(largest)),
         None if key_to is None else max(key_to[:kept] + largest for kept in range(len(key_to) + 1)),
     )

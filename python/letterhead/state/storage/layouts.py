@@ -74,7 +74,7 @@ class Layout(NamedTuple):
         """All families of the store, except those that are opened only if they exist."""
         return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
 
-    def check(self, store: str, found: list[str]) -> list[str]:
+    def check(self, store: str, existing: list[str]) -> list[str]:
         """Return the families to open in a database, given those that it has.
 
         Raises
@@ -82,17 +82,17 @@ class Layout(NamedTuple):
         UnexpectedColumnFamilyError
             If a family belongs to another type of store.
         """
-        expected = [*self.families, *(legacy.family for legacy in self.legacy if legacy.family in found)]
-        for family in found:
+        expected = [*self.families, *(legacy.family for legacy in self.legacy if legacy.family in existing)]
+        for family in existing:
             if family not in expected:
                 raise UnexpectedColumnFamilyError(self._refusal(store, family), store, family)
         return list(dict.fromkeys(expected))
 
-    def check_version(self, store: str, found: int | None) -> None:
+    def check_version(self, store: str, stored: int | None) -> None:
         """Raise ProcessorStateError if a database has another version of the format; one without a version is the first."""
-        if self.version is not None and found not in (None, self.version):
+        if self.version is not None and stored not in (None, self.version):
             raise ProcessorStateError(
-                f"store {store} has version {found} of its format, and this version of letterhead reads {self.version}: "
+                f"store {store} has version {stored} of its format, and this version of letterhead reads {self.version}: "
                 "use the version that wrote it; nothing was changed"
             )
 

@@ -36,7 +36,9 @@ class Position:
     __slots__ = ("offsets",)
 
     def __init__(self, offsets: Mapping[str, Mapping[int, int]] | None = None) -> None:
-        self.offsets: dict[str, dict[int, int]] = {topic: dict(of) for topic, of in (offsets or {}).items()}
+        self.offsets: dict[str, dict[int, int]] = {
+            topic: dict(partitions) for topic, partitions in (offsets or {}).items()
+        }
 
     def update(self, topic: str, partition: int, offset: int) -> Position:
         """Advance one partition, and return this position; an offset that is not larger changes nothing."""

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from letterhead.errors import ProcessorStateError, of_parent
 
-__all__ = ["Batch", "FamilyRows", "OpenDatabase", "Rows", "failed", "read_rows"]
+__all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "failed", "read_rows"]
 
 
-class Rows(Protocol):
+class StoredRows(Protocol):
     """Rows by key: those of one family, or of two while a store is upgraded.
 
     Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
@@ -47,7 +47,7 @@ class Rows(Protocol):
         """Estimate the number of rows."""
 
 
-class Batch:
+class WriteBatch:
     """Writes that are applied atomically, see :meth:`letterhead.state.storage.database.Database.batch`."""
 
     def __init__(self, rocksdict: ModuleType, database: Any, options: Any, name: str) -> None:
@@ -107,12 +107,12 @@ class OpenDatabase(Protocol):
     def check_open(self) -> None:
         """Raise if the database is closed, or was opened by another process."""
 
-    def batch(self) -> Batch:
+    def batch(self) -> WriteBatch:
         """Return a new batch of writes to any of the families."""
 
 
 class FamilyRows:
-    """The :class:`Rows` of one column family, an open ``rocksdict.Rdict``.
+    """The :class:`StoredRows` of one column family, an open ``rocksdict.Rdict``.
 
     ``handles`` has the families of the database by name, for batches; it is emptied when the database is closed.
     """

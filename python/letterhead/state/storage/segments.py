@@ -105,17 +105,17 @@ class Segments:
         segment, oldest = self.id(time), self.id(observed - self._retention)
         if segment < oldest:
             return None
-        found = self._open.get(segment) or self._create(segment)
+        database = self._open.get(segment) or self._create(segment)
         while self._ids[0] < oldest:
             self._remove(self._ids[0])
-        return found
+        return database
 
     def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
         """Return the segments from that of one time to that of another; ``None`` is no bound."""
         low = bisect_left(self._ids, self.id(first))
         high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
-        found = [self._open[segment] for segment in self._ids[low:high]]
-        return found[::-1] if backward else found
+        databases = [self._open[segment] for segment in self._ids[low:high]]
+        return databases[::-1] if backward else databases
 
     def all(self) -> list[Database]:
         """Return all segments, oldest first."""
@@ -163,8 +163,8 @@ class Segments:
                 shutil.rmtree(path)
 
     def _existing(self) -> list[int]:
-        found = (self._parse(path) for path in self._directory.iterdir())
-        return [segment for segment in found if segment is not None and segment >= 0]
+        numbers = (self._parse(path) for path in self._directory.iterdir())
+        return [segment for segment in numbers if segment is not None and segment >= 0]
 
     def _parse(self, path: Path) -> int | None:
         """Parse the number of a segment from its name, and rename it if an older version named it."""

@@ -19,7 +19,7 @@ MOVED_AT_ONCE = 1000
 
 
 class UpgradingRows:
-    """The :class:`~letterhead.state.storage.rows.Rows` of two families as one.
+    """The :class:`~letterhead.state.storage.rows.StoredRows` of two families as one.
 
     Rows move under a lock, so that a move does not overwrite what another thread writes in between. ``convert`` returns
     the newer value of a key and its older value. If it fails, reading the row raises
@@ -78,8 +78,8 @@ class UpgradingRows:
 
     def key_from(self, key: bytes) -> bytes | None:
         """Return the first key that is not smaller than ``key``, without converting a row."""
-        found = [first for first in (self._old.key_from(key), self._new.key_from(key)) if first is not None]
-        return min(found, default=None)
+        keys = [first for first in (self._old.key_from(key), self._new.key_from(key)) if first is not None]
+        return min(keys, default=None)
 
     def delete_range(self, first: bytes, end: bytes) -> None:
         """Delete the rows from ``first`` to before ``end``."""
