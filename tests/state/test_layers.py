@@ -951,7 +951,7 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
     for store, is_adapted in ((Rows(), True), (MarkedRows(), False)):
         store.headers = attribute  # type: ignore[attr-defined]
         assert isinstance(store, HeadersBytesStore) is not is_adapted
-        supplier = Supplier("s", "key-value", "mine", lambda format, store=store: store)
+        supplier = Supplier("s", "key-value", lambda format, store=store: store)
         opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier))
         assert ("PlainToHeadersStoreAdapter" in opened.store.layers()) is is_adapted
         opened.store.put(b"k", value(b"v", ODD))
@@ -1093,19 +1093,6 @@ def test_invalid_arguments_of_suppliers_are_rejected(
         make()
 
 
-def test_suppliers_have_a_scope_of_metrics() -> None:
-    suppliers = [
-        Stores.persistent_timestamped_key_value_store_with_headers("s"),
-        Stores.persistent_timestamped_window_store_with_headers("s", 10, 10),
-        Stores.persistent_session_store_with_headers("s", 10),
-        Stores.in_memory_key_value_store("s"),
-        Stores.in_memory_window_store("s", 10, 10),
-        Stores.in_memory_session_store("s", 10),
-    ]
-    scopes = ["rocksdb", "rocksdb-window", "rocksdb-session", "in-memory", "in-memory-window", "in-memory-session"]
-    assert [supplier.metrics_scope for supplier in suppliers] == scopes
-
-
 def test_errors_of_stores_can_be_caught_together() -> None:
     assert issubclass(DamagedRowError, StateStoreError)
     assert issubclass(TopologyError, StateStoreError)
@@ -1199,7 +1186,7 @@ class OwnStore(HeadersBytesStore):
 
 
 def test_a_store_of_an_application_works_behind_a_cache() -> None:
-    supplier = Supplier("s", "key-value", "own", lambda format: OwnStore())
+    supplier = Supplier("s", "key-value", lambda format: OwnStore())
     opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier).with_caching_enabled())
     own = chain(opened.store)[-1]
     opened.store.put(b"k", value(b"v"))

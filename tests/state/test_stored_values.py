@@ -111,7 +111,7 @@ def test_a_version_has_a_value() -> None:
 
 
 def lazy(*headers: tuple[str, bytes | None]) -> LazyHeaders:
-    read = AGGREGATIONS.read(TOPIC, lh.encode(lh.Message(headers=headers, payload=b"v"), "streams"))
+    read = AGGREGATIONS._decode(TOPIC, lh.encode(lh.Message(headers=headers, payload=b"v"), "streams"))
     assert isinstance(read.headers, LazyHeaders)
     return read.headers
 
@@ -190,7 +190,7 @@ def test_damaged_headers_do_not_hide_the_value() -> None:
 
 
 def test_damaged_headers_name_store_key_byte_and_reason() -> None:
-    read = VALUES.read(TOPIC, DAMAGED, ("latest", b"acme"))
+    read = VALUES._decode(TOPIC, DAMAGED, ("latest", b"acme"))
     with pytest.raises(DamagedRowError) as raised:
         len(read.headers)
     assert str(raised.value) == "store latest: key length -1 is negative (key 61636d65, header 0, byte 2)"

@@ -67,9 +67,9 @@ from letterhead.state.serdes import (
 )
 from letterhead.state.storage.database import RocksDBOptions
 from letterhead.state.storage.keys import SessionKey, WindowedKey
-from letterhead.state.stores import Stores
+from letterhead.state.stores import Builder, Stores
 from letterhead.state.suppliers import Supplier
-from letterhead.state.test_driver import TopologyTestDriver
+from letterhead.state.test_driver import TestInputTopic, TestOutputTopic, TopologyTestDriver
 from letterhead.state.topology import Topology
 from letterhead.state.values import (
     AggregationWithHeaders,
@@ -85,6 +85,7 @@ __all__ = [
     "AggregationWithHeaders",
     "AggregationWithHeadersSerde",
     "BoolSerde",
+    "Builder",
     "BytesSerde",
     "Cancellable",
     "Change",
@@ -125,6 +126,8 @@ __all__ = [
     "Stores",
     "StringSerde",
     "Supplier",
+    "TestInputTopic",
+    "TestOutputTopic",
     "TimestampedKeyValueStore",
     "TimestampedKeyValueStoreWithHeaders",
     "TimestampedWindowStore",

@@ -6,7 +6,7 @@ import struct
 import uuid
 import warnings
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead._native import join_value, split_value
 from letterhead.errors import DecodeError, SerdeError
@@ -227,9 +227,9 @@ class _WithHeadersSerde(Serde[T], Generic[T, V]):
 
     def serialize(self, topic: str, headers: Headers, data: T | None) -> bytes | None:
         """Return the bytes; null if the value or its bytes are null."""
-        return None if data is None else self.write(topic, data)
+        return None if data is None else self._encode(topic, data)
 
-    def write(self, topic: str, data: T) -> bytes | None:
+    def _encode(self, topic: str, data: T) -> bytes | None:
         """Return the bytes of a row."""
         raise NotImplementedError
 
@@ -263,11 +263,11 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
     ValueTimestampHeaders(value='v', timestamp=5, headers=Headers([('tenant', b'acme')]))
     """
 
-    def write(self, topic: str, data: ValueTimestampHeaders[V]) -> bytes | None:
+    def _encode(self, topic: str, data: ValueTimestampHeaders[V]) -> bytes | None:
         """Return the bytes of a row."""
-        return self.join(topic, data)[0]
+        return self._encode_parts(topic, data)[0]
 
-    def join(self, topic: str, data: ValueTimestampHeaders[V]) -> tuple[bytes | None, bytes | None, Headers]:
+    def _encode_parts(self, topic: str, data: ValueTimestampHeaders[V]) -> tuple[bytes | None, bytes | None, Headers]:
         """Return the bytes of a row, its payload and its headers."""
         value: Any = data._value
         own: Any = data._headers
@@ -278,9 +278,9 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> ValueTimestampHeaders[V] | None:
         """Return the value with its timestamp and headers; null if the value is null."""
-        return None if data is None else self.read(topic, data)
+        return None if data is None else self._decode(topic, data)
 
-    def read(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
+    def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
         """Return the value of a row, which is named in the error for damaged headers."""
         payload, timestamp, start, end = split_value(data, True, self._message_bytes)
         if self._is_bytes:
@@ -302,7 +302,7 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
         As of :class:`ValueTimestampHeadersSerde`.
     """
 
-    def write(self, topic: str, data: AggregationWithHeaders[V]) -> bytes | None:
+    def _encode(self, topic: str, data: AggregationWithHeaders[V]) -> bytes | None:
         """Return the bytes of a row."""
         own = data.headers
         raw = self._payload(topic, own, data._aggregation)
@@ -310,20 +310,13 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> AggregationWithHeaders[Any] | None:
         """Return the aggregation with its headers, even if the aggregation is null."""
-        return None if data is None else self.read(topic, data)
+        return None if data is None else self._decode(topic, data)
 
-    def read(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
+    def _decode(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
         """Return the aggregation of a row, which is named in the error for damaged headers."""
         payload, _, start, end = split_value(data, False, self._message_bytes)
         own = LazyHeaders(data, start, end, origin, self._limits)
         return AggregationWithHeaders(self.inner.deserialize(topic, own, payload), own)
-
-
-class _Unset:
-    pass
-
-
-_UNSET: Final = _Unset()
 
 
 class StateSerdes(Generic[K, V]):
@@ -360,19 +353,19 @@ class StateSerdes(Generic[K, V]):
         self.key_serde = key_serde
         self.value_serde = value_serde
 
-    def key_from(self, raw_key: bytes | None, headers: Headers | _Unset = _UNSET) -> K | None:
+    def key_from(self, raw_key: bytes | None, headers: Headers | None = None) -> K | None:
         """Deserialize a key."""
         return self.key_serde.deserialize(self.topic, _or_empty(headers, "key_from"), raw_key)
 
-    def value_from(self, raw_value: bytes | None, headers: Headers | _Unset = _UNSET) -> V | None:
+    def value_from(self, raw_value: bytes | None, headers: Headers | None = None) -> V | None:
         """Deserialize a value."""
         return self.value_serde.deserialize(self.topic, _or_empty(headers, "value_from"), raw_value)
 
-    def raw_key(self, key: K | None, headers: Headers | _Unset = _UNSET) -> bytes | None:
+    def raw_key(self, key: K | None, headers: Headers | None = None) -> bytes | None:
         """Serialize a key; raise :class:`SerdeError` if its serializer does not support its type."""
         return serialize(self.key_serde, self.topic, _or_empty(headers, "raw_key"), key, "key")
 
-    def raw_value(self, value: V | None, headers: Headers | _Unset = _UNSET) -> bytes | None:
+    def raw_value(self, value: V | None, headers: Headers | None = None) -> bytes | None:
         """Serialize a value; raise :class:`SerdeError` if its serializer does not support its type."""
         return serialize(self.value_serde, self.topic, _or_empty(headers, "raw_value"), value, "value")
 
@@ -401,8 +394,8 @@ _INT64 = struct.Struct(">q")
 _new = object.__new__
 
 
-def _or_empty(headers: Headers | _Unset, method: str) -> Headers:
-    if isinstance(headers, _Unset):
+def _or_empty(headers: Headers | None, method: str) -> Headers:
+    if headers is None:
         warnings.warn(f"StateSerdes.{method} without headers is deprecated", DeprecationWarning, stacklevel=3)
         return Headers()
     return headers

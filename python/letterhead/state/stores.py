@@ -152,9 +152,9 @@ def _builder(
     """Return a builder of a class of stores, whose values have a format."""
     if supplier is None:
         raise TypeError("supplier cannot be null")
-    if supplier.store_type != store.store_type:
+    if supplier.store_type != store._store_type:
         raise TopologyError(
-            f"store {supplier.name}: the supplier makes a {supplier.store_type} store, not a {store.store_type} store"
+            f"store {supplier.name}: the supplier makes a {supplier.store_type} store, not a {store._store_type} store"
         )
     if supplier.format is not None and FORMATS.index(supplier.format) > FORMATS.index(format):
         raise TopologyError(f"store {supplier.name} keeps {supplier.format}: build a store that has them")

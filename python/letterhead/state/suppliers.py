@@ -41,8 +41,6 @@ class Supplier:
         Name of the store.
     store_type : {"key-value", "window", "session", "versioned"}
         The type of the store.
-    metrics_scope : str
-        The scope of its metrics, for example ``rocksdb``.
     make : callable
         Makes a store, not yet open; it is passed the format of the values.
     order : {"segments", "memory", "time", "time-only"}, default "segments"
@@ -54,14 +52,13 @@ class Supplier:
     --------
     >>> from letterhead.state import Stores, Supplier
     >>> from letterhead.state.memory import InMemoryKeyValueStore
-    >>> supplier = Supplier("latest", "key-value", "mine", lambda format: InMemoryKeyValueStore("latest", format=format))
+    >>> supplier = Supplier("latest", "key-value", lambda format: InMemoryKeyValueStore("latest", format=format))
     >>> Stores.timestamped_key_value_store_with_headers_builder(supplier).build().layers()[-1]
     'InMemoryKeyValueStore'
     """
 
     name: str
     store_type: StoreType
-    metrics_scope: str
     make: Callable[[ValueFormat], Any]
     order: Order = "segments"
     format: ValueFormat | None = None
@@ -87,9 +84,7 @@ def supply(
             return store(name, *arguments, headers=values == "headers", **options)
         return store(name, *arguments, format=values, **options)
 
-    scope = "in-memory" if order == "memory" else "rocksdb"
-    metrics_scope = scope if store_type == "key-value" else f"{scope}-{store_type}"
-    return Supplier(name, store_type, metrics_scope, make, order, format)
+    return Supplier(name, store_type, make, order, format)
 
 
 # Suppliers of the types of stores; Stores documents the parameters.

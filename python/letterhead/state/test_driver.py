@@ -246,7 +246,7 @@ class TopologyTestDriver(Closing):
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
         """Return a key-value store of any format, with plain values."""
         store = self._typed(name, KeyValueStore)
-        return store if store is None or store.value_type is None else KeyValueFacade(store, timestamps=False)
+        return store if store is None or store._value_type is None else KeyValueFacade(store, timestamps=False)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | KeyValueFacade | None:
         """Return a key-value store with timestamps and with or without headers."""
@@ -262,7 +262,7 @@ class TopologyTestDriver(Closing):
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
         """Return a window store of any format, with plain values."""
         store = self._typed(name, WindowStore)
-        return store if store is None or store.value_type is None else WindowFacade(store, timestamps=False)
+        return store if store is None or store._value_type is None else WindowFacade(store, timestamps=False)
 
     def get_timestamped_window_store(self, name: str) -> TimestampedWindowStore[Any, Any] | WindowFacade | None:
         """Return a window store with timestamps and with or without headers."""

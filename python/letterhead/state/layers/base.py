@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.context import StoreContext
+from letterhead.state.interfaces import ChangelogRecord
 
 __all__ = ["Layer", "chain", "restores_as"]
 
@@ -25,12 +26,12 @@ class Layer:
         The nearest store below that answers reads.
     """
 
-    answers_reads: ClassVar[bool] = True
+    _answers_reads: ClassVar[bool] = True
     """Whether reads pass through the layer."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
-        self.reads: Any = inner.reads if isinstance(inner, Layer) and not inner.answers_reads else inner
+        self.reads: Any = inner.reads if isinstance(inner, Layer) and not inner._answers_reads else inner
         self.name: str = inner.name
         self.persistent: bool = inner.persistent
         self.context: StoreContext
@@ -46,11 +47,6 @@ class Layer:
         """The offsets of the input records that the store contains."""
         return self.inner.position
 
-    @property
-    def restores_as(self) -> str:
-        """The format of the values below all layers: ``plain``, ``timestamped`` or ``headers``."""
-        return restores_as(self)
-
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         self.context = context
@@ -65,7 +61,7 @@ class Layer:
         """Store the offsets of the changelog."""
         self.inner.commit(offsets)
 
-    def restore(self, records: Iterable[Any]) -> None:
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Write changelog records to the store of bytes without logging them again."""
         self.inner.restore(records)
 
@@ -83,7 +79,7 @@ def chain(store: Any) -> list[Any]:
 
 
 def restores_as(store: Any) -> str:
-    """Return the format of the values that a changelog is converted to for a store."""
+    """Return the format of the values below all layers, to which a restore converts the changelog."""
     bottom = chain(store)[-1]
     if isinstance(bottom, HeadersBytesStore):
         return "headers"

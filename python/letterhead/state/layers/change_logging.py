@@ -34,7 +34,7 @@ class ChangeLogging(Layer):
     ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """
 
-    answers_reads = False
+    _answers_reads = False
 
     def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool = False) -> None:
         super().__init__(inner)

@@ -197,5 +197,5 @@ def _conversions(store: Any, timestamps: bool) -> tuple[Convert, Convert]:
             lambda value: None if value is None else ValueTimestampHeaders.make(value.value, value.timestamp),
             lambda value: None if value is None else ValueAndTimestamp.make(value.value, value.timestamp),
         )
-    make = ValueTimestampHeaders.make if store.keeps_headers else ValueAndTimestamp.make
+    make = ValueTimestampHeaders.make if store._keeps_headers else ValueAndTimestamp.make
     return lambda value: make(value, -1), lambda value: None if value is None else value.value

@@ -19,7 +19,7 @@ from letterhead.limits import Limits
 from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.layers.base import Layer, chain
+from letterhead.state.layers.base import Layer, chain, restores_as
 from letterhead.state.layers.metrics import StoreMetrics
 from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import StoreScan, not_null
@@ -95,11 +95,11 @@ class Metered(Layer, Generic[K, V]):
         The serdes of the store with the topic of its changelog; set by :meth:`open`.
     """
 
-    operations: ClassVar[tuple[str, ...]] = ()
-    store_type: ClassVar[str] = ""
-    keeps_headers: ClassVar[bool] = False
-    wrap_serde: ClassVar[type[Serde[Any]] | None] = None
-    value_type: ClassVar[type | None] = None
+    _operations: ClassVar[tuple[str, ...]] = ()
+    _store_type: ClassVar[str] = ""
+    _keeps_headers: ClassVar[bool] = False
+    _wrap_serde: ClassVar[type[Serde[Any]] | None] = None
+    _value_type: ClassVar[type | None] = None
 
     def __init__(
         self,
@@ -112,26 +112,26 @@ class Metered(Layer, Generic[K, V]):
     ) -> None:
         super().__init__(inner)
         bottom = chain(inner)[-1]
-        self.metrics = StoreMetrics(self.name, self.operations, lambda: getattr(bottom, "expired_records", 0))
+        self.metrics = StoreMetrics(self.name, self._operations, lambda: getattr(bottom, "expired_records", 0))
         self.errors: ScanErrors = errors
         self.limits = (limits or Limits()).filled()
         self._own_serdes = key_serde, value_serde
-        self._timers = {name: self.metrics[name] for name in (*self.operations, "flush", "restore")}
+        self._timers = {name: self.metrics[name] for name in (*self._operations, "flush", "restore")}
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         key_serde, value_serde = self._own_serdes
         topic = changelog_topic(context.application_id, self.name)
         values: Serde[Any] = value_serde or context.value_serde
-        if self.wrap_serde is not None:
-            values = self.wrap_serde(*((values, self.limits) if self.keeps_headers else (values,)))
+        if self._wrap_serde is not None:
+            values = self._wrap_serde(*((values, self.limits) if self._keeps_headers else (values,)))
         self.serdes: StateSerdes[Any, Any] = StateSerdes(topic, key_serde or context.key_serde, values)
         # Byte keys and rows with headers skip StateSerdes: this runs at every read and write.
         self._keys_are_bytes = type(self.serdes.key_serde) is BytesSerde
         self._raw_value = self._serialized
         if isinstance(values, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
-            self._read_row = partial(values.read, topic)
-            self._raw_value = partial(values.write, topic)
+            self._read_row = partial(values._decode, topic)
+            self._raw_value = partial(values._encode, topic)
         super().open(directory, context)
 
     @timed("flush")
@@ -142,7 +142,7 @@ class Metered(Layer, Generic[K, V]):
     @timed("restore")
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Restore the store from the records of its changelog, in order."""
-        convert = converter_for(self.store_type, self.restores_as)
+        convert = converter_for(self._store_type, restores_as(self))
         if self.context.consistency_vectors:
             records = [self._without_position(record) for record in records]
         super().restore(convert(record) for record in records)
@@ -230,12 +230,12 @@ class Metered(Layer, Generic[K, V]):
 
     def _key_of(self, key: Any, value: Any) -> bytes:
         """Serialize the key of a value to write, and check the type of the value."""
-        expected = self.value_type
+        expected = self._value_type
         if expected is not None and not isinstance(value, expected):
             raise TypeError(f"store {self.name} holds {expected.__name__}, not {type(value).__name__}")
         if self._keys_are_bytes and type(key) is bytes:
             return key
-        return self._raw_key(key, value.headers if self.keeps_headers else self.context.current().headers)
+        return self._raw_key(key, value.headers if self._keeps_headers else self.context.current().headers)
 
     def _serialized(self, value: Any) -> bytes | None:
         return self.serdes.raw_value(value, self.context.current().headers)
@@ -254,7 +254,7 @@ class Metered(Layer, Generic[K, V]):
         if stored is None:
             return None
         try:
-            if self.keeps_headers:
+            if self._keeps_headers:
                 return self._read_row(stored, (self.name, row))
             return self.serdes.value_from(stored, self.context.current().headers)
         except DamagedRowError:  # the deserializer read the headers, which are damaged
@@ -268,7 +268,7 @@ class Metered(Layer, Generic[K, V]):
         """Deserialize the key of a row, which is bytes, or a window or session of bytes."""
         if self._keys_are_bytes:
             return row
-        headers = value.headers if self.keeps_headers and value is not None else self.context.current().headers
+        headers = value.headers if self._keeps_headers and value is not None else self.context.current().headers
         key: Any = self.serdes.key_from(row if isinstance(row, bytes) else row.key, headers)
         return key if isinstance(row, bytes) else row._replace(key=key)
 

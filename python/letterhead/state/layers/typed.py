@@ -55,8 +55,8 @@ R = TypeVar("R")
 class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     """A store of one value for each key. Keys must not be null."""
 
-    store_type = "key-value"
-    operations = ("put", "put_if_absent", "put_all", "delete", "get", "range", "all", "prefix_scan")
+    _store_type = "key-value"
+    _operations = ("put", "put_if_absent", "put_all", "delete", "get", "range", "all", "prefix_scan")
 
     @timed("put")
     def put(self, key: K, value: V | None) -> None:
@@ -120,22 +120,22 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
 class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp[V]], Generic[K, V]):
     """A store of one value with its timestamp for each key."""
 
-    wrap_serde = ValueAndTimestampSerde
-    value_type = ValueAndTimestamp
+    _wrap_serde = ValueAndTimestampSerde
+    _value_type = ValueAndTimestamp
 
 
 class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders[V]], Generic[K, V]):
     """A store of one value with its timestamp and headers for each key."""
 
-    wrap_serde = ValueTimestampHeadersSerde
-    value_type = ValueTimestampHeaders
-    keeps_headers = True
+    _wrap_serde = ValueTimestampHeadersSerde
+    _value_type = ValueTimestampHeaders
+    _keeps_headers = True
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         super().open(directory, context)
         serde = instance(self.serdes.value_serde, ValueTimestampHeadersSerde)
-        self._join = partial(serde.join, self.serdes.topic)
+        self._join = partial(serde._encode_parts, self.serdes.topic)
         self._is_logged = isinstance(self.inner, ChangeLoggingKeyValueStore)
 
     def put(self, key: K, value: ValueTimestampHeaders[V] | None) -> None:
@@ -159,8 +159,8 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
 class WindowStore(Metered[K, V], WindowReads[K, V]):
     """A store of one value for each key and window, or of many if it keeps duplicates. Keys must not be null."""
 
-    store_type = "window"
-    operations = ("put", "fetch", "all")
+    _store_type = "window"
+    _operations = ("put", "fetch", "all")
 
     @timed("put")
     def put(self, key: K, value: V | None, start: int) -> None:
@@ -189,16 +189,16 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
 class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp[V]], Generic[K, V]):
     """A store of one value with its timestamp for each key and window."""
 
-    wrap_serde = ValueAndTimestampSerde
-    value_type = ValueAndTimestamp
+    _wrap_serde = ValueAndTimestampSerde
+    _value_type = ValueAndTimestamp
 
 
 class TimestampedWindowStoreWithHeaders(WindowStore[K, ValueTimestampHeaders[V]], Generic[K, V]):
     """A store of one value with its timestamp and headers for each key and window."""
 
-    wrap_serde = ValueTimestampHeadersSerde
-    value_type = ValueTimestampHeaders
-    keeps_headers = True
+    _wrap_serde = ValueTimestampHeadersSerde
+    _value_type = ValueTimestampHeaders
+    _keeps_headers = True
 
 
 # Session stores.
@@ -234,8 +234,8 @@ class ReadOnlySessionStore(SessionReads[K, V]):
 class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     """A store of one aggregation for each key and session. Neither sessions nor their keys may be null."""
 
-    store_type = "session"
-    operations = ("put", "remove", "fetch", "find_sessions")
+    _store_type = "session"
+    _operations = ("put", "remove", "fetch", "find_sessions")
 
     @timed("put")
     def put(self, session: SessionKey, value: V | None) -> None:
@@ -260,7 +260,7 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         change = super()._change(row, new, old, context)
         value = change.value.new_value
-        headers = value.headers if self.keeps_headers and value is not None else Headers()
+        headers = value.headers if self._keeps_headers and value is not None else Headers()
         return Record(change.key, change.value, row.end, headers)
 
 
@@ -289,9 +289,9 @@ class SessionStoreWithHeaders(
 ):
     """A store of one aggregation with its headers for each key and session."""
 
-    wrap_serde = AggregationWithHeadersSerde
-    value_type = AggregationWithHeaders
-    keeps_headers = True
+    _wrap_serde = AggregationWithHeadersSerde
+    _value_type = AggregationWithHeaders
+    _keeps_headers = True
 
 
 def _check_session(session: SessionKey | None) -> None:
@@ -307,8 +307,8 @@ def _check_session(session: SessionKey | None) -> None:
 class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
     """The operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
-    store_type = "versioned"
-    operations = ("put", "delete", "get", "get_as_of", "versions")
+    _store_type = "versioned"
+    _operations = ("put", "delete", "get", "get_as_of", "versions")
 
     @timed("delete")
     def delete(self, key: K, timestamp: int) -> R | None:
@@ -385,8 +385,8 @@ class VersionedKeyValueStore(_MeteredVersions[K, V, VersionedRecord[V]], Generic
 class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
     """A store that keeps earlier values of a key, with their headers."""
 
-    wrap_serde = AggregationWithHeadersSerde
-    keeps_headers = True
+    _wrap_serde = AggregationWithHeadersSerde
+    _keeps_headers = True
 
     @timed("put")
     def put(self, key: K, value: V | None, timestamp: int, headers: Any = None) -> int:
