@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
@@ -16,13 +15,13 @@ from letterhead.errors import DecodeError, check_name, replaced
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
+from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.storage.segments import segment_interval
 from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
 
 __all__ = ["ChangelogTable", "changelog_table"]
 
 ChangelogType: TypeAlias = Literal["key-value", "window", "session", "versioned", "suppress"]
-Milliseconds: TypeAlias = "int | timedelta"
 
 
 def changelog_table(
@@ -85,7 +84,8 @@ def changelog_table(
     True
     """
     check_name("store type", store_type, ("key-value", "window", "session", "versioned", "suppress"))
-    kept, interval = _milliseconds("retention", retention), _milliseconds("segment_interval", segment_interval)
+    kept = None if retention is None else milliseconds("retention", retention)
+    interval = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
     if store_type == "versioned" and kept is None:
         raise ValueError("a versioned store drops late records: pass retention= with its history retention")
     if store_type in ("key-value", "suppress") and kept is not None:
@@ -242,15 +242,3 @@ def _tail(start: int) -> Column:
     """Return the integer that begins ``start`` bytes before the end of a key; times in keys are not negative."""
     tail_bytes = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
     return F.conv(F.hex(tail_bytes), 16, 10).cast("bigint")
-
-
-def _milliseconds(name: str, duration: object) -> int | None:
-    if duration is None:
-        return None
-    if isinstance(duration, timedelta):
-        duration //= timedelta(milliseconds=1)
-    if not isinstance(duration, int) or isinstance(duration, bool):
-        raise TypeError(f"{name} must be a number of milliseconds or a timedelta, not {type(duration).__name__}")
-    if duration < 0:
-        raise ValueError(f"{name} cannot be negative")
-    return duration

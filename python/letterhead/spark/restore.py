@@ -14,14 +14,8 @@ from pyspark.sql import DataFrame
 
 from letterhead.spark.frame import KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
-from letterhead.state.restoring.restore import (
-    Milliseconds,
-    PersistentStoreType,
-    Restored,
-    StoreLayout,
-    plan_of,
-    restore,
-)
+from letterhead.state.durations import Milliseconds
+from letterhead.state.restoring.restore import PersistentStoreType, Restored, StoreLayout, plan_of, restore
 
 __all__ = ["restore_stores"]
 

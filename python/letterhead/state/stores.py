@@ -12,15 +12,16 @@ from typing import Any, Self
 
 from letterhead.errors import TopologyError, check_name
 from letterhead.limits import Limits
-from letterhead.state import suppliers
+from letterhead.state import memory, suppliers
 from letterhead.state.base import FORMATS, StoreType, ValueFormat
 from letterhead.state.converters import split_for
+from letterhead.state.durations import Milliseconds
 from letterhead.state.layers import caching, change_logging, typed
 from letterhead.state.layers.conversion import adapted
 from letterhead.state.layers.metered import Metered, ScanErrors
 from letterhead.state.serdes import Serde
 from letterhead.state.storage.database import RocksDBOptions
-from letterhead.state.suppliers import Milliseconds, Supplier
+from letterhead.state.suppliers import Supplier, supply
 from letterhead.state.topology import StoreBuilder
 
 __all__ = ["Builder", "Stores", "Supplier"]
@@ -233,7 +234,8 @@ class Stores:
     @staticmethod
     def in_memory_key_value_store(name: str) -> Supplier:
         """Keep values in memory."""
-        return suppliers.in_memory_key_value(name)
+        suppliers.check_name(name)
+        return supply("key-value", memory.InMemoryKeyValueStore, name, order="memory")
 
     @staticmethod
     def persistent_timestamped_window_store_with_headers(
@@ -306,7 +308,8 @@ class Stores:
         name: str, retention_period: Milliseconds, window_size: Milliseconds, retain_duplicates: bool = False
     ) -> Supplier:
         """Keep windows in memory."""
-        return suppliers.in_memory_window(name, retention_period, window_size, retain_duplicates)
+        times = suppliers.window_times(name, retention_period, window_size)
+        return supply("window", memory.InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
 
     @staticmethod
     def persistent_session_store_with_headers(
@@ -339,7 +342,8 @@ class Stores:
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Milliseconds) -> Supplier:
         """Keep sessions in memory."""
-        return suppliers.in_memory_session(name, retention_period)
+        retention = suppliers.session_time(name, retention_period)
+        return supply("session", memory.InMemorySessionStore, name, retention, order="memory")
 
     @staticmethod
     def persistent_versioned_key_value_store_with_headers(
@@ -368,7 +372,8 @@ class Stores:
         name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None = None
     ) -> Supplier:
         """Keep versions in memory."""
-        return suppliers.in_memory_versioned(name, history_retention, segment_interval)
+        times = suppliers.versioned_times(name, history_retention, segment_interval)
+        return supply("versioned", memory.InMemoryVersionedStore, name, *times, order="memory")
 
     @staticmethod
     def timestamped_key_value_store_with_headers_builder(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any
 
-from letterhead.state import memory, rocksdb
+from letterhead.state import rocksdb
 from letterhead.state.base import StoreType, ValueFormat
+from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.layers.caching import Order
 from letterhead.state.storage.database import RocksDBOptions
 
-__all__ = ["Milliseconds", "Supplier"]
-
-Milliseconds: TypeAlias = "int | timedelta"
+__all__ = ["Supplier"]
 
 
 @dataclass(frozen=True)
@@ -96,12 +94,6 @@ def key_value(format: ValueFormat, name: str, options: RocksDBOptions | None) ->
     return supply("key-value", rocksdb.RocksDBKeyValueStore, name, format=format, options=options)
 
 
-def in_memory_key_value(name: str) -> Supplier:
-    """Return a supplier of a key-value store in memory."""
-    check_name(name)
-    return supply("key-value", memory.InMemoryKeyValueStore, name, order="memory")
-
-
 def window(
     format: ValueFormat,
     name: str,
@@ -133,33 +125,25 @@ def time_ordered_window(
     )  # fmt: skip
 
 
-def in_memory_window(
-    name: str, retention_period: Milliseconds, window_size: Milliseconds, retain_duplicates: bool
-) -> Supplier:
-    """Return a supplier of a window store in memory."""
-    times = window_times(name, retention_period, window_size)
-    return supply("window", memory.InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
-
-
 def session(format: ValueFormat, name: str, retention_period: Milliseconds, options: RocksDBOptions | None) -> Supplier:
     """Return a supplier of a session store in RocksDB."""
-    retention = milliseconds(name, retention_period, "retentionPeriod")
-    return supply("session", rocksdb.RocksDBSessionStore, name, retention, format=format, options=options)
+    return supply(
+        "session",
+        rocksdb.RocksDBSessionStore,
+        name,
+        session_time(name, retention_period),
+        format=format,
+        options=options,
+    )
 
 
 def time_ordered_session(
     format: ValueFormat, name: str, retention_period: Milliseconds, with_index: bool, options: RocksDBOptions | None
 ) -> Supplier:
     """Return a supplier of a session store in RocksDB whose rows are in order of time."""
-    retention = milliseconds(name, retention_period, "retentionPeriod")
+    retention = session_time(name, retention_period)
     store, order = rocksdb.RocksDBTimeOrderedSessionStore, _time_order(with_index)
     return supply("session", store, name, retention, order=order, format=format, with_index=with_index, options=options)
-
-
-def in_memory_session(name: str, retention_period: Milliseconds) -> Supplier:
-    """Return a supplier of a session store in memory."""
-    retention = milliseconds(name, retention_period, "retentionPeriod")
-    return supply("session", memory.InMemorySessionStore, name, retention, order="memory")
 
 
 def versioned(
@@ -174,17 +158,11 @@ def versioned(
     return supply("versioned", rocksdb.RocksDBVersionedStore, name, *times, format=format, options=options)
 
 
-def in_memory_versioned(name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None) -> Supplier:
-    """Return a supplier of a versioned store in memory."""
-    times = versioned_times(name, history_retention, segment_interval)
-    return supply("versioned", memory.InMemoryVersionedStore, name, *times, order="memory")
-
-
 def _time_order(with_index: bool) -> Order:
     return "time" if with_index else "time-only"
 
 
-# Checks of names and durations. The messages are those of Kafka Streams.
+# Checks of names and durations, with the messages of Kafka Streams.
 
 
 def check_name(name: str) -> None:
@@ -193,20 +171,11 @@ def check_name(name: str) -> None:
         raise TypeError("name cannot be null")
 
 
-def milliseconds(name: str, duration: Milliseconds, parameter: str) -> int:
-    """Check the name and a duration of a store, and return the duration in milliseconds."""
-    check_name(name)
-    if isinstance(duration, timedelta):
-        duration = duration // timedelta(milliseconds=1)
-    if duration < 0:
-        raise ValueError(f"{parameter} cannot be negative")
-    return duration
-
-
 def window_times(name: str, retention_period: Milliseconds, window_size: Milliseconds) -> tuple[int, int]:
     """Return the retention and the length of the windows of a store, in milliseconds."""
-    retention = milliseconds(name, retention_period, "retentionPeriod")
-    size = milliseconds(name, window_size, "windowSize")
+    check_name(name)
+    retention = milliseconds("retentionPeriod", retention_period)
+    size = milliseconds("windowSize", window_size)
     if size > retention:
         raise ValueError(
             f"The retention period of the window store {name} must be no smaller than its window size. "
@@ -215,14 +184,21 @@ def window_times(name: str, retention_period: Milliseconds, window_size: Millise
     return retention, size
 
 
+def session_time(name: str, retention_period: Milliseconds) -> int:
+    """Return the retention of a session store, in milliseconds."""
+    check_name(name)
+    return milliseconds("retentionPeriod", retention_period)
+
+
 def versioned_times(
     name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None
 ) -> tuple[int, int | None]:
     """Return the history retention and the length of the segments of a store, in milliseconds."""
-    retention = milliseconds(name, history_retention, "historyRetention")
+    check_name(name)
+    retention = milliseconds("historyRetention", history_retention)
     if segment_interval is None:
         return retention, None
-    interval = milliseconds(name, segment_interval, "segmentInterval")
+    interval = milliseconds("segmentInterval", segment_interval)
     if interval < 1:
         raise ValueError("segmentInterval cannot be zero or negative")
     return retention, interval

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import letterhead as lh
 from letterhead.errors import DamagedRowError, StoreChoiceError, StoreNotFoundError
+from letterhead.state.durations import Milliseconds
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import EncodedRow, StoreReader, StoreRow, open_store
-from letterhead.state.restoring.restore import Milliseconds, restore
+from letterhead.state.restoring.restore import restore
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.temporary import TemporaryDirectory
 

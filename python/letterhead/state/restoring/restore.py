@@ -9,12 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
 from letterhead.errors import ProcessorStateError, check_name
+from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
 from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
 from letterhead.state.storage.database import StoredFamilies, load_rocksdict
@@ -31,7 +32,6 @@ PersistentStoreType: TypeAlias = Literal[
     "key-value", "window", "session", "versioned", "time-ordered-window", "time-ordered-session"
 ]
 StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
-Milliseconds: TypeAlias = "int | timedelta"
 
 WRITE_BYTES = 64 << 20
 """How many bytes of rows of a partition are written at once: RocksDB merges fewer files later, and a killed restore
@@ -263,7 +263,10 @@ def plan_of(
     if (store_type, layout) not in LAYOUTS:
         layouts = " or ".join(values for name, values in LAYOUTS if name == store_type)
         raise ValueError(f"a {store_type} store cannot be {layout}: its layout is {layouts}")
-    kept, interval = _milliseconds("retention", retention), _milliseconds("segment_interval", segment_interval)
+    kept = None if retention is None else milliseconds("retention", retention)
+    interval = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
+    if interval == 0:
+        raise ValueError("segment_interval cannot be 0")
     if store_type == "key-value" and (kept is not None or interval is not None):
         raise ValueError("rows of a key-value store do not expire: leave out retention= and segment_interval=")
     if store_type != "key-value" and kept is None:
@@ -415,15 +418,3 @@ def _topic(requested: str | None, topic_of_source: str | None) -> str:
     if requested is None and topic_of_source is None:
         raise ValueError("the source does not name the changelog: pass topic=")
     return requested or topic_of_source or ""
-
-
-def _milliseconds(name: str, duration: Milliseconds | None) -> int | None:
-    if duration is None:
-        return None
-    if isinstance(duration, timedelta):
-        duration //= timedelta(milliseconds=1)
-    if not isinstance(duration, int) or isinstance(duration, bool):
-        raise TypeError(f"{name} must be a number of milliseconds or a timedelta, not {type(duration).__name__}")
-    if duration < 0 or (duration == 0 and name == "segment_interval"):
-        raise ValueError(f"{name} cannot be {'negative' if duration < 0 else '0'}")
-    return duration

@@ -6,7 +6,9 @@ a row is in exactly one family even if the process dies. (Kafka Streams uses two
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from threading import Lock
 
 from letterhead.errors import DamagedRowError, DecodeError
@@ -135,17 +137,10 @@ class UpgradingRows:
     def _merged(
         self, new: Iterator[tuple[bytes, bytes]], old: Iterator[tuple[bytes, bytes]], backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
-        newer, older = next(new, None), next(old, None)
-        while older is not None:
-            key = older[0]
-            if newer is not None and newer[0] == key:
-                older = next(old, None)  # it was moved or written meanwhile
-            elif newer is not None and (newer[0] < key) != backward:
-                yield newer
-                newer = next(new, None)
-            else:
-                yield key, self._convert(key, older[1])
-                older = next(old, None)
-        while newer is not None:
-            yield newer
-            newer = next(new, None)
+        previous = None
+        tagged = ((key, value, False) for key, value in new), ((key, value, True) for key, value in old)
+        # If both families have a key, the newer row comes first: the older one was moved or written meanwhile.
+        for key, value, is_older in heapq.merge(*tagged, key=itemgetter(0), reverse=backward):
+            if key != previous:
+                yield key, self._convert(key, value) if is_older else value
+            previous = key

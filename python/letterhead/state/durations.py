@@ -1,0 +1,29 @@
+"""Durations, which callers pass as milliseconds or as :class:`~datetime.timedelta`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypeAlias
+
+__all__ = ["Milliseconds", "milliseconds"]
+
+Milliseconds: TypeAlias = "int | timedelta"
+
+
+def milliseconds(name: str, duration: object) -> int:
+    """Return a duration in milliseconds; the name of the parameter is for errors.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a number of milliseconds nor a timedelta.
+    ValueError
+        If it is negative.
+    """
+    if isinstance(duration, timedelta):
+        duration //= timedelta(milliseconds=1)
+    if not isinstance(duration, int) or isinstance(duration, bool):
+        raise TypeError(f"{name} must be a number of milliseconds or a timedelta, not {type(duration).__name__}")
+    if duration < 0:
+        raise ValueError(f"{name} cannot be negative")
+    return duration
