@@ -23,7 +23,7 @@ from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead.errors import LogTruncated, OffsetsGone
 from letterhead.kafka.client import LATEST, Client, Place
-from letterhead.kafka.fetched import Span, rows_of
+from letterhead.kafka.partitions import Span, rows_of
 from letterhead.kafka.record_sets import Rows
 from letterhead.kafka.settings import python_settings
 from test_kafka_source import Stream, expected, send_both

@@ -28,7 +28,7 @@ LAYERS = (
     ("arrow",),
     (
         "reader",
-        "offset_spec",
+        "offsets",
         "output_columns",
         "binary_columns",
         "written",

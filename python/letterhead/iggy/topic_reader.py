@@ -16,9 +16,9 @@ from letterhead.iggy.client import Client, Place, Topic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import KafkaRows
-from letterhead.iggy.polling import FETCH_BYTES, Span, rows_of
+from letterhead.iggy.partitions import FETCH_BYTES, Span, rows_of
 from letterhead.iggy.rows import COLUMNS, IggyRows
-from letterhead.offset_spec import Points, check_points, time_of
+from letterhead.offsets.specs import Points, check_points, time_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from letterhead._context_managers import Closing
 from letterhead.iggy.batches import Batch, Message, batches_of
 from letterhead.iggy.client import Client, Lost, Place
-from letterhead.iggy.polling import Span, rows_of
+from letterhead.iggy.partitions import Span, rows_of
 from letterhead.iggy.rows import IggyRows
 from letterhead.written import Appended
 

@@ -13,10 +13,10 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
 
 from letterhead.errors import OffsetsGone, check_name
 from letterhead.kafka.client import EARLIEST, LATEST, Client, Isolation, Place
-from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.partitions import Span, rows_of, selected_spans
 from letterhead.kafka.record_sets import Rows
 from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
-from letterhead.offset_spec import Points, check_points, time_of
+from letterhead.offsets.specs import Points, check_points, time_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:

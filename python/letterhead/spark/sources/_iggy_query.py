@@ -14,9 +14,9 @@ from letterhead.iggy import kafka_rows as iggy_kafka_rows
 from letterhead.iggy.client import Client, Place, Topic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_rows import KafkaRows
-from letterhead.iggy.polling import Span, rows_of
+from letterhead.iggy.partitions import Span, rows_of
 from letterhead.iggy.rows import COLUMNS, IggyRows
-from letterhead.spark.sources._spans import divided, limited
+from letterhead.spark.sources.offset_queries import divided, limited
 from letterhead.spark.sources.options import read_arguments
 
 try:

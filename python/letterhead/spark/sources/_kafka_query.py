@@ -13,9 +13,9 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 
 from letterhead.errors import OffsetsGone, check_name
 from letterhead.kafka.client import EARLIEST, LATEST, Client, Place
-from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.partitions import Span, rows_of, selected_spans
 from letterhead.kafka.record_sets import WHERE_FIELDS, Rows
-from letterhead.spark.sources._spans import divided, limited
+from letterhead.spark.sources.offset_queries import divided, limited
 from letterhead.spark.sources.options import read_arguments
 from letterhead.spark.sources.pushdown import push
 from letterhead.where.program import resolve

@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from letterhead.kafka.settings import java_settings
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources._batch_only import ReadOnly
+from letterhead.spark.sources.base import ReadOnly
 from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
 from letterhead.spark.sources.pushdown import reader_class
 

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources._batch_only import BatchOnly
+from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
 from letterhead.spark.sources.pushdown import push, reader_class
 

@@ -14,7 +14,7 @@ from log_bytes import batch, record
 pytest.importorskip("kafka")
 
 from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Place
-from letterhead.kafka.fetched import Span, rows_of, selected_spans
+from letterhead.kafka.partitions import Span, rows_of, selected_spans
 from letterhead.kafka.record_sets import Rows
 from letterhead.kafka.topic_reader import _spans
 
