@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._optional_dependencies import needed
 
@@ -14,7 +13,8 @@ with needed("reading segments", "'letterhead[arrow]'"):
 
 from letterhead.errors import check_name
 from letterhead.kafka.log_directory import Paths, partitions
-from letterhead.kafka.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
+from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -31,10 +31,8 @@ def segments(
     format: Literal["record-batch", "iggy-batch"] = "record-batch",
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
-    start: int | None = None,
-    end: int | None = None,
-    since: int | datetime | None = None,
-    until: int | datetime | None = None,
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
@@ -62,11 +60,9 @@ def segments(
         ``transactional``. Topic and partition come from the name of the directory, and are null if it has another name.
     headers : mapping of str to str or Field, optional
         Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : int, optional
-        First offset, and the offset to stop before, of every partition.
-    since, until : int or datetime, optional
-        First timestamp, and the timestamp to stop before: milliseconds since 1970, or a datetime with a time zone.
-        A record without a timestamp is before every other.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to begin, and where to stop, in every partition, as in :func:`letterhead.read.topic`; the record at ``end`` is
+        not read. A time stands for the first record that is not older. A record without a timestamp is older than all.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
         ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
         transaction, which the reader lists in ``open_transactions``.
@@ -111,24 +107,11 @@ def segments(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     check_name("format", format, ("record-batch", "iggy-batch"))
-    bounds = Bounds.of(start, end, _millis(since), _millis(until))
+    bounds = OffsetBounds.parse(start, end)
+    options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
     if format == "iggy-batch":
-        from letterhead.iggy.segments import IggySegmentRows, IggySegmentsReader, iggy_partitions
+        from letterhead.iggy.segments import IggySegmentRowReader, IggySegmentsReader, iggy_partitions
 
-        wanted = IggySegmentRows.of(
-            columns, headers, bounds, errors=errors, error_column=error_column, limits=limits, where=where
-        )
-        return IggySegmentsReader(iggy_partitions(path), wanted)
-    rows = SegmentRows(
-        COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits,
-        where=where,
-    )  # fmt: skip
+        return IggySegmentsReader(iggy_partitions(path), IggySegmentRowReader.of(columns, headers, **options), bounds)
+    rows = SegmentRowReader(COLUMNS if columns is None else columns, headers, **options)
     return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")
-
-
-def _millis(time: int | datetime | None) -> int | None:
-    if not isinstance(time, datetime):
-        return time
-    if time.tzinfo is None:
-        raise ValueError(f"{time} has no time zone: pass datetime(..., tzinfo=UTC)")
-    return round(time.timestamp() * 1000)

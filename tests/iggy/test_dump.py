@@ -67,8 +67,8 @@ def test_times_bound_the_messages(run: Run, url: str) -> None:
     def count(*options: str) -> int:
         return len(run("dump", url, "--json", *options).lines)
 
-    assert count("--since", "2024-01-01") == 30
-    assert count("--until", "2024-01-01") == 0
+    assert count("--start", "2024-01-01") == 30
+    assert count("--end", "2024-01-01") == 0
 
 
 def test_parquet_has_the_columns_of_the_reader(run: Run, server: Server, url: str, tmp_path: Path) -> None:

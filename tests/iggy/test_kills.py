@@ -16,8 +16,9 @@ import pytest
 import letterhead as lh
 import pages
 from letterhead.errors import OffsetsGone
-from letterhead.iggy.client import Client, Lost, Place
+from letterhead.iggy.client import Client, Lost
 from letterhead.iggy.topic_writer import IggySink
+from letterhead.offsets.ranges import TopicPartition
 from server import DURABLE, Server
 
 KILLS = 20
@@ -102,7 +103,7 @@ def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[Lost]:
     lost = []
     send = Client.send
 
-    def counting(self: Client, place: Place, batch: bytes, count: int) -> int:
+    def counting(self: Client, place: TopicPartition, batch: bytes, count: int) -> int:
         try:
             return send(self, place, batch, count)
         except Lost as error:

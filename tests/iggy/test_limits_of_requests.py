@@ -15,10 +15,11 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone
 from letterhead.iggy import connection as iggy_connection
-from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message, batches_of
-from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, MessageFields, batches_of
+from letterhead.iggy.client import Client, Topic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.topic_writer import IggySink
+from letterhead.offsets.ranges import TopicPartition
 from lying_server import HEADER_LEN, LyingServer
 from test_lying_servers import BATCH, at, lies_about, u32
 
@@ -94,11 +95,11 @@ def test_fetch_bytes_is_at_least_1(fetch_bytes: int) -> None:
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-def message(origin: int = 0, size: int = 1) -> Message:
-    return Message(bytes(16), origin, b"", bytes(size))
+def message(origin: int = 0, size: int = 1) -> MessageFields:
+    return MessageFields(bytes(16), origin, b"", bytes(size))
 
 
-def rows_of(*messages: Message) -> list[int]:
+def rows_of(*messages: MessageFields) -> list[int]:
     return [len(batch.checksums) for batch in batches_of(messages)]
 
 
@@ -187,7 +188,7 @@ def test_rows_without_a_key_go_to_partitions_in_turn(address: str) -> None:
 def test_large_rows_are_made_objects_one_at_a_time(address: str) -> None:
     from letterhead.iggy.topic_writer import _objects
 
-    large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], Message._fields)
+    large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], MessageFields._fields)
     assert [len(objects) for objects in _objects(large)] == [1, 1, 1]
 
 
@@ -217,7 +218,7 @@ def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
             read(address, partitions=[0], **{"start": {0: 5}, option: {0: 6}})
     with pytest.raises(ValueError, match="has no partition 2: it has 2, counted from 0"):
         read(address, partitions=[2])
-    assert Place("tests", "lies", 0) < Place("tests", "lies", 1)
+    assert TopicPartition(Topic("tests", "lies"), 0) < TopicPartition(Topic("tests", "lies"), 1)
 
 
 def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(

@@ -14,8 +14,9 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
-from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.client import Client, Topic
 from letterhead.iggy.connection import Address, Refused, TooLarge
+from letterhead.offsets.ranges import TopicPartition
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
 POLL = HEADER_LEN
@@ -212,7 +213,7 @@ def test_a_topic_without_messages_ends_after_its_last_one() -> None:
             LyingServer(lies_about(LAST_POLLS, empty)) as server,
             Client(Address.parse(server.address), 2000) as client,
         ):
-            assert client.end_offset(Place("tests", "lies", 0)) == end
+            assert client.end_offset(TopicPartition(Topic("tests", "lies"), 0)) == end
 
 
 def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
@@ -223,7 +224,7 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
         assert write(server.address) == (1, [(1, 2, 1)])
         with Client(Address.parse(server.address), 2000) as client:
             assert [place.partition for place in client.partitions(Topic("tests", "lies"))] == [0, 1]
-            assert client.end_offset(Place("tests", "lies", 0)) == 5
+            assert client.end_offset(TopicPartition(Topic("tests", "lies"), 0)) == 5
 
 
 def changed_replies(values: Callable[[int], Iterator[int]]) -> list[tuple[str, int, int]]:

@@ -20,8 +20,9 @@ import pytest
 import letterhead as lh
 from letterhead.errors import OffsetsGone
 from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
-from letterhead.iggy.client import Client, Place
+from letterhead.iggy.client import Client, Topic
 from letterhead.iggy.connection import Address
+from letterhead.offsets.ranges import TopicPartition
 from server import Server
 
 
@@ -32,7 +33,7 @@ def fill(server: Server, topic: str, partition: int, messages: list[Message], at
             part = messages[first : first + at_once]
             body = SendMessages("tests", topic, Partitioning.partition_id(partition), part).to_bytes("iggy")
             batch = body[4 + int.from_bytes(body[:4], "little") :]
-            client.send(Place("tests", topic, partition), batch, len(part))
+            client.send(TopicPartition(Topic("tests", topic), partition), batch, len(part))
 
 
 def numbered(count: int) -> list[Message]:
@@ -204,7 +205,7 @@ def test_a_partition_whose_only_message_expired_looks_empty(server: Server, tmp_
         options = {"stream": "tests", "topic": "expiring"}
         lh.write.iggy(pa.table({"payload": [b"x" * 1_200_000]}), other.address, **options)
         with Client(Address.parse(other.address), 5000) as client:
-            place = Place("tests", "expiring", 0)
+            place = TopicPartition(Topic("tests", "expiring"), 0)
             until = time.monotonic() + 40
             while client.end_offset(place) == 1 and time.monotonic() < until:
                 time.sleep(0.1)
@@ -393,7 +394,7 @@ def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, c
     polled: list[int] = []
     begin = Client.begin_poll
 
-    def counting(self: Client, place: Place, offset: int, count: int) -> bytes:
+    def counting(self: Client, place: TopicPartition, offset: int, count: int) -> bytes:
         polled.append(offset)
         return begin(self, place, offset, count)
 

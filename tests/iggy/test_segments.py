@@ -69,7 +69,7 @@ def test_offsets_and_times_are_bounded_with_and_without_an_index(
         times = expected["timestamp"].cast(pa.int64()).to_pylist()
         since = times[4000] // 1000 + 1
         later = [row for row, time in enumerate(times) if time >= 1000 * since]
-        found = read(copy, columns=["id"], since=since)
+        found = read(copy, columns=["id"], start=f"@{since}")
         assert found["id"].to_pylist() == expected["id"].take(later).to_pylist()
 
 

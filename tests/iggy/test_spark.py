@@ -140,10 +140,10 @@ def test_a_checkpoint_of_another_topic_is_rejected(server: Server, create: Calla
     from letterhead.spark.sources.iggy import IggySource
 
     reader = IggySource(options(server, create(), startingOffsets="earliest"))._query()
-    from letterhead.spark.sources._iggy_query import StreamReader
+    from letterhead.spark.sources.offset_queries import OffsetStreamReader
 
     with pytest.raises(ValueError, match="the checkpoint is of topic tests/other"):
-        StreamReader(reader).latestOffset({"tests/other": {"0": 1}})
+        OffsetStreamReader(reader).latestOffset({"tests/other": {"0": 1}})
 
 
 @pytest.mark.full

@@ -22,10 +22,12 @@ import letterhead as lh
 from cluster import LIMIT, NODES, Cluster
 from letterhead import spark as lhs
 from letterhead.errors import LogTruncated, OffsetsGone
-from letterhead.kafka.client import LATEST, Client, Place
-from letterhead.kafka.partitions import Span, rows_of
-from letterhead.kafka.record_sets import Rows
+from letterhead.kafka.client import LATEST, Client
+from letterhead.kafka.partitions import KafkaPartitions
+from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import python_settings
+from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.reading import read_ranges
 from test_kafka_source import Stream, expected, send_both
 from topics import Record
 from written import Row, numbered, producer, read, send
@@ -88,7 +90,7 @@ def test_a_reader_follows_the_leader(cluster: Cluster) -> None:
 def test_a_leader_that_came_back_is_asked_in_its_new_epoch(cluster: Cluster) -> None:
     cluster.create("back")
     send(producer(cluster.address), "back", numbered(50))
-    place = Place("back", 0)
+    place = TopicPartition("back", 0)
     with Client(python_settings(cluster.address, {}, timeout_ms=60_000, fetch_bytes=1 << 20)) as client:
         for ask in (
             lambda: client.offsets({place: LATEST}, "read_committed")[place],
@@ -170,14 +172,13 @@ def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, 
     send(producer(alone, acks="all", batch_num_messages=5), "unclean", numbered(33, 100))
     assert len(read(alone, "unclean")) == 70
 
-    place = Place("unclean", 0)
+    place = TopicPartition("unclean", 0)
     readers = {
         isolation: opened(alone, "unclean", isolation_level=isolation, fetch_bytes=100) for isolation in ISOLATIONS
     }
     client = Client(python_settings(alone, {}, timeout_ms=120_000, fetch_bytes=100))
-    lossy = rows_of(
-        client, [Span(place, 0, 70)], Rows(["offset", "key"]), isolation="read_committed", batch_bytes=1, loss=True
-    )
+    log = KafkaPartitions(client, KafkaRowReader(["offset", "key"]), "read_committed", batch_bytes=1)
+    lossy = read_ranges(log, [OffsetRange(place, 0, 70)], skip_lost=True)
     position, first = {}, []
     for isolation, reader in readers.items():
         read_on(reader, position, isolation, until=45)

@@ -14,8 +14,9 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
-from letterhead.kafka.client import Client, Place
+from letterhead.kafka.client import Client
 from letterhead.kafka.settings import python_settings
+from letterhead.offsets.ranges import TopicPartition
 from lying_broker import (
     API_VERSIONS,
     FETCH,
@@ -336,7 +337,7 @@ def test_a_leader_of_an_epoch_before_the_newest_known_one_is_not_asked() -> None
         asked.append(api_key)
         return frame
 
-    place = Place(TOPIC, 0)
+    place = TopicPartition(TOPIC, 0)
     settings = {"timeout_ms": 600, "fetch_bytes": 100}
     with LyingBroker(note) as broker, Client(python_settings(broker.address, {}, **settings)) as client:
         client._epochs[place] = 1  # that of the metadata is 0

@@ -123,7 +123,7 @@ def test_the_indexes_of_a_broker_locate_the_first_record(written: tuple[str, Pat
     for row in rows[500::400]:
         with lh.read.segments(folder, columns=["offset"], start=row["offset"], end=row["offset"] + 1) as reader:
             assert reader.read_all().to_pylist() == [{"offset": row["offset"]}]
-        with lh.read.segments(folder, columns=["offset"], since=row["timestamp"]) as reader:
+        with lh.read.segments(folder, columns=["offset"], start=row["timestamp"]) as reader:
             found = reader.read_all().column("offset").to_pylist()
         assert found == [each["offset"] for each in rows if each["timestamp"] >= row["timestamp"]]
     first = segments[0]

@@ -23,8 +23,9 @@ import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
 from letterhead.kafka import client as kafka_client
-from letterhead.kafka.client import LATEST, Client, Place
+from letterhead.kafka.client import LATEST, Client
 from letterhead.kafka.settings import java_settings, python_settings
+from letterhead.offsets.ranges import TopicPartition as Partition
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 
@@ -189,10 +190,14 @@ def test_unsupported_java_settings_are_rejected_with_the_supported_ones(options,
         ({"headers": {"offset": "string"}}, ValueError, "two columns 'offset' would be made"),
         ({"errors": "column", "error_column": "offset"}, ValueError, "two columns 'offset' would be made"),
         ({"error_column": "why"}, ValueError, "error_column= names the column of errors='column'"),
-        ({"start": "earlist"}, ValueError, "'earliest', 'latest', a time, or a mapping"),
-        ({"start": 5}, ValueError, r"start=5 is not a time.*\{0: 5\}"),
+        ({"start": "earlist"}, ValueError, "'earliest', 'latest', an offset, .* or a mapping"),
+        ({"start": 5, "end": 4}, ValueError, "end is before start"),
+        ({"start": -5, "end": -6}, ValueError, "end is before start"),
+        ({"start": {0: 7}, "end": {0: 3}}, ValueError, "end is before start"),
+        ({"start": "2026-01-02", "end": "@1767225600000"}, ValueError, "end is before start"),
         ({"end": datetime.datetime(2026, 1, 1)}, ValueError, "without a time zone"),
-        ({"start": {0: -1}}, ValueError, "start=-1 is not a time"),
+        ({"start": {0: 1.5}}, ValueError, "start must be .*, not 1.5"),
+        ({"end": True}, ValueError, "end must be .*, not True"),
         ({"isolation_level": "commited"}, ValueError, "read_committed"),
         ({"security_protocol": "TLS"}, ValueError, "unknown security protocol 'TLS'"),
     ],
@@ -277,10 +282,17 @@ def test_a_time_selects_the_first_record_that_is_not_older(broker):
         table = lh.read.topic("times", bootstrap_servers=broker, columns=["offset"], **points).read_all()
         return table["offset"].to_pylist()
 
-    assert offsets(start=zero + 5000, end=zero + 8001) == [5, 6, 7, 8]
+    assert offsets(start=f"@{zero + 5000}", end=f"@{zero + 8001}") == [5, 6, 7, 8]
     utc = datetime.datetime.fromtimestamp(zero / 1000 + 17.5, datetime.UTC)
     assert offsets(start=utc) == [18, 19]
-    assert offsets(start=zero + 60_000) == []
+    assert offsets(start="2023-11-14T22:13:37.500Z") == offsets(start="2023-11-14 22:13:37.5") == [18, 19]
+    assert offsets(start=f"@{zero + 60_000}") == []
+    assert offsets(start="1960-01-01", end=2) == [0, 1]
+    assert offsets(start=17) == offsets(start=-3) == offsets(start={0: -3}) == offsets(start="17") == [17, 18, 19]
+    assert offsets(start=-100, end=-18) == [0, 1]
+    assert offsets(start=18, end=1000) == [18, 19]
+    with pytest.raises(ValueError, match=f"start is after .* ends at offset 20; for a time .* '@{zero}'"):
+        offsets(start=zero)
     assert offsets(start={0: utc}, end={0: 19}) == [18]
     assert offsets(start="latest") == []
     assert offsets(end="earliest") == []
@@ -356,7 +368,7 @@ def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
         with pytest.raises(OffsetsGone, match=r"it was deleted, and the first one is 207$") as raised:
             reader.read_all()
     assert first["offset"].to_pylist() == list(range(len(first)))
-    assert pickle.loads(pickle.dumps(raised.value)).place == Place("deleted", 0)
+    assert pickle.loads(pickle.dumps(raised.value)).place == Partition("deleted", 0)
 
 
 def test_a_reader_closes_what_it_opened(broker, written):
@@ -390,7 +402,7 @@ def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
 
 
 def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
-    place = Place(f"{written}headless", 0)
+    place = Partition(f"{written}headless", 0)
     with Client(python_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
         # As if the partition had moved away from a broker that left the cluster since.
         client._leaders[place] = 99
@@ -401,7 +413,7 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
 
 
 def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker, written):
-    place = Place(f"{written}headless", 0)
+    place = Partition(f"{written}headless", 0)
     with Client(python_settings(broker, {}, timeout_ms=500, fetch_bytes=1 << 20)) as client:
         assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
         client._epochs[place] += 1

@@ -102,14 +102,15 @@ def test_times_and_offsets_bound_the_records(run: Run, samples: Path) -> None:
         return [json.loads(line)["offset"] for line in lines]
 
     assert found("--start", "17", "--end", "20") == [17, 18, 19]
+    assert found("--start", "-3", "--end", "-1") == [9997, 9998]
     with lh.read.segments(samples / "orders-0", columns=["offset", "timestamp"]) as reader:
         times = reader.read_all()
     rows = times.set_column(1, "timestamp", times["timestamp"].cast("int64")).to_pylist()
     since = 1_767_225_660_000  # one minute after the first
     expected = [row["offset"] for row in rows if since <= row["timestamp"] < since + 5000]
     assert len(expected) == 34
-    assert found("--since", "2026-01-01T00:01:00Z", "--until", str(since + 5000)) == expected
-    assert found("--since", "2026-01-01T01:01:00+01:00", "--until", "2026-01-01 00:01:05") == expected
+    assert found("--start", "2026-01-01T00:01:00Z", "--end", f"@{since + 5000}") == expected
+    assert found("--start", "2026-01-01T01:01:00+01:00", "--end", "2026-01-01 00:01:05") == expected
 
 
 def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: Path, tmp_path: Path) -> None:
@@ -211,9 +212,9 @@ def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path
     [
         (["{tmp}/none"], "there is no such file or directory"),
         (["{tmp}"], "no segments are there"),
-        (["{orders}", "--since", "yesterday"], "--since: 'yesterday' is neither milliseconds since 1970 nor a time"),
+        (["{orders}", "--start", "yesterday"], "--start must be 'earliest', 'latest', an offset"),
         (["{orders}", "--json", "--parquet", "x.parquet"], "exclude each other"),
-        (["{orders}", "--start", "first"], "Invalid value for '--start'"),
+        (["{orders}", "--start", "9", "--end", "8"], "--end is before --start"),
         ([], "Missing argument"),
     ],
 )

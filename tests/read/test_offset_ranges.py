@@ -1,4 +1,4 @@
-"""Spans of a topic at the exact ends of batches and of what can be read, from a log in memory instead of a broker."""
+"""Ranges of offsets of a topic at the exact ends of batches and of what can be read, from a log in memory instead of a broker."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from log_bytes import batch, record
 
 pytest.importorskip("kafka")
 
-from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Place
-from letterhead.kafka.partitions import Span, rows_of, selected_spans
-from letterhead.kafka.record_sets import Rows
-from letterhead.kafka.topic_reader import _spans
+from letterhead.kafka.client import EARLIEST, LATEST, Fetched
+from letterhead.kafka.partitions import KafkaPartitions
+from letterhead.kafka.record_sets import KafkaRowReader
+from letterhead.offsets.ranges import OffsetRange, TopicPartition, narrowed_ranges, requested_ranges
+from letterhead.offsets.reading import read_ranges
+from letterhead.offsets.specs import OffsetBounds
 
-PLACE = Place("orders", 3)
+PARTITION = TopicPartition("orders", 3)
 
 
 def ten(first: int, **options: Any) -> bytes:
@@ -37,7 +39,7 @@ class Log:
         self.stable = end if stable is None else stable
         self.asked: list[int] = []
 
-    def fetch(self, place: Place, offset: int, isolation: str, last_epoch: int = -1, wait_ms: int = 0) -> int:
+    def fetch(self, place: TopicPartition, offset: int, isolation: str, last_epoch: int = -1, wait_ms: int = 0) -> int:
         self.asked.append(offset)
         return offset
 
@@ -48,7 +50,7 @@ class Log:
             return Fetched(self.batches[first], self.end, [])
         return Fetched(b"" if later is None else self.batches[later], self.end, [])
 
-    def offsets(self, times: Mapping[Place, int], isolation: str) -> dict[Place, int]:
+    def offsets(self, times: Mapping[TopicPartition, int], isolation: str) -> dict[TopicPartition, int]:
         end = self.end if isolation == "read_uncommitted" else self.stable
         found = {}
         for place, time in times.items():
@@ -63,9 +65,12 @@ class Log:
 
 
 def read(log: Log, start: int, end: int, **options: Any) -> list[int | None]:
-    rows = Rows(["offset"], **options)
-    result = rows_of(log, [Span(PLACE, start, end)], rows, isolation="read_uncommitted", batch_bytes=1)  # type: ignore[arg-type]
+    result = read_ranges(partitions(log, ["offset"], **options), [OffsetRange(PARTITION, start, end)])
     return [offset for batch in result for offset in batch.column("offset").to_pylist()]
+
+
+def partitions(log: Log, columns: list[str], isolation: Any = "read_uncommitted", **options: Any) -> KafkaPartitions:
+    return KafkaPartitions(log, KafkaRowReader(columns, **options), isolation, batch_bytes=1)  # type: ignore[arg-type]
 
 
 def whole(*bases: int) -> dict[int, bytes]:
@@ -75,14 +80,14 @@ def whole(*bases: int) -> dict[int, bytes]:
 @pytest.mark.parametrize(
     ("start", "end"), [(0, 30), (0, 10), (0, 11), (9, 10), (9, 20), (10, 20), (10, 11), (29, 30), (7, 7)]
 )
-def test_a_span_is_read_from_its_first_to_before_its_last_offset(start: int, end: int) -> None:
+def test_a_range_is_read_from_its_first_to_before_its_last_offset(start: int, end: int) -> None:
     log = Log(whole(0, 10, 20), 30)
     assert read(log, start, end) == list(range(start, end))
     assert all(offset < end for offset in log.asked)
 
 
 def test_an_end_that_compaction_removed_is_reached() -> None:
-    # The partition ends exactly where the span does, and its last records are gone.
+    # The partition ends exactly where the range does, and its last records are gone.
     assert read(Log(whole(0, 10), 30), 0, 30) == list(range(20))
     assert read(Log(whole(0, 20), 30), 5, 20) == list(range(5, 10))
     with pytest.raises(OffsetsGone, match="the partition ends at 29") as raised:
@@ -90,44 +95,46 @@ def test_an_end_that_compaction_removed_is_reached() -> None:
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("orders", 3, 20)
 
 
-def spans(log: Log, where: Any) -> list[tuple[int, int]]:
-    filter = Rows(["offset"], where=where).where
-    return [(span.start, span.end) for span in selected_spans(log, [Span(PLACE, 5, 25)], filter)]  # type: ignore[arg-type]
+def narrowed(log: Log, where: Any) -> list[tuple[int, int]]:
+    reader = KafkaRowReader(["offset"], where=where)
+    ranges = narrowed_ranges(partitions(log, ["offset"]), [OffsetRange(PARTITION, 5, 25)], reader.where)
+    return [(requested.start, requested.end) for requested in ranges]
 
 
-def test_a_condition_narrows_a_span_to_the_offsets_it_can_select() -> None:
+def test_a_condition_narrows_a_range_to_the_offsets_it_can_select() -> None:
     log = Log(whole(0, 10, 20), 30)
     offset, time = lh.col("offset"), lh.col("timestamp")
-    assert spans(log, (offset >= 7) & (offset <= 9)) == [(7, 10)]
-    assert spans(log, offset == 9) == [(9, 10)]
-    assert spans(log, offset > 9) == [(10, 25)]
-    assert spans(log, offset < 9) == [(5, 9)]
-    assert spans(log, time >= 1009) == [(19, 25)]
-    assert spans(log, time > 1009) == [(20, 25)]
-    assert spans(log, time >= 2009) == [(25, 25)]
-    assert spans(log, time > 2009) == [(25, 25)]
+    assert narrowed(log, (offset >= 7) & (offset <= 9)) == [(7, 10)]
+    assert narrowed(log, offset == 9) == [(9, 10)]
+    assert narrowed(log, offset > 9) == [(10, 25)]
+    assert narrowed(log, offset < 9) == [(5, 9)]
+    assert narrowed(log, time >= 1009) == [(19, 25)]
+    assert narrowed(log, time > 1009) == [(20, 25)]
+    assert narrowed(log, time >= 2009) == [(25, 25)]
+    assert narrowed(log, time > 2009) == [(25, 25)]
     assert read(log, 5, 25, where=time == 1009) == [19]
 
 
 def end_of(log: Log, end: Any, isolation: Any) -> int:
-    [span] = _spans(log, [PLACE], "earliest", end, isolation)  # type: ignore[arg-type]
-    return span.end
+    bounds = OffsetBounds.parse("earliest", end)
+    [requested] = requested_ranges(partitions(log, ["offset"], isolation), [PARTITION], bounds)
+    return requested.end
 
 
 def test_an_end_by_time_is_at_most_the_last_readable_offset() -> None:
     # A transaction that began at 20 is open.
     log = Log({base: ten(10**8 + base) for base in (0, 10, 20)}, 30, stable=20)
 
-    def offsets(times: Mapping[Place, int], isolation: str) -> dict[Place, int]:
+    def offsets(times: Mapping[TopicPartition, int], isolation: str) -> dict[TopicPartition, int]:
         return {
-            place: 25 if time > 0 else found[place]
-            for found in [Log.offsets(log, times, isolation)]
-            for place, time in times.items()
+            partition: 25 if time > 0 else known[partition]
+            for known in [Log.offsets(log, times, isolation)]
+            for partition, time in times.items()
         }
 
     log.offsets = offsets  # type: ignore[method-assign]
-    assert end_of(log, 10**12, "read_committed") == 20
-    assert end_of(log, 10**12, "read_uncommitted") == 25
+    assert end_of(log, "@1000000000000", "read_committed") == 20
+    assert end_of(log, "@1000000000000", "read_uncommitted") == 25
     assert end_of(log, "latest", "read_committed") == 20
 
 
@@ -150,9 +157,8 @@ def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(time: int) -> 
     log = Log({0: lh.batch([*messages])}, 10)
 
     def rows(**options: Any) -> list[dict[str, Any]]:
-        rows = Rows(["offset", "timestamp"], dialect="spark", **options)
-        found = rows_of(log, [Span(PLACE, 0, 10)], rows, isolation="read_uncommitted", batch_bytes=1)  # type: ignore[arg-type]
-        return [row for batch in found for row in batch.to_pylist()]
+        kafka = partitions(log, ["offset", "timestamp"], dialect="spark", **options)
+        return [row for batch in read_ranges(kafka, [OffsetRange(PARTITION, 0, 10)]) for row in batch.to_pylist()]
 
     with pytest.raises(DecodeError, match="topic orders, partition 3, offset 6") as raised:
         rows()
@@ -162,4 +168,4 @@ def test_a_timestamp_outside_of_the_range_of_spark_follows_errors(time: int) -> 
     assert [row["why"] and row["why"][0]["code"] for row in found] == [
         "out_of_range" if at == 6 else None for at in range(10)
     ]
-    assert len(Rows(["offset"], dialect="spark").schema) == 1
+    assert len(KafkaRowReader(["offset"], dialect="spark").schema) == 1

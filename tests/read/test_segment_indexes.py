@@ -61,17 +61,17 @@ def test_wrong_times_in_an_index_hide_no_record(log: Path, entries: list[tuple[i
     write_time_index(log, entries)
     for since in (0, 600, 49_005, 90_000):
         expected = [offset for offset in range(1000) if offset // 10 * 1000 + offset % 10 >= since]
-        assert offsets(log, since=since) == expected
+        assert offsets(log, start=f"@{since}") == expected
         assert offsets(log, where=lh.col("timestamp") >= since) == expected
 
 
 def test_records_at_the_exact_bounds_of_a_batch_are_read(log: Path) -> None:
     write_index(log, [(at * 10 + 9, at * len(timed(0))) for at in range(1, 100)])
     # The largest timestamp of the batch of offset 500 is 50,009.
-    assert offsets(log, since=50_009, until=51_001) == [509, 510]
+    assert offsets(log, start="@50009", end="@51001") == [509, 510]
     assert offsets(log, where=lh.col("timestamp") >= 50_009, end=511) == [509, 510]
     assert offsets(log, where=lh.col("timestamp") == 50_009) == [509]
-    assert offsets(log, since=50_010, until=51_000) == []
+    assert offsets(log, start="@50010", end="@51000") == []
     for first, end in ((500, 510), (509, 511), (509, 510), (510, 511), (999, 1000)):
         assert offsets(log, start=first, end=end) == list(range(first, end))
         condition = (lh.col("offset") >= first) & (lh.col("offset") <= end - 1)
@@ -175,7 +175,7 @@ def test_wrong_entries_in_an_index_of_iggy_hide_no_message(iggy_log: Path) -> No
         write_iggy_index(iggy_log, entries)
         for batch_number in (0, 11, 50, 99):
             expected = list(range(batch_number * 5, 500))
-            assert offsets(iggy_log, format="iggy-batch", since=batch_number * 1000) == expected
+            assert offsets(iggy_log, format="iggy-batch", start=f"@{batch_number * 1000}") == expected
             assert offsets(iggy_log, format="iggy-batch", start=batch_number * 5) == expected
     data = bytearray(iggy_log.read_bytes())
     data[11 * size + 250] ^= 1  # a batch that an entry names, and a checksum does not match
@@ -198,10 +198,10 @@ def test_a_pipe_or_a_device_instead_of_an_index_is_not_read(
     index = file.with_suffix(suffix)
     options = {"isolation_level": "read_committed"} if format == "record-batch" else {}
     os.mkfifo(index)
-    assert offsets(file, format=format, start=300, since=1, **options)[0] == 300
+    assert offsets(file, format=format, start=300, **options)[0] == 300
     index.unlink()
     index.symlink_to("/dev/zero")
-    assert offsets(file, format=format, start=300, since=1, **options)[0] == 300
+    assert offsets(file, format=format, start=300, **options)[0] == 300
 
 
 @pytest.mark.timeout(60)

@@ -173,8 +173,8 @@ def test_invalid_options_are_rejected_before_files_are_opened(samples: Path) -> 
     for wrong in ({"columns": ["ofset"]}, {"errors": "ignore"}, {"isolation_level": "committed"}):
         with pytest.raises(ValueError, match=r"did you mean|unknown|one of"):
             lh.read.segments(samples / "orders-0", **wrong)
-    with pytest.raises(ValueError, match="has no time zone"):
-        lh.read.segments(samples / "orders-0", since=datetime(2026, 1, 1))
+    with pytest.raises(ValueError, match="without a time zone"):
+        lh.read.segments(samples / "orders-0", start=datetime(2026, 1, 1))
 
 
 # --- bounds ----------------------------------------------------------------------------------------------------------
@@ -184,21 +184,63 @@ def test_invalid_options_are_rejected_before_files_are_opened(samples: Path) -> 
 @pytest.mark.parametrize("end", [0, 1, 10, 12, 30, 40])
 def test_offsets_bound_the_records(folder: Callable[..., Path], start: int, end: int) -> None:
     path = folder(ten(0) + ten(10), ten(20), bases=(0, 20))
-    expected = [offset for offset in range(30) if start <= offset < end]
-    assert offsets(path, start=start, end=end) == expected
+    if start > end:
+        with pytest.raises(ValueError, match="end is before start"):
+            offsets(path, start=start, end=end)
+    else:
+        assert offsets(path, start=start, end=end) == list(range(30))[start:end]
+        assert offsets(path, start={0: start}, end={0: end}) == list(range(30))[start:end]
+
+
+@pytest.mark.parametrize("tail", [b"", ten(30)[:50], bytes(20)])
+def test_a_negative_number_counts_offsets_from_the_end(folder: Callable[..., Path], tail: bytes) -> None:
+    path = folder(ten(0) + ten(10), ten(20) + tail, bases=(0, 20))
+    with warnings.catch_warnings(action="ignore"):
+        assert offsets(path, start=-12) == list(range(18, 30))
+        assert offsets(path, start=-12, end=-10) == [18, 19]
+        assert offsets(path, start=-31, end=-29) == [0]
+        assert offsets(path, start="latest") == []
+        assert offsets(path, start={0: -1}) == [29]
+
+
+def test_a_negative_number_counts_from_the_end_of_committed_records(folder: Callable[..., Path]) -> None:
+    begun = batch(record(0), record(1), base_offset=20, producer=(7, 0, 0), attributes=0x10)
+    path = folder(ten(0) + ten(10) + begun)
+    assert offsets(path, start=-3) == [19, 20, 21]
+    assert offsets(path, start=-3, isolation_level="read_committed") == [17, 18, 19]
+
+
+def test_a_start_that_no_file_can_have_names_the_remedy(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0), bases=(0,))
+    assert offsets(path, start=10) == offsets(path, start=1 << 31) == []
+    with pytest.raises(ValueError, match=r"start is after every offset .* pass '@1767225600000' or a datetime"):
+        offsets(path, start=1_767_225_600_000)
+    with pytest.raises(ValueError, match="start has no entry for partition 0"):
+        offsets(path, start={1: 5})
+
+
+def test_a_time_stands_for_the_first_record_that_is_not_older(folder: Callable[..., Path]) -> None:
+    times = [5, 3, 9, 1, 9, 2]
+    records = (record(at, time=time) for at, time in enumerate(times))
+    older = batch(*(record(at) for at in range(10)), base_offset=0, times=(0, 0))
+    path = folder(older, batch(*records, base_offset=10, times=(0, 9)), bases=(0, 10))
+    for time in range(11):
+        first = next((at for at, of_record in enumerate(times) if of_record >= time), 6) + 10 if time else 0
+        assert offsets(path, start=f"@{time}") == list(range(first, 16))
+        assert offsets(path, end=f"@{time}") == list(range(first))
 
 
 def test_times_bound_the_records(samples: Path) -> None:
     spark = pq.read_table(samples / "orders-0.parquet", columns=["offset", "timestamp"])
     times = spark.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
-    since, until = sorted(times)[2500], sorted(times)[7500]
-    expected = [offset for offset, time in zip(spark.column("offset").to_pylist(), times, strict=True)
-                if since <= time < until]  # fmt: skip
+    start, end = sorted(times)[2500], sorted(times)[7500]
+    first, last = (next(row for row, time in enumerate(times) if time >= bound) for bound in (start, end))
+    expected = spark.column("offset").to_pylist()[first:last]
     assert 4000 < len(expected) < 6000
-    assert offsets(samples / "orders-0", since=since, until=until) == expected
-    as_times = [datetime.fromtimestamp(time / 1000, UTC) for time in (since, until)]
-    assert offsets(samples / "orders-0", since=as_times[0], until=as_times[1]) == expected
-    only = read(samples / "orders-0", columns=["key"], since=since, until=until)
+    assert offsets(samples / "orders-0", start=f"@{start}", end=f"@{end}") == expected
+    as_times = [datetime.fromtimestamp(time / 1000, UTC) for time in (start, end)]
+    assert offsets(samples / "orders-0", start=as_times[0], end=as_times[1]) == expected
+    only = read(samples / "orders-0", columns=["key"], start=as_times[0], end=as_times[1])
     assert (only.column_names, only.num_rows) == (["key"], len(expected))
 
 

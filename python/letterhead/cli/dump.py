@@ -13,20 +13,20 @@ import typer
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
-from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.iggy_topic import SCHEMES, open_reader, open_topic, server_errors
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
+from letterhead.cli.iggy_topic import SCHEMES, IggyTopic, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
 from letterhead.cli.render import counted, moment, progress, warn
 from letterhead.cli.source import reason
-from letterhead.cli.spelling import read_time
 from letterhead.cli.where import unseen_headers, warn_of_unseen
 from letterhead.errors import TornTailWarning
 from letterhead.limits import Limits
+from letterhead.offsets.specs import OffsetBounds
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.kafka.segments_reader import Bounds, SegmentsReader
+    from letterhead.kafka.segments_reader import SegmentsReader
     from letterhead.reader import Reader
     from letterhead.where import Condition
 
@@ -49,12 +49,10 @@ def dump_command(
     ],
     json: Json = False,
     parquet: Annotated[Path | None, option("--parquet -o", "Write the records as Parquet.", "FILE")] = None,
-    start: Annotated[int | None, option("--start", "The first offset.", "OFFSET")] = None,
-    end: Annotated[int | None, option("--end", "The offset to stop before.", "OFFSET")] = None,
-    since: Annotated[
-        str | None, option("--since", "No earlier records: milliseconds since 1970, or a date (UTC).", "TIME")
-    ] = None,
-    until: Annotated[str | None, option("--until", "Only records before this time.", "TIME")] = None,
+    start: Annotated[
+        str, option("--start", "The first record: an offset, a time (UTC), or -N for N before the end.", "POINT")
+    ] = "earliest",
+    end: Annotated[str, option("--end", "The record to stop before, as for --start.", "POINT")] = "latest",
     committed: Annotated[
         bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
     ] = False,
@@ -72,12 +70,17 @@ def dump_command(
     offsets that are missing are printed at the end. A log whose end is torn is
     read up to there; the exit code is then 1.
 
+    A POINT is an offset, a date such as 2026-01-01T08:30:00Z, @ and milliseconds
+    since 1970, `earliest`, `latest`, or a negative number of offsets before the
+    end. A time stands for the first record that is not older.
+
     \b
     Examples:
       letterhead dump /var/lib/kafka/data/orders-0
       letterhead dump orders-0 --start 5000 --limit 5 --all
       letterhead dump orders-0 --where "tenant = 'acme' and offset >= 5000"
-      letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
+      letterhead dump orders-0 --start 2026-01-01T08:30:00Z --json
+      letterhead dump orders-0 --start -10
       letterhead dump /var/lib/kafka/data --committed -o everything.parquet
       letterhead dump iggy://me:secret@host/shop/orders --where "retry::int > 2"
     """
@@ -86,53 +89,52 @@ def dump_command(
     try:
         from letterhead.kafka.log_directory import partitions
         from letterhead.kafka.record_sets import WHERE_FIELDS
-        from letterhead.kafka.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
+        from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
     except ImportError as error:
         raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
-    bounds = Bounds.of(start, end, read_time("--since", since), read_time("--until", until))
+    with usage_errors():
+        bounds = OffsetBounds.parse(start, end, ("--start", "--end"))
     if any(path.lower().startswith(SCHEMES) for path in paths):
         if len(paths) > 1 or committed:
             raise Failure("an Iggy topic is dumped by itself, and without --committed: Iggy has no transactions")
-        return _dump_topic(paths[0], bounds, where, limit, rows, limits)
+        topic = IggyTopic(paths[0], start, end, rows.options["errors"], limits)
+        return _dump_topic(topic, where, limit, rows)
     files = [Path(path) for path in paths]
     try:
-        found = partitions(files[0] if len(files) == 1 else files)
-        names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if rows.on_screen else COLUMNS
-        wanted = SegmentRows(names, None, bounds, rows.options["errors"], limits=limits, where=where)
-        reader = SegmentsReader(found, wanted, bounds, committed=committed)
+        segments = partitions(files[0] if len(files) == 1 else files)
+        names = (*(() if len(segments) == 1 else ("topic", "partition")), *ON_SCREEN) if rows.on_screen else COLUMNS
+        row_reader = SegmentRowReader(names, None, rows.options["errors"], limits=limits, where=where)
+        reader = SegmentsReader(segments, row_reader, bounds, committed=committed)
     except (OSError, ValueError, ImportError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
     tally = Tally("record", "partition")
     document = functools.partial(to_json, format="record-batch")
 
     def matching(condition: Condition) -> SegmentsReader:
-        only = SegmentRows(["offset"], None, bounds, rows.options["errors"], limits=limits, where=condition)
-        return SegmentsReader(found, only, bounds, committed=committed)
+        offsets = SegmentRowReader(["offset"], None, rows.options["errors"], limits=limits, where=condition)
+        return SegmentsReader(segments, offsets, bounds, committed=committed)
 
     # A torn end is reported below, as one line.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
         records = _records(reader, tally, limit, rows, reader.total, lambda: reader.done)
-        deliver(records, tally, files[0], len(found), rows, document)
-        if wanted.where is not None and not tally.more:
-            warn_of_unseen(unseen_headers(wanted.where.headers, matching), WHERE_FIELDS)
+        deliver(records, tally, files[0], len(segments), rows, document)
+        if row_reader.where is not None and not tally.more:
+            warn_of_unseen(unseen_headers(row_reader.where.headers, matching), WHERE_FIELDS)
     return max(tally.report("decode"), _report(reader))
 
 
-def _dump_topic(url: str, bounds: Bounds, where: str | None, limit: int | None, rows: Rows, limits: Limits) -> int:
+def _dump_topic(topic: IggyTopic, where: str | None, limit: int | None, rows: Rows) -> int:
     from letterhead.iggy.rows import WHERE_FIELDS
     from letterhead.where.program import resolve
 
-    reader, partitions = open_topic(url, bounds, where, rows, limits)
+    reader, partitions = topic.open(where, on_screen=rows.on_screen)
     tally = Tally("message", "partition")
     messages = _records(reader, tally, limit, rows, None, lambda: tally.rows)
     with server_errors():
         deliver(messages, tally, None, partitions, rows, functools.partial(to_json, format="iggy-batch"))
         resolved = resolve(where, WHERE_FIELDS)
         if resolved is not None and not tally.more:
-            specs = resolved.headers
-            unseen = unseen_headers(
-                specs, lambda condition: open_reader(url, bounds, condition, ["offset"], rows, limits)
-            )
+            unseen = unseen_headers(resolved.headers, lambda condition: topic.reader(["offset"], condition))
             warn_of_unseen(unseen, WHERE_FIELDS)
     return tally.report("decode")
 
@@ -185,9 +187,9 @@ def _date(time: int | None, unit: str) -> str | None:
 
 def _report(reader: SegmentsReader) -> int:
     """Print open transactions, damaged batches and torn ends to stderr, and return the exit code."""
-    for one in reader.open_transactions:
-        place = f"{one.topic}-{one.partition}: " if one.topic is not None else ""
-        warn(f"{place}read up to offset {one.first_offset}, where a transaction of producer {one.producer_id} is open")
+    for topic, partition, producer_id, first_offset in reader.open_transactions:
+        prefix = "" if topic is None else f"{topic}-{partition}: "
+        warn(f"{prefix}read up to offset {first_offset}, where a transaction of producer {producer_id} is open")
     for damaged in reader.damaged[:MOST_DAMAGED]:
         warn(str(damaged))
     if len(reader.damaged) > MOST_DAMAGED:

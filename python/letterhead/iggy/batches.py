@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from letterhead._native import xxh3_64
 
-__all__ = ["BATCH_BYTES", "BATCH_ROWS", "MOST_DELTA", "Batch", "Message", "batch_of", "batches_of"]
+__all__ = ["BATCH_BYTES", "BATCH_ROWS", "MOST_DELTA", "EncodedBatch", "MessageFields", "batch_of", "batches_of"]
 
 BATCH_ROWS = 1000
 BATCH_BYTES = 1 << 20
@@ -35,7 +35,7 @@ MOST_DELTA = (1 << 32) - 1
 """Microseconds between the messages of a batch."""
 
 
-class Message(NamedTuple):
+class MessageFields(NamedTuple):
     """A message to append."""
 
     id: bytes  # 16 bytes, most significant first
@@ -44,16 +44,16 @@ class Message(NamedTuple):
     payload: bytes
 
 
-class Batch(NamedTuple):
+class EncodedBatch(NamedTuple):
     """The bytes of a batch, and the checksums of its messages."""
 
     data: bytes
     checksums: list[int]
 
 
-def batches_of(messages: Sequence[Message]) -> Iterator[Batch]:
+def batches_of(messages: Sequence[MessageFields]) -> Iterator[EncodedBatch]:
     """Yield batches of consecutive messages, of about a MiB at most; a batch spans at most 71 minutes."""
-    part: list[Message] = []
+    part: list[MessageFields] = []
     size = low = high = 0
     for message in messages:
         least, most = min(low, message.origin), max(high, message.origin)
@@ -68,8 +68,8 @@ def batches_of(messages: Sequence[Message]) -> Iterator[Batch]:
 
 
 def batch_of(
-    messages: Sequence[Message], origin: int, *, partition: int = 0, offset: int = 0, timestamp: int = 0
-) -> Batch:
+    messages: Sequence[MessageFields], origin: int, *, partition: int = 0, offset: int = 0, timestamp: int = 0
+) -> EncodedBatch:
     """Return a batch of messages, the earliest of which was made at a time in microseconds."""
     frames: list[bytes] = []
     checksums = []
@@ -82,4 +82,4 @@ def batch_of(
     head = struct.pack("<QQQQQ", partition, offset, timestamp, origin, length)
     count = len(messages).to_bytes(4, "little")
     head += xxh3_64(head + count + b"".join(frames[::2])).to_bytes(8, "little") + count
-    return Batch(head.ljust(_HEADER_LEN, b"\0") + b"".join(frames), checksums)
+    return EncodedBatch(head.ljust(_HEADER_LEN, b"\0") + b"".join(frames), checksums)

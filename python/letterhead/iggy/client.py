@@ -34,8 +34,9 @@ from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
+from letterhead.offsets.ranges import TopicPartition
 
-__all__ = ["MOST_BYTES", "Client", "Lost", "Messages", "Place", "Poll", "Topic"]
+__all__ = ["MOST_BYTES", "Client", "Lost", "Messages", "Poll", "Topic"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
@@ -77,21 +78,10 @@ class Topic(NamedTuple):
         return _identifier("stream", self.stream) + _identifier("topic", self.topic)
 
 
-class Place(NamedTuple):
-    """A partition of a topic."""
-
-    stream: str | int
-    topic: str | int
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.stream}/{self.topic}-{self.partition}"
-
-
 class Poll(NamedTuple):
     """A request for messages."""
 
-    place: Place
+    partition: TopicPartition
     first: int  # no message has a smaller offset
     most: int  # how many messages
     body: bytes
@@ -155,7 +145,7 @@ class Client(Closing):
         finally:
             self._until = outer
 
-    def partitions(self, topic: Topic) -> list[Place]:
+    def partitions(self, topic: Topic) -> list[TopicPartition]:
         """Return the partitions of a topic, in order."""
         with self.limited(), self._parsing("topic"):
             reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)
@@ -177,31 +167,31 @@ class Client(Closing):
             numbers = sorted(struct.unpack_from("<I", reply, at + 40 * index)[0] for index in range(count))
             if len(set(numbers)) != count:
                 raise ProtocolError(f"{self.address} sent a partition of {topic} twice")
-            return [Place(*topic, number) for number in numbers]
+            return [TopicPartition(topic, number) for number in numbers]
 
-    def first_offset(self, place: Place) -> int:
+    def first_offset(self, partition: TopicPartition) -> int:
         """Return the offset of the first message of a partition, or the next offset if it is empty."""
         with self.limited():
-            polled = self._poll_once(place, _FIRST, 0)
-            return polled.first if polled.number else self.end_offset(place)
+            polled = self._poll_once(partition, _FIRST, 0)
+            return polled.first if polled.number else self.end_offset(partition)
 
-    def end_offset(self, place: Place) -> int:
+    def end_offset(self, partition: TopicPartition) -> int:
         """Return the offset that the next message of a partition gets."""
-        polled = self._poll_once(place, _LAST, 0)
+        polled = self._poll_once(partition, _LAST, 0)
         # Without messages, offset 0 is that of a message that was deleted or that of the next one: no reply of the
         # server distinguishes these. The smaller one skips nothing.
         return polled.end if polled.number else polled.first + (polled.first > 0)
 
-    def offset_since(self, place: Place, micros: int) -> int:
+    def offset_since(self, partition: TopicPartition, micros: int) -> int:
         """Return the offset of the first message at or after a time, or the next offset if there is none."""
         with self.limited():
-            polled = self._poll_once(place, _BY_TIME, max(micros, 0))
-            return polled.first if polled.number else self.end_offset(place)
+            polled = self._poll_once(partition, _BY_TIME, max(micros, 0))
+            return polled.first if polled.number else self.end_offset(partition)
 
-    def begin_poll(self, place: Place, offset: int, count: int) -> Poll:
+    def begin_poll(self, partition: TopicPartition, offset: int, count: int) -> Poll:
         """Send the request for messages, and return it."""
         self._forget()
-        poll = _poll_of(place, _BY_OFFSET, offset, count)
+        poll = _poll_of(partition, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
             with self._closing_after_errors(), self.limited() as until:
                 try:
@@ -232,7 +222,7 @@ class Client(Closing):
                         self.close()
             return self._messages(self._read(_POLL, begun.body, most) if reply is None else reply, begun)
 
-    def send(self, place: Place, batch: bytes, count: int) -> int:
+    def send(self, partition: TopicPartition, batch: bytes, count: int) -> int:
         """Append a batch to a partition and return the offset of its first message.
 
         Raises
@@ -240,7 +230,7 @@ class Client(Closing):
         Lost
             If it is not known whether the batch was appended.
         """
-        metadata = Topic(*place[:2]).identifiers + struct.pack("<BBII", 2, 4, place.partition, count)
+        metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
         with self.limited() as until:
             self._forget()
@@ -256,10 +246,12 @@ class Client(Closing):
                 except OSError as error:
                     raise Lost(str(error), session) from error
                 except Refused as error:
-                    raise _explained(error, place) from None
-                number, partition, offset = struct.unpack_from("<I8xIQ", reply)
-                if (number, partition) != (1, place.partition) or offset + count >= _END_OF_OFFSETS:
-                    raise ProtocolError(f"{self.address} sent the acknowledgement of another batch than one of {place}")
+                    raise _explained(error, partition) from None
+                sent_count, sent_partition, offset = struct.unpack_from("<I8xIQ", reply)
+                if (sent_count, sent_partition) != (1, partition.partition) or offset + count >= _END_OF_OFFSETS:
+                    raise ProtocolError(
+                        f"{self.address} sent the acknowledgement of another batch than one of {partition}"
+                    )
                 return int(offset)
 
     def lists(self, session: bytes) -> bool | None:
@@ -277,39 +269,43 @@ class Client(Closing):
                 at = end
         return False
 
-    def _poll_once(self, place: Place, strategy: int, value: int) -> Messages:
-        poll = _poll_of(place, strategy, value, 1)
+    def _poll_once(self, partition: TopicPartition, strategy: int, value: int) -> Messages:
+        poll = _poll_of(partition, strategy, value, 1)
         try:
             return self._messages(self._read(_POLL, poll.body, MOST_BYTES), poll)
         except Refused as error:
-            raise _explained(error, place) from None
+            raise _explained(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
         """Check that a reply is that to a poll, and that its batches have the messages that it announces."""
-        place = poll.place
+        partition = poll.partition
         with self._parsing("poll"):
-            partition, current, number = _PREFIX.unpack_from(reply)
-            if partition != place.partition:
-                raise ProtocolError(f"{self.address} sent messages of partition {partition} instead of {place}")
+            sent_partition, current, number = _PREFIX.unpack_from(reply)
+            if sent_partition != partition.partition:
+                raise ProtocolError(
+                    f"{self.address} sent messages of partition {sent_partition} instead of {partition}"
+                )
             if number > poll.most:
-                raise ProtocolError(f"{self.address} sent {number} messages of {place} instead of {poll.most}")
+                raise ProtocolError(f"{self.address} sent {number} messages of {partition} instead of {poll.most}")
             left, at = number, _PREFIX.size
             first = end = None
             while at < len(reply):
-                partition, base, length, count = _BATCH.unpack_from(reply, at)
+                sent_partition, base, length, count = _BATCH.unpack_from(reply, at)
                 offset = base + struct.unpack_from("<I", reply, at + _FIRST_DELTA_AT)[0]
                 if (
-                    partition != place.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
+                    sent_partition != partition.partition or not _BATCH_HEADER_LEN < length <= len(reply) - at
                     or count > left or offset < (poll.first if end is None else end)
                 ):  # fmt: skip
-                    raise ProtocolError(f"{self.address} sent batches that are not the next messages of {place}")
+                    raise ProtocolError(f"{self.address} sent batches that are not the next messages of {partition}")
                 first = offset if first is None else first
                 end, left, at = offset + count, left - count, at + length
             if left:
-                raise ProtocolError(f"{self.address} announces {number} messages of {place} and sent {number - left}")
+                raise ProtocolError(
+                    f"{self.address} announces {number} messages of {partition} and sent {number - left}"
+                )
             first, end = (current, current) if first is None or end is None else (first, end)
             if end >= _END_OF_OFFSETS:
-                raise ProtocolError(f"{self.address} sent offset {end} of {place}, which cannot exist")
+                raise ProtocolError(f"{self.address} sent offset {end} of {partition}, which cannot exist")
             return Messages(number, first, end, reply)
 
     @contextmanager
@@ -376,15 +372,15 @@ class Client(Closing):
         return min(2 * pause, _MOST_BACKOFF)
 
 
-def _poll_of(place: Place, strategy: int, value: int, count: int) -> Poll:
-    where = struct.pack("<BI", 1, place.partition)
-    body = _CONSUMER + Topic(*place[:2]).identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
-    return Poll(place, value if strategy == _BY_OFFSET else 0, count, body)
+def _poll_of(partition: TopicPartition, strategy: int, value: int, count: int) -> Poll:
+    where = struct.pack("<BI", 1, partition.partition)
+    body = _CONSUMER + partition.topic.identifiers + where + struct.pack("<BQIB", strategy, value, count, 0)
+    return Poll(partition, value if strategy == _BY_OFFSET else 0, count, body)
 
 
-def _explained(error: Refused, place: Place) -> Exception:
+def _explained(error: Refused, partition: TopicPartition) -> Exception:
     if error.status == _NO_PARTITION:
-        return ValueError(f"{place.stream}/{place.topic} has no partition {place.partition}")
+        return ValueError(f"{partition.topic} has no partition {partition.partition}")
     return error
 
 

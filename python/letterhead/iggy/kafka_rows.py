@@ -12,7 +12,8 @@ from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
-from letterhead.iggy.rows import CONSTANTS, IggyRows
+from letterhead.iggy.rows import CONSTANTS, IggyRowReader
+from letterhead.offsets.ranges import LAST_OFFSET
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
-__all__ = ["COLUMNS", "KafkaRows"]
+__all__ = ["COLUMNS", "MappedRowReader"]
 
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _FIELDS = {
@@ -36,8 +37,8 @@ _READ = [*CONSTANTS, "offset", "timestamp", "origin_timestamp", "headers", "payl
 _AS_STORED = ("string", "binary")
 
 
-class KafkaRows:
-    """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRows` does."""
+class MappedRowReader:
+    """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRowReader` does."""
 
     where = None
     """Nothing of a condition limits what is polled: it tests fields of records, and timestamps of messages are others."""
@@ -51,7 +52,7 @@ class KafkaRows:
         where: Where | None = None,
     ) -> None:
         check_columns(columns, COLUMNS, headers, "raise", "error")
-        self._messages = IggyRows(_READ, limits=limits)
+        self._messages = IggyRowReader(_READ, limits=limits)
         self._columns = columns
         self._headers = headers
         self._dialect = dialect
@@ -61,7 +62,7 @@ class KafkaRows:
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
 
     def __call__(
-        self, data: Any, *, start: int = 0, end: int | None = None, constants: Mapping[str, Any]
+        self, data: Any, *, start: int = 0, end: int = LAST_OFFSET, constants: Mapping[str, Any]
     ) -> pa.RecordBatch | None:
         """Read the messages with offsets from ``start`` to before ``end``; return None if there are none."""
         rows = self._messages(data, start=start, end=end, constants=constants)

@@ -1,24 +1,24 @@
-"""Poll spans of partitions of Apache Iggy, one after the other, as Arrow record batches: :func:`rows_of`."""
+"""The partitions of a topic of Apache Iggy, as :mod:`letterhead.offsets.reading` reads them: :class:`IggyPartitions`."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from letterhead._context_managers import Closing
 from letterhead.errors import HeaderError, OffsetsGone
-from letterhead.iggy.client import MOST_BYTES, Client, Messages, Place, Poll
+from letterhead.iggy.client import MOST_BYTES, Client, Messages, Poll
 from letterhead.iggy.connection import TooLarge
-from letterhead.iggy.kafka_rows import KafkaRows
-from letterhead.iggy.rows import IggyRows
+from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.reading import Reply
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.where.program import Filter
+    from letterhead.iggy.kafka_rows import MappedRowReader
+    from letterhead.iggy.rows import IggyRowReader
 
-__all__ = ["FETCH_BYTES", "Span", "rows_of"]
+__all__ = ["FETCH_BYTES", "IggyPartitions"]
 
 FETCH_BYTES = 4 << 20
 
@@ -27,95 +27,86 @@ _MOST_COUNT = 1 << 20
 _MOST_GROWTH = 8
 """The server takes a number of messages, not of bytes: it follows the size of those read before."""
 
-_log = logging.getLogger(__name__)
 
+class IggyPartitions(Closing):
+    """Reads partitions of a topic, a poll at a time.
 
-class Span(NamedTuple):
-    """Offsets of a partition: the first one, and the one to stop before."""
-
-    place: Place
-    start: int
-    end: int
-
-
-def rows_of(
-    client: Client,
-    spans: Iterable[Span],
-    rows: IggyRows | KafkaRows,
-    *,
-    fetch_bytes: int = FETCH_BYTES,
-    loss: bool = False,
-) -> Iterator[pa.RecordBatch]:
-    """Read spans in order; the next poll runs while the current one is decoded.
-
-    Messages that were deleted before they were read raise OffsetsGone, unless ``loss`` is true.
+    Parameters
+    ----------
+    client : Client
+        The connection to the server; closed with this object.
+    reader : IggyRowReader or MappedRowReader
+        Makes rows of batches.
+    fetch_bytes : int
+        Approximate size of a poll; at least one message.
     """
-    for span in spans:
-        if rows.where is not None:
-            span = _selected(client, span, rows.where)
-        for start, polled in _polls(client, span, fetch_bytes, loss):
-            constants = span.place._asdict()
-            try:
-                made = rows(polled.data, start=start, end=span.end, constants=constants)
-            except HeaderError as error:
-                raise rows.located(error, polled.data, constants=constants) from None
-            if made is not None:
-                yield made
 
+    pause = 0.05
+    ticks_per_ms = 1000
 
-def _selected(client: Client, span: Span, where: Filter) -> Span:
-    """Narrow a span to the offsets of messages that a condition can select."""
-    low, high = where.between("offset")
-    since, _ = where.between("timestamp")
-    first = 0 if since is None else client.offset_since(span.place, max(since, 0))
-    start = min(max(span.start, low or 0, first), span.end)
-    return span._replace(start=start, end=span.end if high is None else max(min(span.end, high + 1), start))
+    def __init__(self, client: Client, reader: IggyRowReader | MappedRowReader, fetch_bytes: int = FETCH_BYTES) -> None:
+        self.client = client
+        self.timeout = client.timeout
+        self._reader = reader
+        self._fetch_bytes = fetch_bytes
+        self._count = _FIRST_COUNT
 
+    def close(self) -> None:
+        """Close the connection."""
+        self.client.close()
 
-def _polls(client: Client, span: Span, fetch_bytes: int, loss: bool) -> Iterator[tuple[int, Messages]]:
-    """Yield each reply with messages, and the offset it was requested from, once the next poll has begun."""
-    position, count = span.start, _FIRST_COUNT
-    begun: Poll | None = None
-    empty_since: float | None = None
-    while position < span.end:
-        count = max(1, min(count, span.end - position, _MOST_COUNT))
-        begun = begun or client.begin_poll(span.place, position, count)
+    def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset of the first message of each partition, or the next offset if it is empty."""
+        return {partition: self.client.first_offset(partition) for partition in partitions}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset that the next message of each partition gets."""
+        return {partition: self.client.end_offset(partition) for partition in partitions}
+
+    def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
+        """Return the offset of the first message that was not stored before a time, or the next offset."""
+        return {partition: self.client.offset_since(partition, time) for partition, time in times.items()}
+
+    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+        """Return the columns of a partition; stream and topic can be named by their numbers."""
+        topic = partition.topic
+        return {"stream": str(topic.stream), "topic": str(topic.topic), "partition": partition.partition}
+
+    def enter(self, requested: OffsetRange) -> None:
+        """Forget the size of the messages of another range."""
+        self._count = _FIRST_COUNT
+
+    def request(self, rest: OffsetRange) -> Poll:
+        """Send a poll."""
+        self._count = max(1, min(self._count, rest.end - rest.start, _MOST_COUNT))
+        return self.client.begin_poll(rest.partition, rest.start, self._count)
+
+    def receive(self, handle: Poll, rest: OffsetRange) -> Reply:
+        """Wait for the messages of a poll; repeat it with a smaller count if its reply is too large."""
         try:
-            polled = client.end_poll(begun, MOST_BYTES if count == 1 else max(4 * fetch_bytes, 1 << 16))
+            polled = self.client.end_poll(
+                handle, MOST_BYTES if handle.most == 1 else max(4 * self._fetch_bytes, 1 << 16)
+            )
         except TooLarge:
-            if count == 1:
+            if handle.most == 1:
                 raise
-            begun, count = None, max(1, count // 16)
-            continue
-        begun, requested = None, position
-        if not polled.number or polled.first > position:
-            empty_since = empty_since or time.monotonic()
-            position = _after_gap(client, span, polled, position, empty_since, loss)
-            continue
-        empty_since = None
-        position = max(polled.end, position + 1)
-        fits = polled.number * fetch_bytes // len(polled.data)
-        count = max(1, min(fits, _MOST_GROWTH * polled.number))
-        if position < span.end:
-            count = min(count, span.end - position, _MOST_COUNT)
-            begun = client.begin_poll(span.place, position, count)
-        yield requested, polled
+            self._count = max(1, handle.most // 16)
+            return self.receive(self.request(rest), rest)
+        if not polled.number:
+            first, end = self.client.first_offset(rest.partition), self.client.end_offset(rest.partition)
+            return Reply(None, rest.start, can_follow=rest.start >= first and end >= rest.end)
+        if polled.first > rest.start:
+            why = f"it was deleted, and the first one is {polled.first}"
+            return Reply(None, min(polled.first, rest.end), lost=OffsetsGone(rest.partition, rest.start, why))
+        self._count = max(1, min(polled.number * self._fetch_bytes // len(polled.data), _MOST_GROWTH * polled.number))
+        return Reply(polled, max(polled.end, rest.start + 1))
 
-
-def _after_gap(client: Client, span: Span, polled: Messages, position: int, since: float, loss: bool) -> int:
-    """Return the offset to continue at after a reply that does not begin at the requested offset."""
-    first = polled.first if polled.number else client.first_offset(span.place)
-    end = client.end_offset(span.place)
-    if position >= first and end >= span.end and time.monotonic() - since < client.timeout:
-        time.sleep(0.05)
-        return position
-    if position < first:
-        gone = OffsetsGone(span.place, position, f"it was deleted, and the first one is {first}")
-        after = min(first, span.end)
-    else:
-        gone = OffsetsGone(span.place, position, f"the partition ends at {end}")
-        after = span.end
-    if not loss:
-        raise gone
-    _log.warning("%s; continuing at %d", gone, after)
-    return after
+    def rows(self, records: Messages, rest: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Convert a reply to rows."""
+        constants = self.constants(rest.partition)
+        try:
+            rows = self._reader(records.data, start=rest.start, end=rest.end, constants=constants)
+        except HeaderError as error:
+            raise self._reader.located(error, records.data, constants=constants) from None
+        if rows is not None:
+            yield rows

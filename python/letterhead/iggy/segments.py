@@ -24,30 +24,33 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError, HeaderError, TornTailWarning, counted, replaced
 from letterhead.file_window import FileWindow, check_regular
-from letterhead.iggy.rows import COLUMNS, IggyRows
+from letterhead.iggy.client import Topic
+from letterhead.iggy.rows import COLUMNS, IggyRowReader
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
-from letterhead.kafka.record_sets import LAST_OFFSET
-from letterhead.kafka.segment_file import LARGEST_CHECKED, Damage
-from letterhead.kafka.segments_reader import Bounds, Damaged, SegmentsReader, Torn
+from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
+from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn, check_start
 from letterhead.limits import Limits, how_to_raise
+from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition
+from letterhead.offsets.specs import LATEST, OffsetBounds
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
 
-__all__ = ["IggySegment", "IggySegmentRows", "IggySegmentsReader", "iggy_partitions", "torn_tail"]
+__all__ = [
+    "IggySegment", "IggySegmentRowReader", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail",
+]  # fmt: skip
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
 
 _HEADER_LEN = 256
-_BATCH = struct.Struct("<8xQ16xQ8xI")
+_BATCH = struct.Struct("<8xQQ8xQ8xI")
 _FIRST_DELTA_AT = _HEADER_LEN + 24
 _LENGTH_AT = 32
 _INDEX_ENTRY = np.dtype([("offset", "<u8"), ("time", "<u8"), ("position", "<u8")])
@@ -71,23 +74,22 @@ class IggySegment(NamedTuple):
         return self.path.stat().st_size
 
 
-class Batch(NamedTuple):
+class IggyBatchHeader(NamedTuple):
     """The header of a batch."""
 
     position: int
     end: int
     first_offset: int
     last_offset: int
+    time: int  # at which the server stored its messages, in microseconds since 1970
 
 
-class IggySegmentRows(NamedTuple):
-    """Which rows are read of segments; it can be pickled, unlike a reader."""
+class IggySegmentRowReader(NamedTuple):
+    """How rows are made of segments; it can be pickled, unlike a reader."""
 
-    rows: IggyRows
-    bounds: Bounds
+    reader: IggyRowReader
     errors: OnError
     error_column: str
-    schema: pa.Schema
     message_bytes: int
 
     @classmethod
@@ -95,37 +97,47 @@ class IggySegmentRows(NamedTuple):
         cls,
         columns: Sequence[str] | None,
         headers: Columns | None,
-        bounds: Bounds,
         *,
         errors: OnError = "raise",
         error_column: str = "error",
         limits: Limits | None = None,
         **options: Any,
-    ) -> IggySegmentRows:
-        """Return the rows within bounds; the options are those of :class:`IggyRows`."""
-        columns = COLUMNS if columns is None else columns
-        on_error: Any = {"errors": errors, "error_column": error_column}
-        schema = IggyRows(columns, headers, **on_error, **options).schema
-        also = ["timestamp"] if bounds.of_time and "timestamp" not in columns else []
-        rows = IggyRows([*columns, *also], headers, limits=limits, **on_error, **options)
+    ) -> IggySegmentRowReader:
+        """Return a reader with the options of :class:`IggyRowReader`."""
+        reader = IggyRowReader(
+            COLUMNS if columns is None else columns, headers, limits=limits, errors=errors, error_column=error_column,
+            **options,
+        )  # fmt: skip
         most: Any = (limits or Limits()).filled().message_bytes
-        return cls(rows, bounds, errors, error_column, schema, most)
+        return cls(reader, errors, error_column, most)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+        return self.reader.schema
 
 
 class IggySegmentsReader(SegmentsReader):
     """A stream of the messages of log segments."""
 
     def __init__(
-        self, partitions: Sequence[Sequence[IggySegment]], wanted: IggySegmentRows, *, torn_rows: bool = False
+        self,
+        partitions: Sequence[Sequence[IggySegment]],
+        rows: IggySegmentRowReader,
+        bounds: OffsetBounds,
+        *,
+        torn_rows: bool = False,
     ) -> None:
-        super().__init__(partitions, wanted, wanted.bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
-        self._rows = wanted.rows
-        self._errors = wanted.errors
-        self._error_column = wanted.error_column
-        self._message_bytes = wanted.message_bytes
+        super().__init__(partitions, rows, bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
+        self._reader = rows.reader
+        self._errors = rows.errors
+        self._error_column = rows.error_column
+        self._message_bytes = rows.message_bytes
 
     def _records(self) -> Iterator[pa.RecordBatch]:
+        check_start(self._partitions, self._bounds)
         for segments in self._partitions:
+            self._range = requested_range(segments, self._bounds, self._message_bytes)  # type: ignore[arg-type]
             before = self.done
             for segment in segments:
                 with FileWindow(segment.path) as file:
@@ -133,15 +145,19 @@ class IggySegmentsReader(SegmentsReader):
                 self.done = before = before + self._sizes[segment.path]
 
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
-        position, next_offset, before = _position_before(segment, file, self._bounds), segment.base_offset, self.done
+        position, next_offset, before = (
+            _position_before(segment, file, self._range.start),
+            segment.base_offset,
+            self.done,
+        )
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
-        previous: Batch | None = None
+        previous: IggyBatchHeader | None = None
         while position < file.size:
             batches = _batches(file, position, self._message_bytes)
-            wanted = [batch for batch in batches if batch.last_offset >= self._bounds.start]
-            if wanted and wanted[0].first_offset >= self._bounds.end:
+            requested = [batch for batch in batches if batch.last_offset >= self._range.start]
+            if requested and requested[0].first_offset >= self._range.end:
                 return
-            rows = self._decoded(segment, file, wanted, constants) if wanted else None
+            rows = self._decoded(segment, file, requested, constants) if requested else None
             if rows is not None:
                 yield rows
             if batches:
@@ -161,39 +177,29 @@ class IggySegmentsReader(SegmentsReader):
                 if not self._torn_rows or self._errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
-            damage = Damage(position, file.size, segment.last and code == "truncated", next_offset, last)
+            damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
             yield from self._damaged(segment, damage, code, why, constants)
             return
 
     def _decoded(
-        self, segment: IggySegment, file: FileWindow, batches: Sequence[Batch], constants: dict[str, Any]
+        self, segment: IggySegment, file: FileWindow, batches: Sequence[IggyBatchHeader], constants: dict[str, Any]
     ) -> pa.RecordBatch | None:
         data = file.view(batches[0].position, batches[-1].end)
         try:
-            rows = self._rows(data, start=self._bounds.start, end=self._bounds.end, constants=constants)
+            return self._reader(data, start=self._range.start, end=self._range.end, constants=constants)
         except HeaderError as error:
             if len(batches) > 1:
                 for batch in batches:
                     self._decoded(segment, file, [batch], constants)
-            located = self._rows.located(error, data, constants=constants)
+            located = self._reader.located(error, data, constants=constants)
             message = f"{segment.path}: the batch at offset {batches[0].first_offset}: {error.message}"
-            place = batches[0].position + (error.byte_offset or 0)
-            raise replaced(located, message, byte_offset=place) from None
-        if rows is None or not self._bounds.of_time:
-            return rows
-        since, until = self._bounds.since, self._bounds.until
-        times = rows.column("timestamp").cast(pa.int64())
-        inside = pc.greater_equal(times, 0 if since is None else 1000 * since)
-        if until is not None:
-            inside = pc.and_(inside, pc.less(times, 1000 * until))
-        rows = rows.filter(pc.fill_null(inside, True)).select(self.schema.names)
-        return rows if len(rows) else None
+            raise replaced(located, message, byte_offset=batches[0].position + (error.byte_offset or 0)) from None
 
     def _damaged(
-        self, segment: IggySegment, damage: Damage, code: str, why: str, constants: dict[str, Any]
+        self, segment: IggySegment, damage: DamagedRange, code: str, why: str, constants: dict[str, Any]
     ) -> Iterator[pa.RecordBatch]:
         """Raise the error of a damaged batch, or yield its row."""
-        damage = damage._replace(bounds=(self._bounds.start, self._bounds.end))
+        damage = damage._replace(bounds=(self._range.start, self._range.end))
         if not damage.hides_records:
             return
         if self._errors == "raise":
@@ -205,7 +211,7 @@ class IggySegmentsReader(SegmentsReader):
             )  # fmt: skip
         if not damage.torn:
             self.damaged.append(Damaged.of(segment.path, damage, why))
-        where = self._rows.where and self._rows.where.bind(constants)
+        where = self._reader.where and self._reader.where.bind(constants)
         if where is not None and self._errors != "column" and not where.accepts_null:
             return
         row: dict[str, Any] = dict(constants)
@@ -215,17 +221,54 @@ class IggySegmentsReader(SegmentsReader):
         yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
 
+def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, message_bytes: int) -> OffsetRange:
+    """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
+    first = segments[0]
+    start, end = bounds.of_partition(first.partition)
+
+    def end_offset() -> int:
+        return _end_offset(segments[-1], message_bytes)
+
+    def offset_since(time: int) -> int | None:
+        return _offset_since(segments, 1000 * time, message_bytes)
+
+    topic = None if first.stream is None or first.topic is None else Topic(first.stream, first.topic)
+    return OffsetRange(
+        TopicPartition(topic, first.partition),  # type: ignore[arg-type]
+        start.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+        LAST_OFFSET if end == LATEST else end.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+    )
+
+
+def _end_offset(last: IggySegment, message_bytes: int) -> int:
+    """Return the offset that the next message of a partition gets."""
+    end = last.base_offset
+    with FileWindow(last.path) as file:
+        for batch in _headers(file, _position_before(last, file, LAST_OFFSET), message_bytes):
+            end = batch.last_offset + 1
+    return end
+
+
+def _offset_since(segments: Sequence[IggySegment], micros: int, message_bytes: int) -> int | None:
+    """Return the offset of the first message that was not stored before a time; a batch is stored at once."""
+    for segment in segments:
+        with FileWindow(segment.path) as file:
+            for batch in _headers(file, 0, message_bytes):
+                if batch.time >= micros:
+                    return batch.first_offset
+    return None
+
+
 def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
     """Find the segments of each partition in a path, in order."""
-    paths = [path] if isinstance(path, str | os.PathLike) else path
     files: set[Path] = set()
-    for each in map(Path, paths):
-        if not each.exists():
-            raise FileNotFoundError(f"{each}: there is no such file or directory")
-        found = [file for file in each.rglob("*.log") if _LOG.fullmatch(file.name)] if each.is_dir() else [each]
-        if not found:
-            raise FileNotFoundError(f"{each}: no segments are there (00000000000000000000.log and the like)")
-        files.update(found)
+    for root in map(Path, [path] if isinstance(path, str | os.PathLike) else path):
+        if not root.exists():
+            raise FileNotFoundError(f"{root}: there is no such file or directory")
+        segments = [file for file in root.rglob("*.log") if _LOG.fullmatch(file.name)] if root.is_dir() else [root]
+        if not segments:
+            raise FileNotFoundError(f"{root}: no segments are there (00000000000000000000.log and the like)")
+        files.update(segments)
     for file in files:
         check_regular(file)
     groups = [[*group] for _, group in groupby(sorted(files, key=_order), key=lambda file: file.parent)]
@@ -258,10 +301,10 @@ def _base_offset(file: Path) -> int | None:
     return int(file.stem) if _LOG.fullmatch(file.name) else None
 
 
-def _batches(file: FileWindow, position: int, message_bytes: int) -> list[Batch]:
+def _batches(file: FileWindow, position: int, message_bytes: int) -> list[IggyBatchHeader]:
     """Read the headers of whole batches of a few MiB together, or of one larger batch, from a byte on."""
     data, origin = file.view(position, position + PIECE_LEN), position
-    batches: list[Batch] = []
+    batches: list[IggyBatchHeader] = []
     at = 0
     while (batch := _batch_in(data, at, origin, file.size)) is not None:
         if batch.end - origin > len(data) and (batches or batch.end - batch.position > message_bytes):
@@ -271,16 +314,23 @@ def _batches(file: FileWindow, position: int, message_bytes: int) -> list[Batch]
     return batches
 
 
-def _batch_in(data: Any, at: int, origin: int, size: int) -> Batch | None:
+def _headers(file: FileWindow, position: int, message_bytes: int) -> Iterator[IggyBatchHeader]:
+    """Yield the headers of batches up to the first byte at which none begins."""
+    while batches := _batches(file, position, message_bytes):
+        yield from batches
+        position = batches[-1].end
+
+
+def _batch_in(data: Any, at: int, origin: int, size: int) -> IggyBatchHeader | None:
     """Read the header of the batch at a place of bytes that begin at ``origin`` of a file of ``size`` bytes."""
     if at + _FIRST_DELTA_AT + 4 > len(data):
         return None
-    offset, length, count = _BATCH.unpack_from(data, at)
+    offset, time, length, count = _BATCH.unpack_from(data, at)
     position = origin + at
     if not _HEADER_LEN <= length <= size - position or not count:
         return None
     first = offset + struct.unpack_from("<I", data, at + _FIRST_DELTA_AT)[0]
-    return Batch(position, position + length, first, first + count - 1)
+    return IggyBatchHeader(position, position + length, first, first + count - 1, time)
 
 
 def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, str]:
@@ -291,7 +341,7 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
     header = file.peek(position, position + _HEADER_LEN)
     if len(header) < _BATCH.size:
         return "truncated", f"no whole batch begins here: {counted(left, 'byte')} of a batch are left"
-    _, length, count = _BATCH.unpack_from(header)
+    *_, length, count = _BATCH.unpack_from(header)
     if length > left:
         if _HEADER_LEN <= left <= LARGEST_CHECKED and _is_valid(file, position, left):
             return "wrong_size", f"its length is {length}, and a whole batch of {counted(left, 'byte')} begins here"
@@ -309,26 +359,26 @@ def _is_valid(file: FileWindow, position: int, length: int) -> bool:
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)
 
 
-def torn_tail(segment: IggySegment, bounds: Bounds, message_bytes: int) -> Torn | None:
+def torn_tail(segment: IggySegment, message_bytes: int) -> Torn | None:
     """Return the torn end of the last segment of a partition."""
     with FileWindow(segment.path) as file:
-        position = _position_before(segment, file, bounds._replace(start=LAST_OFFSET))
-        while batches := _batches(file, position, message_bytes):
-            position = batches[-1].end
+        position = _position_before(segment, file, LAST_OFFSET)
+        for batch in _headers(file, position, message_bytes):
+            position = batch.end
         if position == file.size:
             return None
         code, why = _flaw_at(file, position, message_bytes)
         return Torn(str(segment.path), position, file.size - position, why) if code == "truncated" else None
 
 
-def _position_before(segment: IggySegment, file: FileWindow, bounds: Bounds) -> int:
-    """Return the byte of a valid batch that is not after the first offset, as the index names it; 0 without one."""
+def _position_before(segment: IggySegment, file: FileWindow, offset: int) -> int:
+    """Return the byte of a valid batch that is not after an offset, as the index names it; 0 without one."""
     entries = index_entries(segment.path.with_suffix(".index"), _INDEX_ENTRY)
-    before = int(np.searchsorted(entries["offset"], bounds.start, "right"))
+    before = int(np.searchsorted(entries["offset"], offset, "right"))
     if not before:
         return 0
     position = int(entries[before - 1]["position"])
     batches = _batches(file, position, LAST_OFFSET)[:1] if position < file.size else []
-    if not batches or not segment.base_offset <= batches[0].first_offset <= bounds.start:
+    if not batches or not segment.base_offset <= batches[0].first_offset <= offset:
         return 0
     return position if _is_valid(file, position, batches[0].end - position) else 0

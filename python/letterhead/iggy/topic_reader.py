@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from letterhead._optional_dependencies import needed
@@ -10,15 +10,17 @@ from letterhead._optional_dependencies import needed
 with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
-from letterhead.errors import OffsetsGone, check_name
-from letterhead.iggy import kafka_rows as iggy_kafka_rows
-from letterhead.iggy.client import Client, Place, Topic
+from letterhead.errors import check_name
+from letterhead.iggy.client import Client, Topic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
-from letterhead.iggy.kafka_rows import KafkaRows
-from letterhead.iggy.partitions import FETCH_BYTES, Span, rows_of
-from letterhead.iggy.rows import COLUMNS, IggyRows
-from letterhead.offsets.specs import Points, check_points, time_of
+from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
+from letterhead.iggy.kafka_rows import MappedRowReader
+from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
+from letterhead.iggy.rows import COLUMNS, IggyRowReader
+from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
+from letterhead.offsets.reading import read_ranges
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -39,8 +41,8 @@ def iggy(
     topic: str | int,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
-    start: Points = "earliest",
-    end: Points = "latest",
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
     partitions: Iterable[int] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -70,10 +72,12 @@ def iggy(
         ``headers`` is given. Timestamps are in microseconds: when the server stored the message, and when it was made.
     headers : mapping of str to str or Field, optional
         Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : str, datetime, int or mapping, default "earliest" and "latest"
-        Where to begin, and where to stop: ``"earliest"``, ``"latest"``, or a time (a datetime with its time zone, or
-        milliseconds since 1970), which stands for the first message that was not stored earlier. The message at ``end``
-        is not read. A mapping of partition to offset, or to one of these, sets every partition separately.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to begin, and where to stop; the message at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a
+        negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
+        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first message that was not stored earlier.
+        All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
+        separately; its offsets must exist.
     partitions : iterable of int, optional
         The partitions to read; all by default. The first one is 0.
     errors : {"raise", "null", "column"}, default "raise"
@@ -127,69 +131,28 @@ def iggy(
     ...     table = reader.read_all()
     """
     server = Address.parse(address)
-    which = Topic(stream, topic)
-    which.check()
-    check_points(start, end)
+    stream_topic = Topic(stream, topic)
+    stream_topic.check()
+    bounds = OffsetBounds.parse(start, end)
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     if columns is None:
-        known = COLUMNS if mapping is None else iggy_kafka_rows.COLUMNS
+        known = COLUMNS if mapping is None else MAPPED_COLUMNS
         columns = [name for name in known if not (headers and name == "headers")]
-    rows: IggyRows | KafkaRows
+    rows: IggyRowReader | MappedRowReader
     if mapping is None:
-        rows = IggyRows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
+        rows = IggyRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
     else:
         check_name("mapping", mapping, MAPPINGS)
         if errors != "raise":
             raise ValueError("mapping needs errors='raise'")
-        rows = KafkaRows(columns, headers, limits, where=where)
-    wanted = None if partitions is None else sorted(set(partitions))
+        rows = MappedRowReader(columns, headers, limits, where=where)
+    numbers = None if partitions is None else set(partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with Client(server, timeout_ms) as client:
-            spans = _spans(client, _places(client, which, wanted), start, end)
-            yield from rows_of(client, spans, rows, fetch_bytes=fetch_bytes)
+        with IggyPartitions(Client(server, timeout_ms), rows, fetch_bytes) as log:
+            chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
+            ranges = requested_ranges(log, chosen, bounds)
+            yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))
 
     return Reader(rows.schema, batches)
-
-
-def _places(client: Client, topic: Topic, wanted: Sequence[int] | None) -> list[Place]:
-    places = client.partitions(topic)
-    if wanted is None:
-        return places
-    missing = [number for number in wanted if Place(*topic, number) not in places]
-    if missing:
-        raise ValueError(f"topic {topic} has no partition {missing[0]}: it has {len(places)}, counted from 0")
-    return [Place(*topic, number) for number in wanted]
-
-
-def _spans(client: Client, places: Sequence[Place], start: Points, end: Points) -> list[Span]:
-    """Resolve ``start`` and ``end`` to offsets, and check that these can be read."""
-    spans = []
-    for place in places:
-        last = client.end_offset(place)
-        span = Span(place, _offset(client, "start", place, start, last), _offset(client, "end", place, end, last))
-        for name, offset in (("start", span.start), ("end", span.end)):
-            if offset > last:
-                raise ValueError(f"{place}: {name} is offset {offset}, but the partition ends at {last}")
-        if isinstance(start, Mapping) and span.start < min(last, first := client.first_offset(place)):
-            raise OffsetsGone(place, span.start, f"it was deleted, and the first one is {first}")
-        spans.append(span)
-    return spans
-
-
-def _offset(client: Client, name: str, place: Place, points: Points, last: int) -> int:
-    point = points
-    if isinstance(points, Mapping):
-        if place.partition not in points:
-            raise ValueError(
-                f"{name} has no entry for partition {place.partition}: add one, or leave it out of partitions"
-            )
-        point = points[place.partition]
-    if point == "earliest":
-        return client.first_offset(place)
-    if point == "latest":
-        return last
-    if isinstance(point, int) and isinstance(points, Mapping):
-        return point
-    return min(client.offset_since(place, 1000 * time_of(name, point)), last)

@@ -17,14 +17,15 @@ with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
 from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
-from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, Message
-from letterhead.iggy.client import Client, Place, Topic
+from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
+from letterhead.iggy.client import Client, Topic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
 from letterhead.iggy.kafka_mapping import mapped
 from letterhead.iggy.partitioning import partition_of
 from letterhead.iggy.writer import IggyWriter
+from letterhead.offsets.ranges import TopicPartition
 from letterhead.written import Written
 
 if TYPE_CHECKING:
@@ -161,11 +162,11 @@ class IggySink:
         client = Client(server, timeout_ms)
         self._writer = IggyWriter(client)
         try:
-            self._places = client.partitions(self._topic)
+            self._partitions = client.partitions(self._topic)
         except BaseException:
             client.close()
             raise
-        self._turn = itertools.cycle(self._places)
+        self._turn = itertools.cycle(self._partitions)
         self._before = 0
         self.written = Written(0, [])
 
@@ -179,14 +180,14 @@ class IggySink:
         """Append the rows of a record batch; returns when they are acknowledged."""
         messages = self._messages(batch)
         appended = []
-        for place, part in self._parts(batch, messages):
+        for partition, part in self._parts(batch, messages):
             for objects in _objects(part):
-                appended += self._writer.append(place, objects)
+                appended += self._writer.append(partition, objects)
         self._before += len(batch)
         self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
 
     def _messages(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the fields of :class:`Message` as columns; null ids are random."""
+        """Return the fields of :class:`MessageFields` as columns; null ids are random."""
         if self._mapping is None:
             payloads, headers, times = binary_column(batch, "payload"), self._headers(batch), self._times(batch)
         else:
@@ -194,31 +195,31 @@ class IggySink:
         size = pc.fill_null(pc.binary_length(payloads), 0)
         self._refuse(pc.equal(size, 0), "the payload is null or empty", "empty_value")
         self._refuse(pc.greater(size, _MOST_PAYLOAD), f"the payload has more than {_MOST_PAYLOAD} bytes", "too_large")
-        return pa.record_batch([self._ids(batch), times, headers, payloads], Message._fields)
+        return pa.record_batch([self._ids(batch), times, headers, payloads], MessageFields._fields)
 
     def _mapped(self, batch: pa.RecordBatch) -> list[pa.Array]:
         """Return payloads, headers and times of the messages that Kafka records become."""
         parts = []
         for first in range(0, len(batch), BATCH_ROWS):  # objects of some rows at a time
             rows = batch.slice(first, BATCH_ROWS)
-            made = mapped(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
+            records = mapped(rows, lossless=self._mapping == "kafka-gateway-lossless", before=self._before + first)
             columns = [
-                [each.payload for each in made],
-                [each.headers for each in made],
-                [each.origin_timestamp for each in made],
+                [record.payload for record in records],
+                [record.headers for record in records],
+                [record.origin_timestamp for record in records],
             ]
-            parts.append([pa.array(each, type) for each, type in zip(columns, _MAPPED, strict=True)])
+            parts.append([pa.array(values, type) for values, type in zip(columns, _MAPPED, strict=True)])
         if not parts:
             return [pa.array([], type) for type in _MAPPED]
-        return [pa.concat_arrays(each) for each in zip(*parts, strict=True)]
+        return [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
 
     def _ids(self, batch: pa.RecordBatch) -> pa.Array:
         if "id" not in batch.schema.names:
             return pa.nulls(len(batch), pa.binary())
-        given = binary_column(batch, "id")
-        wrong = pc.fill_null(pc.not_equal(pc.binary_length(given), 16), False)
+        ids = binary_column(batch, "id")
+        wrong = pc.fill_null(pc.not_equal(pc.binary_length(ids), 16), False)
         self._refuse(wrong, "the id does not have 16 bytes", "wrong_size")
-        return given
+        return ids
 
     def _headers(self, batch: pa.RecordBatch) -> pa.Array:
         if "headers" not in batch.schema.names:
@@ -246,43 +247,46 @@ class IggySink:
         if row >= 0:
             raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
 
-    def _parts(self, batch: pa.RecordBatch, messages: pa.RecordBatch) -> Iterator[tuple[Place, pa.RecordBatch]]:
+    def _parts(
+        self, batch: pa.RecordBatch, messages: pa.RecordBatch
+    ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
         """Divide messages among partitions; those of one partition stay in order."""
         if self._partition is None and self._key is None:
             for first in range(0, len(messages), BATCH_ROWS):
                 yield next(self._turn), messages.slice(first, BATCH_ROWS)
             return
-        known = {place.partition: place for place in self._places}
+        known = {partition.partition: partition for partition in self._partitions}
         if isinstance(self._partition, int):
-            numbers, found = None, [self._partition]
+            numbers, used = None, [self._partition]
         else:
             if self._partition is not None:
                 numbers = self._exact(batch, self._partition, pa.int64())
             else:
                 numbers = self._by_key(binary_column(batch, str(self._key)))
-            found = pc.unique(numbers).to_pylist()
-        for number in found:
+            used = pc.unique(numbers).to_pylist()
+        for number in used:
             if number not in known:
                 raise ValueError(f"topic {self._topic} has no partition {number}: it has {len(known)}, counted from 0")
-        for number in sorted(found):
+        for number in sorted(used):
             rows = messages if numbers is None else messages.filter(pc.equal(numbers, number))
             yield known[number], rows
 
     def _by_key(self, keys: pa.Array) -> pa.Array:
         encoded = keys.dictionary_encode()
         chosen = [
-            self._places[partition_of(key, len(self._places))].partition for key in encoded.dictionary.to_pylist()
+            self._partitions[partition_of(key, len(self._partitions))].partition
+            for key in encoded.dictionary.to_pylist()
         ]
         numbers = pa.array(chosen, pa.int64()).take(encoded.indices)
         turns = [next(self._turn).partition for _ in range(numbers.null_count)]
         return pc.replace_with_mask(numbers, pc.is_null(numbers), pa.array(turns, pa.int64()))
 
 
-def _objects(messages: pa.RecordBatch) -> Iterator[list[Message]]:
+def _objects(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
     """Make objects of about as many rows as a batch has."""
     bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
     step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))
     for first in range(0, len(messages), step):
         columns = [column.to_pylist() for column in messages.slice(first, step).columns]
         columns[0] = [os.urandom(16) if id is None else id for id in columns[0]]
-        yield list(map(Message, *columns))
+        yield list(map(MessageFields, *columns))

@@ -145,7 +145,7 @@ def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0,
         if frame.origin_timestamp - origin > batches.MOST_DELTA:
             refuse_value("out_of_range", f"message {index}: its time is too far from that of the earliest message")
     messages = [
-        batches.Message(frame.id.to_bytes(16, "big"), frame.origin_timestamp, frame.headers, frame.payload)
+        batches.MessageFields(frame.id.to_bytes(16, "big"), frame.origin_timestamp, frame.headers, frame.payload)
         for frame in frames
     ]
     return batches.batch_of(messages, origin, partition=partition, offset=offset, timestamp=timestamp).data

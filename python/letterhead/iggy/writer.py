@@ -8,10 +8,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from letterhead._context_managers import Closing
-from letterhead.iggy.batches import Batch, Message, batches_of
-from letterhead.iggy.client import Client, Lost, Place
-from letterhead.iggy.partitions import Span, rows_of
-from letterhead.iggy.rows import IggyRows
+from letterhead.iggy.batches import EncodedBatch, MessageFields, batches_of
+from letterhead.iggy.client import Client, Lost
+from letterhead.iggy.partitions import IggyPartitions
+from letterhead.iggy.rows import IggyRowReader
+from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.reading import read_ranges
 from letterhead.written import Appended
 
 __all__ = ["IggyWriter"]
@@ -33,50 +35,50 @@ class IggyWriter(Closing):
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._next: dict[Place, int] = {}
+        self._next: dict[TopicPartition, int] = {}
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def append(self, place: Place, messages: Sequence[Message]) -> list[Appended]:
+    def append(self, partition: TopicPartition, messages: Sequence[MessageFields]) -> list[Appended]:
         """Append messages to a partition, in order."""
-        made = []
+        appended = []
         for batch in batches_of(messages):
-            offset = self._append(place, batch)
-            made.append(Appended(place.partition, offset, len(batch.checksums)))
-            self._next[place] = offset + len(batch.checksums)
-        return made
+            offset = self._append(partition, batch)
+            appended.append(Appended(partition.partition, offset, len(batch.checksums)))
+            self._next[partition] = offset + len(batch.checksums)
+        return appended
 
-    def _append(self, place: Place, batch: Batch) -> int:
-        if place not in self._next:
-            self._next[place] = self._client.end_offset(place)
+    def _append(self, partition: TopicPartition, batch: EncodedBatch) -> int:
+        if partition not in self._next:
+            self._next[partition] = self._client.end_offset(partition)
         with self._client.limited() as until:
             while True:
                 try:
-                    return self._client.send(place, batch.data, len(batch.checksums))
+                    return self._client.send(partition, batch.data, len(batch.checksums))
                 except Lost as error:
-                    offset = self._arrived(place, batch, error, until)
+                    offset = self._arrived(partition, batch, error, until)
                 if offset is not None:
                     return offset
 
-    def _arrived(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
+    def _arrived(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
         """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
         try:
-            return self._searched(place, batch, lost, until)
+            return self._searched(partition, batch, lost, until)
         except TimeoutError:
             raise TimeoutError(
                 f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
                 f"append it: {lost}"
             ) from lost
 
-    def _searched(self, place: Place, batch: Batch, lost: Lost, until: float) -> int | None:
-        searched = self._next[place]
+    def _searched(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
+        searched = self._next[partition]
         settled = time.monotonic() + _SETTLE
         last = False
         while True:
-            end = self._client.end_offset(place)
-            offset = self._found(Span(place, searched, end), batch)
+            end = self._client.end_offset(partition)
+            offset = self._found(OffsetRange(partition, searched, end), batch)
             if offset is not None or last:
                 return offset
             searched = end
@@ -86,13 +88,13 @@ class IggyWriter(Closing):
             last = time.monotonic() >= settled if listed is None else not listed
             time.sleep(_PAUSE)
 
-    def _found(self, span: Span, batch: Batch) -> int | None:
-        """Return the offset of a batch in a span."""
-        wanted = batch.checksums
-        for rows in rows_of(self._client, [span], IggyRows(["offset", "checksum"], errors="null"), loss=True):
+    def _found(self, searched: OffsetRange, batch: EncodedBatch) -> int | None:
+        """Return the offset of a batch in a range of offsets."""
+        log = IggyPartitions(self._client, IggyRowReader(["offset", "checksum"], errors="null"))
+        for rows in read_ranges(log, [searched], skip_lost=True):
             checksums = rows.column("checksum").cast(pa.decimal128(20, 0)).to_pylist()
             for at, checksum in enumerate(checksums):
                 # A batch is appended as a whole, so its first message is enough; offset deltas differ within it.
-                if checksum is not None and int(checksum) == wanted[0]:
+                if checksum is not None and int(checksum) == batch.checksums[0]:
                     return int(rows.column("offset")[at].as_py())
         return None

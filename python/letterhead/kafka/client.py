@@ -24,6 +24,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import ProtocolError
 from letterhead.host_addresses import AddressInfo, look_up
 from letterhead.kafka.settings import Settings
+from letterhead.offsets.ranges import TopicPartition
 
 try:
     from kafka import errors as kafka_errors
@@ -38,7 +39,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "Place"]
+__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
@@ -64,16 +65,6 @@ _READ_BYTES = 64 << 10
 logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
 _TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
-
-
-class Place(NamedTuple):
-    """A partition of a topic."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class Fetched(NamedTuple):
@@ -173,8 +164,8 @@ class Client(Closing):
         self._fetch_bytes = settings.fetch_bytes
         self._most = settings.fetch_bytes + _MOST_FRAME
         self._connections: dict[Any, Any] = {}
-        self._leaders: dict[Place, int] = {}
-        self._epochs: dict[Place, int] = {}  # the newest known ones, also of partitions without a known leader
+        self._leaders: dict[TopicPartition, int] = {}
+        self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
         options = {
             "receive_message_max_bytes": self._most,
@@ -203,23 +194,23 @@ class Client(Closing):
         answer = self._run(self._metadata, None)
         return sorted(topic.name for topic in answer.topics if not topic.is_internal and not topic.error_code)
 
-    def partitions(self, topics: Iterable[str]) -> list[Place]:
+    def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
         names = list(topics)
         found = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
-        return [Place(topic.name, number) for topic in found
+        return [TopicPartition(topic.name, number) for topic in found
                 for number in sorted(each.partition_index for each in topic.partitions)]  # fmt: skip
 
-    def offsets(self, times: Mapping[Place, int], isolation: Isolation) -> dict[Place, int]:
+    def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
         """Return the first offset that is not older than a time, -1 if all are, for each partition.
 
         Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
         the first offset of the oldest open transaction.
         """
-        found: dict[Place, int] = {}
+        found: dict[TopicPartition, int] = {}
 
         async def ask(until: float) -> None:
-            by_leader: dict[int, list[Place]] = {}
+            by_leader: dict[int, list[TopicPartition]] = {}
             for place in times:
                 if place not in found:
                     by_leader.setdefault(await self._leader(place, until), []).append(place)
@@ -245,14 +236,14 @@ class Client(Closing):
                 answer = await self._ask(leader, request, until, partial(_wrong_offsets, places))
                 for topic in answer.topics:
                     for each in topic.partitions:
-                        _check(each.error_code, Place(topic.name, each.partition_index))
-                        found[Place(topic.name, each.partition_index)] = each.offset
+                        _check(each.error_code, TopicPartition(topic.name, each.partition_index))
+                        found[TopicPartition(topic.name, each.partition_index)] = each.offset
 
         self._run(self._retried, ask)
         return found
 
     def fetch(
-        self, place: Place, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
+        self, place: TopicPartition, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
     ) -> Any:
         """Start a fetch in the background, and return a handle for :meth:`fetched`.
 
@@ -344,7 +335,7 @@ class Client(Closing):
                 self._topic_ids[topic.name] = topic_id
                 self._epochs = {place: epoch for place, epoch in self._epochs.items() if place.topic != topic.name}
             for each in topic.partitions:
-                place = Place(topic.name, each.partition_index)
+                place = TopicPartition(topic.name, each.partition_index)
                 # Before version 9 the epoch can be an old one (KAFKA-9212).
                 epoch = each.leader_epoch if answer.API_VERSION >= 9 else -1
                 # A broker that has not heard of the newest election names the leader before it.
@@ -352,7 +343,7 @@ class Client(Closing):
                 self._leaders[place] = -1 if stale else each.leader_id
                 self._epochs[place] = max(epoch, self._epochs.get(place, -1))
 
-    async def _leader(self, place: Place, until: float) -> int:
+    async def _leader(self, place: TopicPartition, until: float) -> int:
         if self._leaders.get(place, -1) < 0:
             answer = await self._metadata([place.topic], until)
             if place.partition not in (each.partition_index for topic in answer.topics for each in topic.partitions):
@@ -486,7 +477,7 @@ def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:
     return None
 
 
-def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
+def _wrong_offsets(places: list[TopicPartition], answer: Any) -> str | None:
     pairs = [(topic, partition) for topic in answer.topics or () for partition in topic.partitions or ()]
     if sorted((topic.name or "", partition.partition_index) for topic, partition in pairs) != sorted(places):
         return f"sent offsets of other partitions than the requested ones ({', '.join(map(str, places[:3]))})"
@@ -495,7 +486,7 @@ def _wrong_offsets(places: list[Place], answer: Any) -> str | None:
     return None
 
 
-def _wrong_fetch(place: Place, last_epoch: int, answer: Any) -> str | None:
+def _wrong_fetch(place: TopicPartition, last_epoch: int, answer: Any) -> str | None:
     if answer.error_code:
         return None
     pairs = [(topic.topic, partition) for topic in answer.responses or () for partition in topic.partitions or ()]

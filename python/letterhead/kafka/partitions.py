@@ -1,187 +1,181 @@
-"""Fetch spans of partitions, one after the other, as Arrow record batches. :func:`rows_of` is the entry point."""
+"""The partitions of a Kafka cluster, as :mod:`letterhead.offsets.reading` reads them: :class:`KafkaPartitions`."""
 
 from __future__ import annotations
 
-import logging
 import re
-import time
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import DecodeError, HeaderError, LogTruncated, OffsetsGone, ProtocolError, replaced
-from letterhead.kafka.client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
-from letterhead.kafka.record_sets import Batch, Rows, aborted_batches, batches_of, leader_epoch, next_pieces
-from letterhead.where.program import Filter
+from letterhead._context_managers import Closing
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced
+from letterhead.kafka.client import EARLIEST, LATEST, Client, Fetched, Isolation
+from letterhead.kafka.record_sets import (
+    BatchHeader,
+    KafkaRowReader,
+    aborted_batches,
+    batches_of,
+    leader_epoch,
+    next_pieces,
+)
+from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.reading import Reply
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Span", "rows_of", "selected_spans"]
+__all__ = ["BATCH_BYTES", "KafkaPartitions"]
 
-_log = logging.getLogger(__name__)
-
-
-class Span(NamedTuple):
-    """Offsets of a partition: the first one, and the one to stop before."""
-
-    place: Place
-    start: int
-    end: int
+BATCH_BYTES = 1 << 20
+"""Stored bytes for each batch of rows."""
 
 
-def rows_of(
-    client: Client, spans: Iterable[Span], rows: Rows, *, isolation: Isolation, batch_bytes: int, loss: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """Read spans in order; the next fetch runs while the current one is decoded.
+class KafkaPartitions(Closing):
+    """Reads partitions of a cluster, a fetch at a time.
 
-    Each batch of rows is made of record batches with ``batch_bytes`` stored bytes, at least of one; of more while a
-    condition selects few records. Records that were deleted before they were read raise OffsetsGone, and those that an
-    election removed afterwards LogTruncated, unless ``loss`` is true.
+    Parameters
+    ----------
+    client : Client
+        Connections to the cluster; closed with this object.
+    reader : KafkaRowReader
+        Makes rows of record batches.
+    isolation : {"read_uncommitted", "read_committed"}
+        Whether records of open and aborted transactions are left out.
+    batch_bytes : int
+        Stored bytes of the record batches that become a batch of rows, at least one; more while a condition selects few
+        records.
     """
-    pieces = 1
-    for span, fetched, batches in _fetches(client, spans, isolation, loss):
+
+    pause = 0.0  # the broker waits for records
+    ticks_per_ms = 1
+
+    def __init__(
+        self, client: Client, reader: KafkaRowReader, isolation: Isolation, batch_bytes: int = BATCH_BYTES
+    ) -> None:
+        self.client = client
+        self.timeout = client.timeout
+        self._reader = reader
+        self._isolation = isolation
+        self._batch_bytes = batch_bytes
+        self._pieces = 1
+        self._first = 0  # of the current range
+        self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after its last record that was read
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+    def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset of the first record of each partition, or the next offset if it is empty."""
+        return self._offsets(dict.fromkeys(partitions, EARLIEST), "read_uncommitted")
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset before which each partition can be read."""
+        return self._offsets(dict.fromkeys(partitions, LATEST), self._isolation)
+
+    def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
+        """Return the offset of the first record that is not older than a time, also of an open transaction."""
+        offsets = self._offsets(times, "read_uncommitted")
+        return {partition: None if offset < 0 else offset for partition, offset in offsets.items()}
+
+    def constants(self, partition: TopicPartition) -> dict[str, Any]:
+        """Return the columns of a partition."""
+        return partition._asdict()
+
+    def enter(self, requested: OffsetRange) -> None:
+        """Forget what was read of another range."""
+        self._first, self._epoch_ends = requested.start, {}
+
+    def request(self, rest: OffsetRange) -> Any:
+        """Start a fetch."""
+        last_epoch = max(self._epoch_ends, default=-1)
+        return self.client.fetch(rest.partition, rest.start, self._isolation, last_epoch=last_epoch)
+
+    def receive(self, handle: Any, rest: OffsetRange) -> Reply:
+        """Wait for a fetch, and read the headers of its batches."""
+        fetched = self.client.fetched(handle)
+        batches, position = self._read_headers(rest, fetched)
+        self._epoch_ends |= {leader_epoch(fetched.records, batch): batch.last_offset + 1 for batch in batches}
+        if fetched.diverging is not None:
+            lost = LogTruncated(rest.partition, position, self._first_removed(rest.partition, fetched))
+            self._epoch_ends = {}
+            return Reply((fetched, batches) if batches else None, position, lost=lost)
+        if batches:
+            # Earlier records of the first batch were read before, or deleted.
+            return Reply((fetched, batches), position)
+        if fetched.end >= rest.end:
+            return Reply(None, rest.end)  # compaction removed the rest
+        # A new leader learns the high watermark with a delay.
+        return Reply(None, position, can_follow=fetched.end >= 0)
+
+    def rows(self, records: tuple[Fetched, list[BatchHeader]], rest: OffsetRange) -> Iterator[pa.RecordBatch]:
+        """Convert a few batches at a time to rows."""
+        fetched, batches = records
         skipped = set(aborted_batches(batches, fetched.aborted))
+        constants = self.constants(rest.partition)
         while batches:
-            group, batches = _split(batches, pieces * batch_bytes)
-            constants = span.place._asdict()
+            group, batches = _split(batches, self._pieces * self._batch_bytes)
             try:
-                made = rows(
-                    fetched.records, group, start=span.start, end=span.end, skipped=skipped, constants=constants
+                rows = self._reader(
+                    fetched.records, group, start=rest.start, end=rest.end, skipped=skipped, constants=constants
                 )
             except HeaderError as error:
-                located = rows.located(error, fetched.records, group, constants=constants)
+                located = self._reader.located(error, fetched.records, group, constants=constants)
                 # The number of a record in its batch says nothing that the offset does not.
                 message = re.sub(r"^message \d+: ", "", located.message)
                 raise replaced(located, message, row=None) from None
-            if rows.where is not None:
-                pieces = next_pieces(pieces, group, 0 if made is None else len(made))
-            if made is not None:
-                yield made
+            if self._reader.where is not None:
+                self._pieces = next_pieces(self._pieces, group, 0 if rows is None else len(rows))
+            if rows is not None:
+                yield rows
+
+    def _offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
+        return self.client.offsets(times, isolation) if times else {}
+
+    def _first_removed(self, partition: TopicPartition, fetched: Fetched) -> int:
+        """Find the first offset that was read and whose record the log of the leader does not contain."""
+        first, ends = self._first, self._epoch_ends
+        while fetched.diverging is not None:
+            epoch, end = fetched.diverging
+            shared = {known: min(last, end) for known, last in ends.items() if known <= epoch}
+            if not shared:
+                return self._first
+            if shared == ends:  # the broker repeats itself
+                break
+            # The logs can differ in earlier epochs, too.
+            ends, first = shared, max(shared.values())
+            handle = self.client.fetch(partition, first, self._isolation, last_epoch=max(ends), wait_ms=0)
+            fetched = self.client.fetched(handle)
+        return max(first, self._first)
+
+    def _read_headers(self, rest: OffsetRange, fetched: Fetched) -> tuple[list[BatchHeader], int]:
+        """Return the batches of a response and the offset after them."""
+        partition, position = rest.partition, rest.start
+        batches, whole = batches_of(fetched.records)
+        if any(
+            batch.last_offset < batch.base_offset or batch.base_offset <= before.last_offset
+            for before, batch in zip([BatchHeader(0, 0, -1, -1, 2, 0, 0, 0, 0), *batches], batches, strict=False)
+        ):
+            raise ProtocolError(
+                f"{self.client.servers} sent record batches of {partition} from offset {position} on that are not in order"
+            )
+        if batches and batches[-1].last_offset < position:
+            raise ProtocolError(f"{self.client.servers} sent records of {partition} before offset {position}, the requested one")
+        if batches and 0 <= fetched.end <= batches[0].base_offset:
+            # More can be appended while a broker reads, but all records up to that end would have to be gone.
+            raise ProtocolError(
+                f"{self.client.servers} sent records of {partition} from offset {batches[0].base_offset} on, and says that they "
+                f"end at {fetched.end}"
+            )
+        if fetched.records and not batches:
+            # A broker sends at least one whole batch. Bytes that are none must not be skipped.
+            raise DecodeError(
+                "the response has no whole record batch", format="record-batch", code="truncated",
+                **partition._asdict(), offset=position, byte_offset=whole,
+            )  # fmt: skip
+        return batches, batches[-1].last_offset + 1 if batches else position
 
 
-def selected_spans(client: Client, spans: Iterable[Span], where: Filter | None) -> list[Span]:
-    """Narrow spans to the offsets of records that a condition can select."""
-    spans = list(spans)
-    if where is None:
-        return spans
-    since, _ = where.between("timestamp")
-    firsts: Any = {}
-    if since is not None:
-        # -1: all records are older. "read_uncommitted" also finds records of open transactions.
-        firsts = client.offsets({span.place: max(since, 0) for span in spans}, "read_uncommitted")
-    narrowed = []
-    for span in spans:
-        low, high = where.between("offset")
-        first = firsts.get(span.place, 0)
-        start = max(span.start, low or 0, span.end if first < 0 else first)
-        end = span.end if high is None else min(span.end, high + 1)
-        if where.bind(span.place._asdict()).known is not False:
-            narrowed.append(span._replace(start=min(start, span.end), end=max(end, span.start)))
-    return narrowed
-
-
-def _fetches(
-    client: Client, spans: Iterable[Span], isolation: Isolation, loss: bool
-) -> Iterator[tuple[Span, Fetched, list[Batch]]]:
-    """Yield each response, with its span from the offset that was requested, once the next fetch has begun."""
-    left = deque(span for span in spans if span.start < span.end)
-    position = left[0].start if left else 0
-    ends: dict[int, int] = {}  # the offset after the last one that was read of each leader epoch
-    begun: Any = client.fetch(left[0].place, position, isolation) if left else None
-    empty_since: float | None = None
-    while left:
-        span = left[0]
-        fetched = client.fetched(begun)
-        requested = position
-        batches, position = _read_headers(client, span, fetched, position)
-        ends |= {leader_epoch(fetched.records, batch): batch.last_offset + 1 for batch in batches}
-        if fetched.diverging is not None:
-            removed = LogTruncated(span.place, position, _first_removed(client, span, fetched, ends, isolation))
-            if not loss:
-                raise removed
-            _log.warning("%s; continuing at %d", removed, position)
-            ends = {}
-        elif not batches:
-            empty_since = empty_since or time.monotonic()
-            position = _after_empty(client, span, fetched, position, empty_since, loss)
-        if batches or position >= span.end:
-            empty_since = None
-        if position >= span.end:
-            left.popleft()
-            position = left[0].start if left else 0
-            ends = {}
-        if left:
-            begun = client.fetch(left[0].place, position, isolation, last_epoch=max(ends, default=-1))
-        if batches:
-            # Earlier records of the first batch were read before, or deleted.
-            yield span._replace(start=requested), fetched, batches
-
-
-def _first_removed(client: Client, span: Span, fetched: Fetched, ends: Mapping[int, int], isolation: Isolation) -> int:
-    """Find the first offset that was read and whose record the log of the leader does not contain."""
-    first = span.start
-    while fetched.diverging is not None:
-        epoch, end = fetched.diverging
-        shared = {known: min(read, end) for known, read in ends.items() if known <= epoch}
-        if not shared:
-            return span.start
-        if shared == ends:  # the broker repeats itself
-            break
-        # The logs can differ in earlier epochs, too.
-        ends, first = shared, max(shared.values())
-        fetched = client.fetched(client.fetch(span.place, first, isolation, last_epoch=max(ends), wait_ms=0))
-    return max(first, span.start)
-
-
-def _read_headers(client: Client, span: Span, fetched: Fetched, position: int) -> tuple[list[Batch], int]:
-    """Return the batches of a response and the offset after them."""
-    batches, whole = batches_of(fetched.records)
-    if any(
-        batch.last_offset < batch.base_offset or batch.base_offset <= before.last_offset
-        for before, batch in zip([Batch(0, 0, -1, -1, 2, 0, 0, 0, 0), *batches], batches, strict=False)
-    ):
-        raise ProtocolError(
-            f"{client.servers} sent record batches of {span.place} from offset {position} on that are not in order"
-        )
-    if batches and batches[-1].last_offset < position:
-        raise ProtocolError(
-            f"{client.servers} sent records of {span.place} before offset {position}, the requested one"
-        )
-    if batches and 0 <= fetched.end <= batches[0].base_offset:
-        # More can be appended while a broker reads, but all records up to that end would have to be gone.
-        raise ProtocolError(
-            f"{client.servers} sent records of {span.place} from offset {batches[0].base_offset} on, and says that they "
-            f"end at {fetched.end}"
-        )
-    if fetched.records and not batches:
-        # A broker sends at least one whole batch. Bytes that are none must not be skipped.
-        place = {**span.place._asdict(), "offset": position, "byte_offset": whole}
-        raise DecodeError("the response has no whole record batch", format="record-batch", code="truncated", **place)
-    return batches, batches[-1].last_offset + 1 if batches else position
-
-
-def _after_empty(client: Client, span: Span, fetched: Fetched, position: int, since: float, loss: bool) -> int:
-    """Return the offset to continue at after a response without batches."""
-    if fetched.end >= span.end:
-        return span.end  # compaction removed the rest
-    if fetched.end >= 0 and time.monotonic() - since < client.timeout:
-        return position  # a new leader learns the high watermark with a delay
-    first = client.offsets({span.place: EARLIEST}, "read_uncommitted")[span.place]
-    end = client.offsets({span.place: LATEST}, "read_committed")[span.place]
-    if position < first:
-        gone = OffsetsGone(span.place, position, f"it was deleted, and the first one is {first}")
-        position = min(first, span.end)
-    else:
-        gone = OffsetsGone(span.place, position, f"the partition ends at {end}")
-        position = span.end
-    if not loss:
-        raise gone
-    _log.warning("%s; continuing at %d", gone, position)
-    return position
-
-
-def _split(batches: list[Batch], size: int) -> tuple[list[Batch], list[Batch]]:
+def _split(batches: list[BatchHeader], size: int) -> tuple[list[BatchHeader], list[BatchHeader]]:
     """Return the first batches of this many bytes, but at least one, and those after them."""
     limit = batches[0].position + size
     count = next((at for at, batch in enumerate(batches) if at and batch.end > limit), len(batches))

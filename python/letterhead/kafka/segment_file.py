@@ -14,10 +14,19 @@ from letterhead.errors import DecodeError, counted
 from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import Segment
-from letterhead.kafka.record_sets import LAST_OFFSET, Batch, batches_of
+from letterhead.kafka.record_sets import BatchHeader, batches_of
 from letterhead.limits import how_to_raise
+from letterhead.offsets.ranges import LAST_OFFSET
 
-__all__ = ["LARGEST_CHECKED", "Damage", "Flaw", "SegmentFile", "verified_position"]
+__all__ = [
+    "LARGEST_CHECKED",
+    "MOST_OFFSETS",
+    "BatchFlaw",
+    "DamagedRange",
+    "SegmentFile",
+    "undamaged_batches",
+    "verified_position",
+]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together; the rows made of them are in memory at the same time."""
@@ -44,7 +53,7 @@ _MOST_SEARCHED = 128 << 20
 
 _CODEC_BITS = 0x07
 
-_MOST_OFFSETS = (1 << 31) - 1
+MOST_OFFSETS = (1 << 31) - 1
 """Offsets that a segment can hold: its index stores them as int32."""
 
 _SEARCH_LEN = 1 << 20
@@ -53,7 +62,7 @@ _BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
 """Codes of errors of a whole batch; other errors concern one record."""
 
 
-class Flaw(NamedTuple):
+class BatchFlaw(NamedTuple):
     """An error of a whole batch."""
 
     code: str
@@ -62,7 +71,7 @@ class Flaw(NamedTuple):
     of_file: bool = False  # the file is not a log segment
 
 
-class Damage(NamedTuple):
+class DamagedRange(NamedTuple):
     """Bytes that are not a batch, or not the batch that belongs there, and the offsets that their records can have."""
 
     position: int
@@ -99,14 +108,14 @@ class SegmentFile(FileWindow):
     A batch of more than ``message_bytes`` is not read.
     """
 
-    def __init__(self, segment: Segment, message_bytes: int = _MOST_OFFSETS) -> None:
+    def __init__(self, segment: Segment, message_bytes: int = MOST_OFFSETS) -> None:
         super().__init__(segment.path)
         self.segment = segment
         self._message_bytes = message_bytes
         self._zeros: tuple[int, int] | None = None  # where they begin, and the size of the file
         self._searched = 0  # bytes of candidates whose checksum was computed
 
-    def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[Batch], Flaw | None]:
+    def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchFlaw | None]:
         """Read batches of a few MiB together, or one larger batch, from a byte on.
 
         ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
@@ -121,7 +130,7 @@ class SegmentFile(FileWindow):
             end = batches.pop().position
         elif end > window and batches[-1].size > self._message_bytes:
             why = f"a batch of {batches[-1].size} bytes is over the limit of {self._message_bytes}"
-            return [], Flaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
+            return [], BatchFlaw("limit_exceeded", f"{why}: {how_to_raise('message_bytes')}", end)
         if len(self.view(position, end)) < end - position:  # the file has become shorter
             return self.batches(position, least, pieces)
         after, most = least, self._most()
@@ -138,35 +147,35 @@ class SegmentFile(FileWindow):
         following = self._batch_at(end)
         if following is not None and following.base_offset < after:
             why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
-            return batches[:-1], Flaw("not_in_order", why, following.end)
+            return batches[:-1], BatchFlaw("not_in_order", why, following.end)
         if following is None and end < self.size:
             # Where a batch ends is uncertain if it is damaged.
             [last_flaw] = self.flaws(batches[-1:])
             return (batches, None) if last_flaw is None else (batches[:-1], last_flaw)
         return batches, None
 
-    def data(self, batches: Sequence[Batch]) -> memoryview:
+    def data(self, batches: Sequence[BatchHeader]) -> memoryview:
         """Return the bytes of consecutive batches."""
         return self.view(batches[0].position, batches[-1].end)
 
-    def damage(self, position: int, least: int, flaw: Flaw) -> Damage:
+    def damage(self, position: int, least: int, flaw: BatchFlaw) -> DamagedRange:
         """Find the end of the damage that begins at a position."""
         after = self._next_valid(position, least, flaw.beyond)
         following = None if after is None else self._batch_at(after)
         if following is not None and after is not None:
-            return Damage(position, after, False, least, following.base_offset - 1)
+            return DamagedRange(position, after, False, least, following.base_offset - 1)
         if self.segment.next_offset is not None:
-            return Damage(position, self.size, False, least, self.segment.next_offset - 1)
+            return DamagedRange(position, self.size, False, least, self.segment.next_offset - 1)
         batch = self._batch_at(position)
         last = batch.last_offset if batch is not None and self._misplaced(batch, least) is None else None
         torn = not self._is_exhausted and self._is_unfinished(position, flaw)
-        return Damage(position, self.size, torn, least, last)
+        return DamagedRange(position, self.size, torn, least, last)
 
-    def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
+    def flaws(self, batches: Sequence[BatchHeader]) -> list[BatchFlaw | None]:
         """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
         return _flaws([self.peek(batch.position, batch.end) for batch in batches]) if batches else []
 
-    def error(self, flaw: Flaw, damage: Damage) -> DecodeError:
+    def error(self, flaw: BatchFlaw, damage: DamagedRange) -> DecodeError:
         """Return the error that names the file, the offsets and the byte."""
         path = self.segment.path
         if flaw.of_file:
@@ -183,8 +192,8 @@ class SegmentFile(FileWindow):
             offset=None if flaw.of_file else damage.offsets[0],
         )
 
-    def torn_tail(self) -> tuple[Flaw, Damage] | None:
-        """Return what is wrong with the end of the log, if it is torn. Only the headers of the batches before are read."""
+    def torn_tail(self) -> tuple[BatchFlaw, DamagedRange] | None:
+        """Return the error of the end of the log, if it is torn. Only the headers of the batches before are read."""
         position, least = verified_position(self, LAST_OFFSET), self.segment.base_offset
         while position < self.size:
             batches, flaw = self.batches(position, least)
@@ -200,7 +209,7 @@ class SegmentFile(FileWindow):
                 position = damage.end
         return None
 
-    def _batch_at(self, position: int) -> Batch | None:
+    def _batch_at(self, position: int) -> BatchHeader | None:
         """Read the header of the whole batch that begins at a position."""
         header = self.peek(position, position + _HEADER_LEN)
         beyond = max(self.size - position - len(header), 0)
@@ -208,42 +217,46 @@ class SegmentFile(FileWindow):
 
     def _most(self) -> int:
         """Return the largest offset that the segment can have."""
-        most = self.segment.base_offset + _MOST_OFFSETS
+        most = self.segment.base_offset + MOST_OFFSETS
         return most if self.segment.next_offset is None else min(most, self.segment.next_offset - 1)
 
-    def _misplaced(self, batch: Batch, least: int) -> Flaw | None:
+    def _misplaced(self, batch: BatchHeader, least: int) -> BatchFlaw | None:
         """Check the offsets of a batch against the previous batch and the segment."""
         most = self._most()
         if batch.base_offset < least:
-            return Flaw("not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}")
+            return BatchFlaw(
+                "not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}"
+            )
         if not batch.base_offset <= batch.last_offset <= most:
-            return Flaw("not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}")
+            return BatchFlaw(
+                "not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}"
+            )
         return None
 
-    def _flaw_at(self, position: int, least: int) -> Flaw:
+    def _flaw_at(self, position: int, least: int) -> BatchFlaw:
         """Return the reason why no batch begins at a position."""
         left = self.size - position
         if position == 0 and left <= _MAGIC_AT:
             why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
-            return Flaw("truncated", why, of_file=True)
+            return BatchFlaw("truncated", why, of_file=True)
         if position == 0 and not self._begins_as_a_batch():
             why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
-            return Flaw("bad_magic", why, of_file=True)
+            return BatchFlaw("bad_magic", why, of_file=True)
         if self._zeros_from() <= position:
-            return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
+            return BatchFlaw("truncated", f"{counted(left, 'byte')} of zeros are left")
         begin = self.peek(position, position + _MAGIC_AT + 1)
         if len(begin) > _MAGIC_AT and begin[_MAGIC_AT] > 2:
-            return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+            return BatchFlaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
         offset = int.from_bytes(begin[:8], "big", signed=True)
         if len(begin) >= 8 and not least <= offset <= self._most():
             why = f"it begins at offset {offset}, but the least possible is {least}, the largest {self._most()}"
-            return Flaw("not_in_order", why)
+            return BatchFlaw("not_in_order", why)
         if left < _FRAME_LEN:
-            return Flaw("truncated", f"{counted(left, 'byte')} of a batch are left")
+            return BatchFlaw("truncated", f"{counted(left, 'byte')} of a batch are left")
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         if length > left - _FRAME_LEN:
-            return Flaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
-        return Flaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
+            return BatchFlaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
+        return BatchFlaw("wrong_size", f"a batch of {counted(length + _FRAME_LEN, 'byte')} is too short for its header")
 
     def _begins_as_a_batch(self) -> bool:
         """Return whether the file can begin with a batch, even one that was not written to its end."""
@@ -253,12 +266,12 @@ class SegmentFile(FileWindow):
         offset = int.from_bytes(begin[:8], "big", signed=True)
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         return (
-            0 <= offset - self.segment.base_offset <= _MOST_OFFSETS
+            0 <= offset - self.segment.base_offset <= MOST_OFFSETS
             and length >= _LEAST_LEN - _FRAME_LEN
             and begin[_MAGIC_AT] <= 2
         )
 
-    def _is_unfinished(self, position: int, flaw: Flaw) -> bool:
+    def _is_unfinished(self, position: int, flaw: BatchFlaw) -> bool:
         """Return whether the bytes to the end of the file are zeros, or a batch that was not written to its end.
 
         A broker that stops while it writes leaves neither a whole batch with a wrong checksum, nor whole batches in a
@@ -348,16 +361,31 @@ def verified_position(file: SegmentFile, offset: int) -> int:
     return position if valid else 0
 
 
-def _flaws(batches: list[bytes]) -> list[Flaw | None]:
+def undamaged_batches(file: SegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
+    """Yield the headers of batches in order, from a batch that is not after an offset on, and skip damaged bytes."""
+    position, least = verified_position(file, offset), file.segment.base_offset
+    while position < file.size:
+        batches, flaw = file.batches(position, least)
+        if batches:
+            yield batches
+            position, least = batches[-1].end, batches[-1].last_offset + 1
+        if flaw is not None:
+            damage = file.damage(position, least, flaw)
+            if damage.torn:
+                return
+            position = damage.end
+
+
+def _flaws(batches: list[bytes]) -> list[BatchFlaw | None]:
     # An error of a batch is reported for its first message.
     return [
-        next((Flaw(error["code"], error["message"].removeprefix("message 0: "))
+        next((BatchFlaw(error["code"], error["message"].removeprefix("message 0: "))
               for error in errors or () if error["code"] in _BATCH_ERRORS), None)
         for errors in lha.validate(pa.array(batches, pa.binary()), "record-batch").to_pylist()
     ]  # fmt: skip
 
 
-def _records_end_in_zeros(batch: Batch, data: bytes) -> bool:
+def _records_end_in_zeros(batch: BatchHeader, data: bytes) -> bool:
     """Return whether a record of a batch should begin among the zeros at its end, as far as that can be told."""
     if batch.magic < 2 or batch.attributes & _CODEC_BITS:
         return True

@@ -14,16 +14,24 @@ from letterhead.kafka.log_directory import Segment
 from letterhead.kafka.record_sets import (
     CONSTANTS,
     FIELDS,
-    LAST_OFFSET,
     WHERE_FIELDS,
-    Batch,
-    Rows,
+    BatchHeader,
+    KafkaRowReader,
     aborted_batches,
     next_pieces,
 )
-from letterhead.kafka.segment_file import Damage, Flaw, SegmentFile, verified_position
+from letterhead.kafka.segment_file import (
+    MOST_OFFSETS,
+    BatchFlaw,
+    DamagedRange,
+    SegmentFile,
+    undamaged_batches,
+    verified_position,
+)
 from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
 from letterhead.limits import Limits
+from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition
+from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetPoint
 from letterhead.output_columns import Dialect
 from letterhead.reader import Reader
 from letterhead.where.program import resolve
@@ -35,12 +43,12 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
     from letterhead.where.conditions import Where
 
-__all__ = ["COLUMNS", "Bounds", "Damaged", "OpenTransaction", "SegmentRows", "SegmentsReader", "Torn", "torn_tail"]
+__all__ = ["COLUMNS", "Damaged", "OpenTransaction", "SegmentRowReader", "SegmentsReader", "Torn", "torn_tail"]
 
 COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
 """The default columns."""
 
-Invalid: TypeAlias = tuple[int, Flaw]
+Invalid: TypeAlias = tuple[int, BatchFlaw]
 """The first invalid one of several batches, by its index, and its error."""
 
 
@@ -68,31 +76,12 @@ class Damaged(NamedTuple):
     why: str
 
     @classmethod
-    def of(cls, path: Path, damage: Damage, why: str) -> Damaged:
+    def of(cls, path: Path, damage: DamagedRange, why: str) -> Damaged:
         """Return the damage of a file."""
         return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
 
     def __str__(self) -> str:
         return f"{printable(self.file)}: {self.missing}: bytes {self.position} to {self.end} are damaged: {self.why}"
-
-
-class Bounds(NamedTuple):
-    """The records of a partition to read: offsets, and times in milliseconds since 1970. Both ends are excluded."""
-
-    start: int = 0
-    end: int = LAST_OFFSET
-    since: int | None = None
-    until: int | None = None
-
-    @classmethod
-    def of(cls, start: int | None, end: int | None, since: int | None, until: int | None) -> Bounds:
-        """Return bounds of which ``None`` leaves a side open."""
-        return cls(0 if start is None else start, LAST_OFFSET if end is None else end, since, until)
-
-    @property
-    def of_time(self) -> bool:
-        """Whether timestamps are bounded."""
-        return self.since is not None or self.until is not None
 
 
 class SegmentsReader(Reader):
@@ -116,14 +105,14 @@ class SegmentsReader(Reader):
     def __init__(
         self,
         partitions: Sequence[Sequence[Segment]],
-        wanted: SegmentRows,
-        bounds: Bounds,
+        rows: SegmentRowReader,
+        bounds: OffsetBounds,
         *,
         committed: bool = False,
         known: Transactions | None = None,
         torn_rows: bool = False,
     ) -> None:
-        super().__init__(wanted.schema, self._records)
+        super().__init__(rows.schema, self._records)
         self.torn: list[Torn] = []
         self.damaged: list[Damaged] = []
         self.open_transactions: list[OpenTransaction] = []
@@ -132,41 +121,43 @@ class SegmentsReader(Reader):
         self.total = sum(self._sizes.values())
         self.done = 0
         self._partitions = partitions
-        self._wanted = wanted
+        self._rows = rows
         self._bounds = bounds
         self._committed = committed
         self._known = Transactions([], []) if known is None else known
         self._torn_rows = torn_rows
 
     def _records(self) -> Iterator[pa.RecordBatch]:
+        check_start(self._partitions, self._bounds)
         for segments in self._partitions:
             known = self._known
-            narrowed = self._wanted.narrowed(segments[0], self._bounds)
+            requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
+            requested = self._rows.narrowed(requested)
             if self._committed:
-                known = transactions(segments, narrowed.start, strict=self._wanted.errors == "raise")
-            bounds = narrowed._replace(end=min([narrowed.end, *(one.first_offset for one in known.open)]))
-            self.open_transactions += [one for one in known.open if one.first_offset < narrowed.end]
+                known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
+            bounds = requested._replace(end=min([requested.end, *(begun.first_offset for begun in known.open)]))
+            self.open_transactions += [begun for begun in known.open if begun.first_offset < requested.end]
             before = self.done
             for segment in segments:
                 if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
-                    with SegmentFile(segment, self._wanted.message_bytes) as file:
+                    with SegmentFile(segment, self._rows.message_bytes) as file:
                         yield from self._segment(file, bounds, known)
                 self.done = before = before + self._sizes[segment.path]
 
-    def _segment(self, file: SegmentFile, bounds: Bounds, known: Transactions) -> Iterator[pa.RecordBatch]:
+    def _segment(self, file: SegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
         position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
         while position < file.size:
             batches, flaw = file.batches(position, least, pieces)
             selected = 0
-            for rows, invalid in self._wanted.rows(file, batches, bounds, known):
+            for rows, invalid in self._rows.rows(file, batches, bounds, known):
                 if invalid is None:
                     selected += len(rows)
                     yield rows
                 else:
                     at, flaw = invalid
                     batches = batches[:at]
-            if self._wanted.where is not None:
+            if self._rows.where is not None:
                 pieces = next_pieces(pieces, batches, selected)
             if batches:
                 position, least = batches[-1].end, batches[-1].last_offset + 1
@@ -180,27 +171,26 @@ class SegmentsReader(Reader):
                     self.torn.append(torn)
                     # The caller of __next__ is above _advance and _records.
                     warnings.warn(str(torn), TornTailWarning, stacklevel=5)
-                    if self._torn_rows and self._wanted.errors == "column":
-                        yield self._wanted.error_row(file, flaw, damage)
+                    if self._torn_rows and self._rows.errors == "column":
+                        yield self._rows.error_row(file, flaw, damage)
                     return
                 damage = damage._replace(bounds=(bounds.start, bounds.end))
                 if damage.hides_records or flaw.of_file:
-                    if self._wanted.errors == "raise":
+                    if self._rows.errors == "raise":
                         raise file.error(flaw, damage)
                     self.damaged.append(Damaged.of(file.segment.path, damage, flaw.why))
-                    if self._wanted.keeps_error_rows(file):
-                        yield self._wanted.error_row(file, flaw, damage)
+                    if self._rows.keeps_error_rows(file):
+                        yield self._rows.error_row(file, flaw, damage)
                 position = damage.end
 
 
-class SegmentRows:
-    """Converts batches of segment files to record batches of :attr:`schema`, with the options of :class:`Rows`."""
+class SegmentRowReader:
+    """Converts batches of segment files to record batches of :attr:`schema`, with the options of :class:`KafkaRowReader`."""
 
     def __init__(
         self,
         columns: Sequence[str],
         headers: Columns | None,
-        bounds: Bounds,
         errors: OnError = "raise",
         *,
         error_column: str = "error",
@@ -213,23 +203,24 @@ class SegmentRows:
         self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
-        self.schema = Rows(columns, headers, dialect=dialect, **on_error).schema
-        options: Any = {"dialect": dialect, "limits": limits, "where": self.where, "timed": bounds.of_time}
-        self._strict = Rows(columns, headers, **options)
-        self._lax = Rows(columns, headers, **options, **on_error)
+        options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
+        self._strict = KafkaRowReader(columns, headers, **options)
+        self._lax = KafkaRowReader(columns, headers, **options, **on_error)
+        self.schema = self._lax.schema
+        self.limits = limits
         self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
 
-    def narrowed(self, segment: Segment, bounds: Bounds) -> Bounds:
-        """Return bounds that leave out records of a partition that the condition excludes by their offsets."""
+    def narrowed(self, requested: OffsetRange) -> OffsetRange:
+        """Return a range without records that the condition excludes by their offsets."""
         if self.where is None:
-            return bounds
-        where = self.where.bind({"topic": segment.topic, "partition": segment.partition})
+            return requested
+        where = self.where.bind(requested.partition._asdict())
         low, high = where.between("offset")
-        end = bounds.start if where.known is False else LAST_OFFSET if high is None else high + 1
-        return bounds._replace(start=max(bounds.start, low or 0), end=min(bounds.end, end))
+        end = requested.start if where.known is False else LAST_OFFSET if high is None else high + 1
+        return requested._replace(start=max(requested.start, low or 0), end=min(requested.end, end))
 
     def rows(
-        self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
+        self, file: SegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
     ) -> Iterator[tuple[pa.RecordBatch, Invalid | None]]:
         """Yield the rows of batches with valid headers, each with ``None``; last, the first batch that is invalid."""
         if not batches:
@@ -253,11 +244,11 @@ class SegmentRows:
             yield None, invalid
 
     def _read(
-        self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
+        self, file: SegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
     ) -> tuple[pa.RecordBatch | None, Invalid | None]:
         aborted = known.aborted_among(batches)
         options: Any = {
-            "start": bounds.start, "end": bounds.end, "since": bounds.since, "until": bounds.until,
+            "start": bounds.start, "end": bounds.end,
             "skipped": set(aborted_batches(batches, aborted)) if aborted else (), "constants": _constants(file),
             "origin": batches[0].position,
         }  # fmt: skip
@@ -291,7 +282,7 @@ class SegmentRows:
         where = self.where and self.where.bind(_constants(file))
         return where is None or self.errors == "column" or where.accepts_null
 
-    def error_row(self, file: SegmentFile, flaw: Flaw, damage: Damage) -> pa.RecordBatch:
+    def error_row(self, file: SegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that stands for a batch that is not whole. Its message begins with the reason."""
         row = {name: value for name, value in _constants(file).items() if name in self._columns}
         if self.errors == "column":
@@ -301,11 +292,69 @@ class SegmentRows:
         return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
 
-def torn_tail(last: Segment, bounds: Bounds, known: Transactions) -> Torn | None:
+def check_start(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> None:
+    """Raise ValueError if ``start`` is an offset that no file can have."""
+    start = bounds.start
+    most = max(segments[-1].base_offset for segments in partitions) + MOST_OFFSETS
+    if isinstance(start, OffsetPoint) and start.kind == "offset" and start.value > most + 1:
+        raise bounds.unreachable("every offset that the files can have")
+
+
+def requested_range(
+    segments: Sequence[Segment], bounds: OffsetBounds, rows: SegmentRowReader, *, committed: bool = False
+) -> OffsetRange:
+    """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
+    partition = TopicPartition(segments[0].topic, segments[0].partition)  # type: ignore[arg-type]
+    start, end = bounds.of_partition(partition.partition)
+
+    def end_offset() -> int:
+        begun = transactions(segments, strict=rows.errors == "raise").open if committed else []
+        return min([_end_offset(segments[-1]), *(transaction.first_offset for transaction in begun)])
+
+    def offset_since(time: int) -> int | None:
+        return _offset_since(segments, time, rows)
+
+    return OffsetRange(
+        partition,
+        start.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+        LAST_OFFSET if end == LATEST else end.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+    )
+
+
+def _end_offset(last: Segment) -> int:
+    """Return the offset that the next record of a log gets."""
+    end = last.base_offset
+    with SegmentFile(last) as file:
+        for batches in undamaged_batches(file, LAST_OFFSET):
+            end = batches[-1].last_offset + 1
+    return end
+
+
+def _offset_since(segments: Sequence[Segment], time: int, rows: SegmentRowReader) -> int | None:
+    """Return the offset of the first record that is not older than a time, by the headers of all batches before it."""
+    reader = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
+    for segment in segments:
+        with SegmentFile(segment, rows.message_bytes) as file:
+            for batches in undamaged_batches(file, 0):
+                for batch in batches:
+                    if batch.max_timestamp < time or batch.control:
+                        continue
+                    options: Any = {"origin": batch.position, "constants": _constants(file)}
+                    records = reader(file.data([batch]), [batch], **options)
+                    if records is None:
+                        continue
+                    times = records.column("timestamp").cast(pa.int64()).to_pylist()
+                    for row, of_record in enumerate(times):
+                        if of_record is not None and of_record >= time:
+                            return int(records.column("offset")[row].as_py())
+    return None
+
+
+def torn_tail(last: Segment, bounds: OffsetRange, known: Transactions) -> Torn | None:
     """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
     with SegmentFile(last) as file:
         tail = file.torn_tail() if last.next_offset is None else None
-    end = min([bounds.end, *(one.first_offset for one in known.open)])
+    end = min([bounds.end, *(begun.first_offset for begun in known.open)])
     if tail is None or tail[1].first >= end:
         return None
     flaw, damage = tail
@@ -316,12 +365,12 @@ def _constants(file: SegmentFile) -> dict[str, Any]:
     return {"topic": file.segment.topic, "partition": file.segment.partition}
 
 
-def _first_invalid(file: SegmentFile, batches: Sequence[Batch], indexes: Sequence[int]) -> Invalid | None:
+def _first_invalid(file: SegmentFile, batches: Sequence[BatchHeader], indexes: Sequence[int]) -> Invalid | None:
     flaws = zip(indexes, file.flaws([batches[at] for at in indexes]), strict=True)
     return next(((at, flaw) for at, flaw in flaws if flaw is not None), None)
 
 
-def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
+def _placed(file: SegmentFile, batch: BatchHeader, error: HeaderError) -> HeaderError:
     """Return the error of a batch with its place in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
     return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
@@ -11,12 +11,14 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.errors import OffsetsGone, check_name
-from letterhead.kafka.client import EARLIEST, LATEST, Client, Isolation, Place
-from letterhead.kafka.partitions import Span, rows_of, selected_spans
-from letterhead.kafka.record_sets import Rows
+from letterhead.errors import check_name
+from letterhead.kafka.client import Client, Isolation
+from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
+from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
-from letterhead.offsets.specs import Points, check_points, time_of
+from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
+from letterhead.offsets.reading import read_ranges
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -39,14 +41,14 @@ def topic(
     bootstrap_servers: str | Sequence[str],
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
-    start: Points = "earliest",
-    end: Points = "latest",
+    start: OffsetSpec = "earliest",
+    end: OffsetSpec = "latest",
     partitions: Iterable[int] | None = None,
     isolation_level: Isolation = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
     where: Where | None = None,
-    batch_bytes: int = 1 << 20,
+    batch_bytes: int = BATCH_BYTES,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = TIMEOUT_MS,
     limits: Limits | None = None,
@@ -70,10 +72,12 @@ def topic(
         ``headers`` if the argument ``headers`` is given.
     headers : mapping of str to str or Field, optional
         Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
-    start, end : str, datetime, int or mapping, default "earliest" and "latest"
-        Where to begin, and where to stop: ``"earliest"``, ``"latest"``, or a time (a datetime with its time zone, or
-        milliseconds since 1970), which stands for the first record that is not older. The record at ``end`` is not read.
-        A mapping of partition to offset, or to one of these, sets every partition separately.
+    start, end : int, str, datetime or mapping, default "earliest" and "latest"
+        Where to begin, and where to stop; the record at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a
+        negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
+        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first record that is not older.
+        All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
+        separately; its offsets must exist.
     partitions : iterable of int, optional
         The partitions to read; all by default.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
@@ -134,75 +138,16 @@ def topic(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     connection = python_settings(bootstrap_servers, settings, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes)
-    check_points(start, end)
+    bounds = OffsetBounds.parse(start, end)
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
-    wanted = None if partitions is None else sorted(set(partitions))
+    rows = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
+    numbers = None if partitions is None else set(partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with Client(connection) as client:
-            places = _places(client, topic, wanted)
-            spans = _spans(client, places, start, end, isolation_level)
-            spans = selected_spans(client, spans, rows.where)
-            yield from rows_of(client, spans, rows, isolation=isolation_level, batch_bytes=batch_bytes)
+        with KafkaPartitions(Client(connection), rows, isolation_level, batch_bytes) as log:
+            chosen = chosen_partitions(log.client.partitions([topic]), topic, numbers)
+            ranges = requested_ranges(log, chosen, bounds)
+            yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))
 
     return Reader(rows.schema, batches)
-
-
-def _places(client: Client, topic: str, wanted: Sequence[int] | None) -> list[Place]:
-    places = client.partitions([topic])
-    if wanted is None:
-        return places
-    missing = [number for number in wanted if Place(topic, number) not in places]
-    if missing:
-        raise ValueError(f"topic {topic!r} has no partition {missing[0]}: it has {len(places)}, counted from 0")
-    return [Place(topic, number) for number in wanted]
-
-
-def _spans(client: Client, places: Sequence[Place], start: Points, end: Points, isolation: Isolation) -> list[Span]:
-    """Resolve ``start`` and ``end`` to offsets, and check that these can be read."""
-    first = client.offsets(dict.fromkeys(places, EARLIEST), isolation)
-    last = client.offsets(dict.fromkeys(places, LATEST), isolation)
-    starts, ends = (
-        _offsets(client, name, places, points, first, last) for name, points in (("start", start), ("end", end))
-    )
-    for place in places:
-        if starts[place] < first[place]:
-            raise OffsetsGone(place, starts[place], f"it was deleted, and the first one is {first[place]}")
-        for name, offset in (("start", starts[place]), ("end", ends[place])):
-            if offset > last[place]:
-                raise ValueError(f"{place}: {name} is offset {offset}, but the partition ends at {last[place]}")
-    return [Span(place, starts[place], ends[place]) for place in places]
-
-
-def _offsets(
-    client: Client,
-    name: str,
-    places: Sequence[Place],
-    points: Points,
-    first: Mapping[Place, int],
-    last: Mapping[Place, int],
-) -> dict[Place, int]:
-    by_partition = points if isinstance(points, Mapping) else {place.partition: points for place in places}
-    found = {}
-    times = {}
-    for place in places:
-        if place.partition not in by_partition:
-            raise ValueError(
-                f"{name} has no entry for partition {place.partition}: add one, or leave it out of partitions"
-            )
-        point = by_partition[place.partition]
-        if point == "earliest":
-            found[place] = first[place]
-        elif point == "latest":
-            found[place] = last[place]
-        elif isinstance(point, int) and isinstance(points, Mapping):
-            found[place] = point
-        else:
-            times[place] = time_of(name, point)
-    if times:
-        # -1: all records are older. "read_uncommitted" also finds records of open transactions.
-        for place, offset in client.offsets(times, "read_uncommitted").items():
-            found[place] = min(offset, last[place]) if offset >= 0 else last[place]
-    return found

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead.kafka.log_directory import Segment
-from letterhead.kafka.record_sets import Batch
-from letterhead.kafka.segment_file import Damage, SegmentFile, verified_position
+from letterhead.kafka.record_sets import BatchHeader
+from letterhead.kafka.segment_file import DamagedRange, SegmentFile, verified_position
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
 
@@ -41,11 +41,11 @@ class Transactions(NamedTuple):
     aborted: list[Aborted]
     open: list[OpenTransaction]
 
-    def aborted_among(self, batches: Sequence[Batch]) -> list[tuple[int, int]]:
+    def aborted_among(self, batches: Sequence[BatchHeader]) -> list[tuple[int, int]]:
         """Return producer and first offset of each aborted transaction that overlaps the batches."""
         first, last = batches[0].base_offset, batches[-1].last_offset
-        return [(one.producer_id, one.first_offset) for one in self.aborted
-                if one.last_offset >= first and one.first_offset <= last]  # fmt: skip
+        return [(aborted.producer_id, aborted.first_offset) for aborted in self.aborted
+                if aborted.last_offset >= first and aborted.first_offset <= last]  # fmt: skip
 
 
 def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = True) -> Transactions:
@@ -56,8 +56,8 @@ def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = 
     that may have ended in them are open.
     """
     aborted: list[Aborted] = []
-    begun: dict[int, tuple[Segment, Batch]] = {}
-    endless: list[tuple[Segment, Batch]] = []
+    begun: dict[int, tuple[Segment, BatchHeader]] = {}
+    endless: list[tuple[Segment, BatchHeader]] = []
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue
@@ -81,7 +81,7 @@ def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = 
     ])  # fmt: skip
 
 
-def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[Batch | None]:
+def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
     """Yield the batches of transactions, and ``None`` for damage that may have been one."""
     position, least = verified_position(file, start), file.segment.base_offset
     while position < file.size:
@@ -103,16 +103,16 @@ def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[B
             position = damage.end
 
 
-def _is_abort(file: SegmentFile, batch: Batch) -> bool:
+def _is_abort(file: SegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
     return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
 
-def _invalid(file: SegmentFile, batches: Sequence[Batch], *, strict: bool) -> set[Batch]:
+def _invalid(file: SegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
     """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
     bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
     if bad and strict:
         batch, flaw = next(iter(bad.items()))
-        raise file.error(flaw, Damage(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
+        raise file.error(flaw, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
     return {*bad}

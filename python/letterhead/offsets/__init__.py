@@ -1,1 +1,7 @@
-"""Partitions of offsets: what the readers of Kafka, Iggy and their files have in common."""
+"""Partitions of offsets: what reading topics and files of Kafka and Iggy has in common.
+
+:mod:`~letterhead.offsets.specs` parses where reading begins and ends, :mod:`~letterhead.offsets.ranges` chooses ranges of
+offsets, :mod:`~letterhead.offsets.reading` reads ranges from servers, and :mod:`~letterhead.offsets.rows` converts batches
+to Arrow. Kafka and Iggy implement :class:`~letterhead.offsets.reading.PartitionLog` and
+:class:`~letterhead.offsets.rows.RowReader`.
+"""

@@ -1,42 +1,133 @@
-"""Where reading a topic begins and ends, as callers of its readers write it."""
+"""Where reading begins and ends, as callers of all readers write it: :data:`OffsetSpec` and :class:`OffsetBounds`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["Point", "Points", "check_points", "time_of"]
+__all__ = ["EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec"]
 
-Point: TypeAlias = Literal["earliest", "latest"] | datetime | int
-Points: TypeAlias = Point | Mapping[int, Point]
+PointSpec: TypeAlias = int | str | datetime
+"""An offset, a negative count of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
+
+OffsetSpec: TypeAlias = PointSpec | Mapping[int, PointSpec]
+"""A point of every partition, or a mapping of partition to point."""
 
 _FIRST_TIME = 10_000_000_000
-"""Milliseconds of April 1970: a smaller number is not the time of a record, and probably an offset."""
+"""Milliseconds of April 1970. A number that is not smaller, and is not an offset, probably is a time."""
+
+_EXPECTED = (
+    "'earliest', 'latest', an offset, a negative number of offsets before the end, a time such as "
+    "'2026-01-01T08:30:00Z', or a mapping of partition to one of these"
+)
 
 
-def check_points(start: Points, end: Points) -> None:
-    """Raise ValueError if ``start`` or ``end`` is neither a point nor a mapping of partition to points."""
-    for name, points in (("start", start), ("end", end)):
-        for point in points.values() if isinstance(points, Mapping) else [points]:
-            time_of(name, point, offsets=isinstance(points, Mapping))
+class OffsetPoint(NamedTuple):
+    """A point of a partition."""
+
+    kind: Literal["earliest", "latest", "offset", "time"]
+    value: int = 0  # the offset, offsets before the latest, or milliseconds since 1970
+    exact: bool = False  # the partition must have the offset
+
+    def resolve(self, *, first: Callable[[], int], end: Callable[[], int], since: Callable[[int], int | None]) -> int:
+        """Return the offset of the point.
+
+        ``first`` and ``end`` return the first offset of the partition and the offset that its next record gets;
+        ``since`` returns the offset of the first record that is not older than a time, or None if all are older.
+        """
+        if self.kind == "offset":
+            return self.value
+        if self.kind == "earliest":
+            return first()
+        if self.kind == "latest":
+            return max(end() - self.value, first()) if self.value else end()
+        offset = since(self.value)
+        return end() if offset is None else offset
 
 
-def time_of(name: str, point: object, *, offsets: bool = False) -> int:
-    """Check ``start`` or ``end``, and return a time in milliseconds since 1970; 0 for an offset or a name."""
-    if isinstance(point, str) and point in ("earliest", "latest"):
-        return 0
-    if isinstance(point, datetime):
-        if point.tzinfo is None:
-            raise ValueError(f"{name} is a datetime without a time zone: {point}")
-        return round(point.timestamp() * 1000)
-    if isinstance(point, int) and not isinstance(point, bool):
-        if offsets and point >= 0:
-            return 0
-        if point >= _FIRST_TIME:
-            return point
-        raise ValueError(
-            f"{name}={point} is not a time in milliseconds since 1970: pass an offset by partition, as "
-            f"{{0: {max(point, 0)}}}"
-        )
-    raise ValueError(f"{name} must be 'earliest', 'latest', a time, or a mapping of partition to offset, not {point!r}")
+EARLIEST, LATEST = OffsetPoint("earliest"), OffsetPoint("latest")
+
+
+class OffsetBounds(NamedTuple):
+    """The parsed ``start`` and ``end`` of a reader."""
+
+    start: OffsetPoint | Mapping[int, OffsetPoint]
+    end: OffsetPoint | Mapping[int, OffsetPoint]
+    names: tuple[str, str] = ("start", "end")  # in errors
+
+    @classmethod
+    def parse(cls, start: OffsetSpec, end: OffsetSpec, names: tuple[str, str] = ("start", "end")) -> OffsetBounds:
+        """Parse both; raise ValueError if one is invalid, or the end is before the start."""
+        bounds = cls(_parse_spec(names[0], start), _parse_spec(names[1], end), names)
+        if isinstance(start, Mapping) and isinstance(end, Mapping):
+            partitions = [*{*start} & {*end}]
+        else:
+            partitions = [*(start if isinstance(start, Mapping) else end if isinstance(end, Mapping) else [0])]
+        for partition in partitions:
+            _check_order(names, *bounds.of_partition(partition))
+        return bounds
+
+    def of_partition(self, partition: int | None) -> tuple[OffsetPoint, OffsetPoint]:
+        """Return the points of a partition; raise ValueError if a mapping lacks it."""
+        return self._point(0, partition), self._point(1, partition)
+
+    def unreachable(self, limit: str) -> ValueError:
+        """Return the error of a start after ``limit`` in every partition."""
+        why = f"{self.names[0]} is after {limit}"
+        if isinstance(self.start, OffsetPoint) and self.start.value >= _FIRST_TIME:
+            why += f"; for a time in milliseconds since 1970, pass '@{self.start.value}' or a datetime"
+        return ValueError(why)
+
+    def _point(self, side: int, partition: int | None) -> OffsetPoint:
+        spec = self.end if side else self.start
+        if isinstance(spec, OffsetPoint):
+            return spec
+        if partition is None or partition not in spec:
+            number = "a file without a partition" if partition is None else f"partition {partition}"
+            raise ValueError(f"{self.names[side]} has no entry for {number}: add one, or leave it out of partitions")
+        return spec[partition]
+
+
+def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPoint]:
+    if not isinstance(spec, Mapping):
+        return _parse_point(name, spec)
+    points = {partition: _parse_point(name, point) for partition, point in spec.items()}
+    return {number: point._replace(exact=point.kind == "offset") for number, point in points.items()}
+
+
+def _parse_point(name: str, spec: object) -> OffsetPoint:
+    if isinstance(spec, str):
+        return _parse_text(name, spec)
+    if isinstance(spec, datetime):
+        if spec.tzinfo is None:
+            raise ValueError(f"{name} is a datetime without a time zone: {spec}")
+        return _time_point(spec)
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        return OffsetPoint("offset", spec) if spec >= 0 else OffsetPoint("latest", -spec)
+    raise ValueError(f"{name} must be {_EXPECTED}, not {spec!r}")
+
+
+def _parse_text(name: str, text: str) -> OffsetPoint:
+    if text in ("earliest", "latest"):
+        return LATEST if text == "latest" else EARLIEST
+    digits = text.removeprefix("@").removeprefix("-")
+    if digits.isascii() and digits.isdecimal():
+        return OffsetPoint("time", int(text[1:])) if text.startswith("@") else _parse_point(name, int(text))
+    try:
+        time = datetime.fromisoformat(text.removesuffix(" UTC"))
+    except ValueError:
+        raise ValueError(f"{name} must be {_EXPECTED}, not {text!r}") from None
+    return _time_point(time if time.tzinfo else time.replace(tzinfo=UTC))
+
+
+def _time_point(time: datetime) -> OffsetPoint:
+    return OffsetPoint("time", round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000))
+
+
+def _check_order(names: tuple[str, str], start: OffsetPoint, end: OffsetPoint) -> None:
+    """Raise ValueError if the end is before the start in every partition."""
+    if start.kind != end.kind:
+        return
+    if start.value < end.value if start.kind == "latest" else start.value > end.value:
+        raise ValueError(f"{names[1]} is before {names[0]}")

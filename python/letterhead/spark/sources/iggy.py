@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -10,28 +11,54 @@ from pyspark.sql.datasource import (
     DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
+    WriterCommitMessage,
 )
 from pyspark.sql.types import StructType
 
+from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
+from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
+from letterhead.iggy.kafka_rows import MappedRowReader
+from letterhead.iggy.partitions import IggyPartitions
+from letterhead.iggy.rows import COLUMNS, IggyRowReader
+from letterhead.offsets.ranges import TopicPartition, chosen_partitions
+from letterhead.offsets.specs import OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
+from letterhead.spark.sources.offset_queries import (
+    OffsetBatchReader,
+    OffsetQuery,
+    OffsetStreamReader,
+    Side,
+    offset_point,
+    offsets_option,
+    partition_number,
+)
+from letterhead.spark.sources.options import (
+    COMMON,
+    Option,
+    flag,
+    json_of,
+    number,
+    one_of,
+    parse_options,
+    read_arguments,
+    text,
+)
+
+try:
+    from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+except ImportError:  # before Spark 4.1
+    DataSourceArrowWriter = DataSourceStreamArrowWriter = object
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.spark.sources._iggy_query import Query
+    from letterhead.where.program import Filter
 
 __all__ = ["IggySource"]
 
 _EXAMPLE = 'JSON such as {"0": 23, "1": -2}'
-
-
-def _offsets(name: str, given: str) -> Any:
-    if given.strip().lower() in ("earliest", "latest"):
-        return given.strip().lower()
-    return json_of(f"earliest, latest or {_EXAMPLE}", dict, int)(name, given)
-
 
 OPTIONS = {
     "address": Option(text, "The server: `iggy://user:password@host:port`, as in `lh.read.iggy`."),
@@ -41,10 +68,10 @@ OPTIONS = {
         json_of("a JSON list of numbers", list, int), "Partitions to read, a JSON list; all by default."
     ),
     "startingOffsets": Option(
-        _offsets, "`earliest`, `latest`, or JSON: partition to offset (-2 is earliest, -1 latest)."
+        offsets_option(_EXAMPLE, int), "`earliest`, `latest`, or JSON: partition to offset (-2 is earliest, -1 latest)."
     ),
     "startingTimestamp": Option(number(0), "Timestamp at which to start instead, in milliseconds since 1970."),
-    "endingOffsets": Option(_offsets, "Where a batch query ends, as `startingOffsets`."),
+    "endingOffsets": Option(offsets_option(_EXAMPLE, int), "Where a batch query ends, as `startingOffsets`."),
     "endingTimestamp": Option(number(0), "Timestamp at which a batch query ends instead."),
     "failOnDataLoss": Option(flag, "`false` skips messages that were deleted before they were read."),
     "maxOffsetsPerTrigger": Option(number(1), "Maximum number of offsets per trigger; needs Spark 4.2."),
@@ -99,46 +126,152 @@ class IggySource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
-        from letterhead.spark.sources._iggy_query import BatchReader
-
-        return BatchReader(self._query(schema))
+        return OffsetBatchReader(self._query(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
-        from letterhead.spark.sources._iggy_query import StreamReader
-
-        return StreamReader(self._query(schema))
+        return OffsetStreamReader(self._query(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch query, which appends."""
-        from letterhead.spark.sources._iggy_sink import BatchWriter
-
         if overwrite:
             raise ValueError("letterhead-iggy only appends: use mode('append')")
-        return BatchWriter(self._values())
+        _check_writers()
+        return IggyBatchWriter(self._values())
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """Return the writer of a streaming query."""
-        from letterhead.spark.sources._iggy_sink import StreamWriter
-
-        return StreamWriter(self._values())
+        _check_writers()
+        return IggyStreamWriter(self._values())
 
     def _values(self) -> dict[str, Any]:
         # Spark adds these two to the options of a streaming sink.
-        given = {name: value for name, value in self.options.items() if name.lower() not in _OF_SPARK}
-        values = parse_options(given, OPTIONS)
+        options = {name: value for name, value in self.options.items() if name.lower() not in _OF_SPARK}
+        values = parse_options(options, OPTIONS)
         for name in ("address", "stream", "topic"):
             if name not in values:
                 raise ValueError(f"letterhead-iggy needs the option {name}")
         return values
 
-    def _query(self, schema: StructType | None = None) -> Query:
-        from letterhead.spark.sources._iggy_query import Query
-
-        query = Query(self._values())
+    def _query(self, schema: StructType | None = None) -> IggyQuery:
+        query = IggyQuery(self._values())
         if schema is not None:
             check_schema(self.name(), query.schema, schema)
         return query
 
 
 _OF_SPARK = ("path", "checkpointlocation")
+
+# Queries --------------------------------------------------------------------------------------------------------------
+
+
+class IggyQuery(OffsetQuery):
+    """A query of a topic."""
+
+    remedies = (
+        "check that address names the server of the checkpoint; to read a purged topic, start with a new "
+        "checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the messages that are gone"
+    )
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._address = Address.parse(values["address"])
+        self.topic = Topic(values["stream"], values["topic"])
+        self._is_mapped = "mapping" in values
+        if self._is_mapped and values.get("errors", "raise") != "raise":
+            raise ValueError("the option mapping needs errors=raise")
+        known = MAPPED_COLUMNS if self._is_mapped else COLUMNS
+        default = [name for name in known if not (values.get("headerColumns") and name == "headers")]
+        self._columns = values.get("columns", default)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+        return self._reader().schema
+
+    @property
+    def where(self) -> Filter | None:
+        """The condition on messages."""
+        return self._reader().where
+
+    def open_log(self) -> IggyPartitions:
+        """Return a connection to the server."""
+        return IggyPartitions(Client(self._address, self.values.get("timeoutMs", 60_000)), self._reader())
+
+    def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
+        """Return the partitions to read."""
+        return chosen_partitions(log.client.partitions(self.topic), self.topic, self.values.get("partitions"))
+
+    def points(
+        self, log: IggyPartitions, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
+    ) -> dict[TopicPartition, OffsetPoint]:
+        """Return where the options begin or end a query."""
+        time = self.values.get(f"{side}ingTimestamp")
+        if time is not None:
+            return dict.fromkeys(partitions, OffsetPoint("time", time))
+        option = f"{side}ingOffsets"
+        value = self.values.get(option, "latest" if side == "end" or not is_batch else "earliest")
+        if isinstance(value, str):
+            return dict.fromkeys(partitions, offset_point(value))
+        offsets = {
+            TopicPartition(self.topic, partition_number(f"option {option}", number)): offset
+            for number, offset in value.items()
+        }
+        by_partition = self.points_by_partition(option, offsets, partitions)
+        return {partition: offset_point(offset) for partition, offset in by_partition.items()}
+
+    def topic_named(self, name: str) -> Topic:
+        """Return the topic of the query; raise ValueError if the checkpoint has another one."""
+        if name != str(self.topic):
+            raise ValueError(f"the checkpoint is of topic {name}, not {self.topic}: use a new checkpointLocation")
+        return self.topic
+
+    def _reader(self) -> IggyRowReader | MappedRowReader:
+        headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
+        if self._is_mapped:
+            return MappedRowReader(
+                self._columns, headers, arguments["limits"], arguments["dialect"], arguments.get("where")
+            )
+        return IggyRowReader(self._columns, headers, **arguments)
+
+
+# Writers --------------------------------------------------------------------------------------------------------------
+
+
+def _check_writers() -> None:
+    if DataSourceArrowWriter is object:
+        raise ImportError("writing to letterhead-iggy needs Spark 4.1 or later, which passes rows as Arrow")
+
+
+class _IggyWriter:
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        partition = values.get("partition")
+        self._address = values["address"]
+        self._arguments: dict[str, Any] = {
+            "stream": values["stream"], "topic": values["topic"],
+            "partition": int(partition) if partition is not None and partition.isdecimal() else partition,
+            "partition_key": values.get("partitionKey"), "mapping": values.get("mapping"),
+            "timeout_ms": values.get("timeoutMs", 60_000),
+        }  # fmt: skip
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Append the rows of a task."""
+        from letterhead.iggy.topic_writer import IggySink
+
+        sink = None
+        try:
+            for batch in iterator:
+                sink = sink or IggySink(self._address, batch.schema, **self._arguments)
+                sink.write(batch)
+        finally:
+            if sink is not None:
+                sink.__exit__()
+        return WriterCommitMessage()
+
+
+class IggyBatchWriter(_IggyWriter, DataSourceArrowWriter):  # type: ignore[misc]
+    """Append the rows of a batch query."""
+
+
+class IggyStreamWriter(_IggyWriter, DataSourceStreamArrowWriter):  # type: ignore[misc]
+    """Append the rows of a streaming query."""

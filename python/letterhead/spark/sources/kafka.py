@@ -2,41 +2,64 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from letterhead.errors import check_name
+from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
 from letterhead.kafka.settings import java_settings
+from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import ReadOnly
-from letterhead.spark.sources.options import COMMON, Option, flag, json_of, number, one_of, parse_options, text
-from letterhead.spark.sources.pushdown import reader_class
+from letterhead.spark.sources.offset_queries import (
+    OffsetBatchReader,
+    OffsetQuery,
+    OffsetStreamReader,
+    Side,
+    offset_point,
+    offsets_option,
+    partition_number,
+)
+from letterhead.spark.sources.options import (
+    COMMON,
+    Option,
+    flag,
+    json_of,
+    number,
+    one_of,
+    parse_options,
+    read_arguments,
+    text,
+)
+from letterhead.spark.sources.pushdown import push, reader_class
+from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from letterhead.spark.sources._kafka_query import Query
+    from letterhead.kafka.partitions import KafkaPartitions
+    from letterhead.kafka.settings import Settings
+    from letterhead.where.program import Filter
 
 __all__ = ["KafkaSource"]
 
 _EXAMPLE = 'JSON such as {"topic": {"0": 23, "1": -2}}'
 _by_partition = json_of(_EXAMPLE, dict, dict)
+_offsets = offsets_option(_EXAMPLE, dict)
 
 
-def _offsets(name: str, given: str) -> Any:
-    if given.strip().lower() in ("earliest", "latest"):
-        return given.strip().lower()
-    return json_of(f"earliest, latest or {_EXAMPLE}", dict, dict)(name, given)
+def _timestamp(name: str, text: str) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"option {name} must be milliseconds since 1970, not {text!r}")
+    return int(text)
 
 
-def _timestamp(name: str, given: str) -> int:
-    if not given.strip().isdecimal():
-        raise ValueError(f"option {name} must be milliseconds since 1970, not {given!r}")
-    return int(given)
-
-
-def _rejected(name: str, given: str) -> None:
+def _rejected(name: str, text: str) -> None:
     raise ValueError(
         f"option {name} cannot be set: a trigger does not wait for records here; use a longer processing time"
     )
@@ -113,24 +136,172 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
-        from letterhead.spark.sources._kafka_query import BatchReader
-
-        return reader_class(BatchReader)(self._query(schema))
+        return reader_class(OffsetBatchReader)(self._query(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
-        from letterhead.spark.sources._kafka_query import StreamReader
+        return OffsetStreamReader(self._query(schema))
 
-        return StreamReader(self._query(schema))
-
-    def _query(self, schema: StructType | None = None) -> Query:
-        # It needs kafka-python, which a session that never reads a topic does not.
-        from letterhead.spark.sources._kafka_query import Query
-
+    def _query(self, schema: StructType | None = None) -> KafkaQuery:
         of_kafka = {name: value for name, value in self.options.items() if name.lower().startswith("kafka.")}
         others = {name: value for name, value in self.options.items() if name not in of_kafka}
         settings = java_settings({name.lower().removeprefix("kafka."): value for name, value in of_kafka.items()})
-        query = Query(settings, parse_options(others, OPTIONS | _OF_SPARK))
+        query = KafkaQuery(settings, parse_options(others, OPTIONS | _OF_SPARK))
         if schema is not None:
             check_schema(self.name(), query.schema, schema)
         return query
+
+
+# Queries --------------------------------------------------------------------------------------------------------------
+
+DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+
+COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
+"""Columns by Spark's names; those of :data:`letterhead.kafka.record_sets.FIELDS` are the same in snake case."""
+
+# The column timestampType has another value than the field where that is null, and is left to Spark.
+_WHERE_FIELDS = {
+    re.sub("_([a-z])", lambda match: match[1].upper(), name): field
+    for name, field in WHERE_FIELDS.items()
+    if name != "timestamp_type"
+}
+
+_POINT_OPTIONS = {
+    "start": ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets"),
+    "end": ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"),
+}
+
+
+class KafkaQuery(OffsetQuery):
+    """A query of topics, with the settings of its connection."""
+
+    # Skipping also skips records of a recreated topic below the old offsets.
+    remedies = (
+        "check that kafka.bootstrap.servers names the cluster of the checkpoint; to read a recreated topic, start "
+        "with a new checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the records that are gone"
+    )
+
+    def __init__(self, settings: Settings, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.settings = settings
+        self.isolation: Any = settings.isolation_level or "read_uncommitted"
+        check_name("kafka.isolation.level", self.isolation, ("read_uncommitted", "read_committed"))
+        default = [*DEFAULT_COLUMNS, *(["headers"] if values.get("includeHeaders") else [])]
+        self._columns = values.get("columns", default)
+        for name in self._columns:
+            check_name("column", name, COLUMNS)
+        named = [name for name in ("assign", "subscribe", "subscribePattern") if name in values]
+        if len(named) != 1:
+            raise ValueError(
+                "exactly one of the options assign, subscribe, subscribePattern is needed, "
+                f"not {' and '.join(named) or 'none'}"
+            )
+        self._how, self._subscription = named[0], values[named[0]]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+        schema = self._reader().schema
+        names = [*self._columns, *schema.names[len(self._columns) :]]
+        types = {"timestampType": pa.int32()}
+        return pa.schema([(name, types.get(name, schema.field(at).type)) for at, name in enumerate(names)])
+
+    @property
+    def where(self) -> Filter | None:
+        """The condition on records."""
+        return self._reader().where
+
+    def open_log(self) -> KafkaPartitions:
+        """Return connections to the cluster; this needs kafka-python."""
+        from letterhead.kafka.client import Client
+        from letterhead.kafka.partitions import KafkaPartitions
+
+        return KafkaPartitions(Client(self.settings), self._reader(), self.isolation)
+
+    def partitions(self, log: KafkaPartitions) -> list[TopicPartition]:
+        """Return the partitions to read."""
+        if self._how == "assign":
+            assigned = [
+                TopicPartition(topic, number) for topic, numbers in self._subscription.items() for number in numbers
+            ]
+            existing = set(log.client.partitions(dict.fromkeys(partition.topic for partition in assigned)))
+            missing = [str(partition) for partition in assigned if partition not in existing]
+            if missing:
+                raise ValueError(f"option assign: partition {missing[0]} does not exist")
+            return assigned
+        if self._how == "subscribe":
+            topics = [topic.strip() for topic in self._subscription.split(",") if topic.strip()]
+        else:
+            topics = [topic for topic in log.client.topics() if re.fullmatch(self._subscription, topic)]
+        return log.client.partitions(dict.fromkeys(topics)) if topics else []
+
+    def points(
+        self, log: KafkaPartitions, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
+    ) -> dict[TopicPartition, OffsetPoint]:
+        """Return where the options begin or end a query."""
+        option = next((name for name in _POINT_OPTIONS[side] if name in self.values), f"{side}ingOffsets")
+        default = "latest" if side == "end" or not is_batch else "earliest"
+        value = self.values.get(option, default)
+        by_partition: Mapping[TopicPartition, Any] = dict.fromkeys(partitions, value)
+        if isinstance(value, dict):
+            offsets = {
+                TopicPartition(topic, partition_number(f"option {option}", number)): offset
+                for topic, numbers in value.items()
+                for number, offset in numbers.items()
+            }
+            by_partition = self.points_by_partition(option, offsets, partitions)
+        if "imestamp" in option:
+            times = {partition: OffsetPoint("time", time) for partition, time in by_partition.items()}
+            if side == "start" and self.values.get("startingOffsetsByTimestampStrategy") != "latest":
+                self._check_times(log, option, by_partition)
+            return times
+        points = {partition: offset_point(offset) for partition, offset in by_partition.items()}
+        rejected = LATEST if side == "start" else EARLIEST
+        if is_batch and rejected in points.values():
+            raise ValueError(f"{option} cannot be {rejected.kind} in a batch query")
+        return points
+
+    def topic_named(self, name: str) -> str:
+        """Return the name: a query can have several topics."""
+        return name
+
+    def as_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with the columns of Spark's own source."""
+        schema = self.schema
+        columns = [_as_spark(name, column) for name, column in zip(schema.names, batch.columns, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def push(self, filters: Iterable[Any]) -> list[Any]:
+        """Add filters of Spark to the condition; return those that Spark has to evaluate."""
+        headers = self.values.get("headerColumns")
+        where, left = push(
+            filters, self.values.get("where"), headers, lambda pushed: resolve(pushed, _WHERE_FIELDS, headers),
+            keeps_errors=self.values.get("errors") == "column",
+        )  # fmt: skip
+        if where is not None:
+            self.values = {**self.values, "where": where}
+        return left
+
+    def _check_times(self, log: KafkaPartitions, option: str, times: Mapping[TopicPartition, int]) -> None:
+        for partition, offset in log.offsets_since(times).items():
+            if offset is None:
+                raise ValueError(
+                    f"{option}: {partition} has no record at {times[partition]} or later; to begin with the next one, "
+                    "set startingOffsetsByTimestampStrategy to latest"
+                )
+
+    def _reader(self) -> KafkaRowReader:
+        names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
+        headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
+        # Names in a condition are those of the columns here.
+        where = resolve(arguments.pop("where", None), _WHERE_FIELDS, headers)
+        return KafkaRowReader(names, headers, where=where, **arguments)
+
+
+def _as_spark(name: str, column: pa.Array) -> pa.Array:
+    """Convert a column to the type and the values of Spark's own source."""
+    if name == "timestampType":
+        return pc.fill_null(column.cast(pa.int32()), -1)
+    if name == "headers":  # a message without headers has null there
+        return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
+    return column

@@ -1,52 +1,294 @@
-"""Divide ranges of offsets among triggers and tasks, for every source whose partitions have offsets."""
+"""Batch and streaming queries of partitions with offsets, for the sources of Kafka and Iggy: :class:`OffsetQuery`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-__all__ = ["divided", "limited"]
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
-PlaceT = TypeVar("PlaceT")
+from letterhead.errors import OffsetsGone
+from letterhead.offsets.ranges import (
+    OffsetRange,
+    TopicPartition,
+    divided_ranges,
+    limited_ends,
+    narrowed_ranges,
+    resolved_offsets,
+)
+from letterhead.offsets.reading import read_ranges
+from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
+from letterhead.spark.sources.options import json_of
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:  # before Spark 4.2 there are no limits, and a trigger reads all available records
+    ReadAllAvailable = ReadMaxRows = None
+    SupportsTriggerAvailableNow = object
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.where.program import Filter
+
+__all__ = [
+    "OffsetBatchReader", "OffsetQuery", "OffsetStreamReader", "Side", "offset_point", "offsets_option",
+    "partition_number",
+]  # fmt: skip
+
+Side: TypeAlias = Literal["start", "end"]
+
+CheckpointOffsets: TypeAlias = dict[str, dict[str, int]]
+"""Offsets by topic and partition, as Spark's own source writes them into a checkpoint."""
+
+_NUMBERS = {-2: EARLIEST, -1: LATEST}
+_WORDS = {"earliest": EARLIEST, "latest": LATEST}
 
 
-class _Span(Protocol):
+def offsets_option(example: str, elements: type) -> Any:
+    """Return a parser of earliest, latest, or JSON with offsets such as the example."""
+
+    def parse(name: str, text: str) -> Any:
+        if text.strip().lower() in _WORDS:
+            return text.strip().lower()
+        return json_of(f"earliest, latest or {example}", dict, elements)(name, text)
+
+    return parse
+
+
+def partition_number(option: str, text: str) -> int:
+    """Return the number of a partition in JSON."""
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError(f"{option} must name partitions by their numbers, not {text!r}")
+    return int(text)
+
+
+def offset_point(offset: str | int) -> OffsetPoint:
+    """Return the point of an offset in an option: earliest is also -2, and latest -1."""
+    if isinstance(offset, str):
+        return _WORDS[offset]
+    return _NUMBERS.get(offset, OffsetPoint("offset", offset))
+
+
+class OffsetQuery(ABC):
+    """A query with the values of its options, on the driver and in tasks."""
+
+    remedies: ClassVar[str]
+    """What to do if a partition of the checkpoint was deleted or truncated; remedies that lose no data come first."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self.skips_lost = not values.get("failOnDataLoss", True)
+        self.limit = values.get("maxOffsetsPerTrigger")
+
     @property
-    def start(self) -> int: ...
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+
     @property
-    def end(self) -> int: ...
+    @abstractmethod
+    def where(self) -> Filter | None:
+        """The condition on records."""
+
+    @abstractmethod
+    def open_log(self) -> Any:
+        """Return a :class:`~letterhead.offsets.reading.PartitionLog` that has not connected yet, and can be closed."""
+
+    @abstractmethod
+    def partitions(self, log: Any) -> list[TopicPartition]:
+        """Return the partitions to read."""
+
+    @abstractmethod
+    def points(
+        self, log: Any, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
+    ) -> dict[TopicPartition, OffsetPoint]:
+        """Return where the options begin or end a query."""
+
+    @abstractmethod
+    def topic_named(self, name: str) -> Any:
+        """Return a topic of the checkpoint; raise ValueError if it is not one of the query."""
+
+    def as_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of the schema."""
+        return batch
+
+    def latest(self, log: Any) -> dict[TopicPartition, int]:
+        """Return the offsets at which partitions end now."""
+        return log.end_offsets(self.partitions(log))  # type: ignore[no-any-return]
+
+    def offsets(self, log: Any, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool) -> Any:
+        """Return the offsets at which to start or to end."""
+        points = self.points(log, partitions, side, is_batch=is_batch)
+        kinds = {partition: point.kind for partition, point in points.items()}
+        first = log.first_offsets([partition for partition, kind in kinds.items() if kind == "earliest"])
+        last = log.end_offsets([partition for partition, kind in kinds.items() if kind in ("latest", "time")])
+        return resolved_offsets(log, points, first, last)
+
+    def batch_ranges(self, log: Any) -> list[OffsetRange]:
+        """Return the offsets that a batch query reads."""
+        partitions = self.partitions(log)
+        starts, ends = (self.offsets(log, partitions, side, is_batch=True) for side in ("start", "end"))
+        last = log.end_offsets(partitions)
+        for partition in partitions:
+            if ends[partition] > last[partition] and not self.skips_lost:
+                raise ValueError(
+                    f"{partition}: endingOffsets is {ends[partition]}, and the partition ends at {last[partition]}"
+                )
+        ranges = [
+            OffsetRange(partition, starts[partition], min(ends[partition], last[partition])) for partition in partitions
+        ]
+        return narrowed_ranges(log, ranges, self.where)
+
+    def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
+        """Divide ranges among tasks: one each, or more as the options request."""
+        minimum, most = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
+        return [_RangePart(part) for part in divided_ranges(ranges, minimum, most)]
+
+    def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the part of a task."""
+        if not isinstance(part, _RangePart):  # without parts, Spark makes one of its own
+            return
+        with self.open_log() as log:
+            for batch in read_ranges(log, narrowed_ranges(log, [part.offsets], self.where), skip_lost=self.skips_lost):
+                yield self.as_rows(batch)
+
+    def points_by_partition(
+        self, option: str, offsets: Mapping[TopicPartition, Any], partitions: Sequence[TopicPartition]
+    ) -> Mapping[TopicPartition, Any]:
+        """Check that an option names exactly the partitions of the query."""
+        for required, present, problem in (
+            (partitions, offsets, "names no offset for"),
+            (offsets, partitions, "names partitions not read:"),
+        ):
+            missing = [str(partition) for partition in required if partition not in present]
+            if missing:
+                raise ValueError(f"option {option} {problem} {', '.join(missing)}")
+        for partition, offset in offsets.items():
+            if not isinstance(offset, int):
+                raise ValueError(f"option {option} has no whole number for {partition}")
+        return offsets
 
 
-SpanT = TypeVar("SpanT", bound=_Span)
+@dataclass
+class _RangePart(InputPartition):  # type: ignore[misc]
+    """A range of offsets that a task reads."""
+
+    offsets: OffsetRange
 
 
-def divided(spans: Sequence[SpanT], minimum: int, most: int | None) -> list[tuple[SpanT, int, int]]:
-    """Divide spans into ranges of offsets: one each, or more to have a minimum of ranges or a maximum of offsets each."""
-    spans = [span for span in spans if span.start < span.end]
-    total = sum(span.end - span.start for span in spans)
-    made = []
-    for span in spans:
-        size = span.end - span.start
-        count = 1
-        if minimum > len(spans):
-            count = max(1, round(size / total * minimum))
-        if most is not None:
-            count = max(count, -(-size // most))
-        bounds = [span.start + size * number // count for number in range(count + 1)]
-        made += [(span, start, end) for start, end in pairwise(bounds) if start < end]
-    return made
+class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
+    """Reads the offsets that partitions have when a batch query starts."""
+
+    def __init__(self, query: Any) -> None:
+        self._query = query
+
+    def push(self, filters: list[Any]) -> list[Any]:
+        """Apply filters of Spark."""
+        return self._query.push(filters)  # type: ignore[no-any-return]
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the ranges of offsets that tasks read."""
+        with self._query.open_log() as log:
+            return self._query.parts(self._query.batch_ranges(log))  # type: ignore[no-any-return]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the range of a task."""
+        return self._query.read(partition)  # type: ignore[no-any-return]
 
 
-def limited(most: int, starts: Mapping[PlaceT, int], ends: Mapping[PlaceT, int]) -> dict[PlaceT, int]:
-    """Divide the maximum number of offsets among the partitions, in proportion to their unread offsets."""
-    waiting = {place: max(0, end - starts[place]) for place, end in ends.items()}
-    total = sum(waiting.values())
-    if total <= most:
-        return dict(ends)
-    shares = {place: most * size / total for place, size in waiting.items()}
-    # Less than one is rounded up, or a small partition would never be read.
-    return {
-        place: min(end, starts[place] + (-int(-share // 1) if share < 1 else int(share)))
-        for (place, end), share in zip(ends.items(), shares.values(), strict=True)
-    }
+class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Its only state is offsets: a query restarted from its checkpoint reads the records after them."""
+
+    def __init__(self, query: OffsetQuery) -> None:
+        if query.limit is not None and ReadMaxRows is None:
+            raise ValueError("maxOffsetsPerTrigger needs Spark 4.2: before it a trigger reads all available records")
+        self._query = query
+        self._log: Any = None
+        self._target: dict[TopicPartition, int] | None = None
+
+    def initialOffset(self) -> CheckpointOffsets:
+        """Return where a query without a checkpoint begins."""
+        log = self._connected()
+        return _for_checkpoint(self._query.offsets(log, self._query.partitions(log), "start", is_batch=False))
+
+    def getDefaultReadLimit(self) -> Any:
+        """Return the limit of the options."""
+        return ReadAllAvailable() if self._query.limit is None else ReadMaxRows(self._query.limit)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Note where partitions end now."""
+        self._target = self._query.latest(self._connected())
+
+    def latestOffset(self, start: CheckpointOffsets | None = None, limit: Any = None) -> CheckpointOffsets:
+        """Return where the next batch ends."""
+        ends = self._query.latest(self._connected()) if self._target is None else dict(self._target)
+        starts = self._from_checkpoint(start)
+        self._check(starts, ends)
+        if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
+            ends = limited_ends(limit.max_rows, self._with_new(starts, ends), ends)
+        return _for_checkpoint(ends)
+
+    def reportLatestOffset(self) -> CheckpointOffsets:
+        """Return where partitions end, for metrics."""
+        return _for_checkpoint(self._query.latest(self._connected()))
+
+    def partitions(self, start: CheckpointOffsets, end: CheckpointOffsets) -> Sequence[InputPartition]:
+        """Return the ranges of offsets that the tasks of a batch read."""
+        ends = self._from_checkpoint(end)
+        starts = self._with_new(self._from_checkpoint(start), ends)
+        return self._query.parts([OffsetRange(partition, starts[partition], last) for partition, last in ends.items()])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read the range of a task."""
+        return self._query.read(partition)
+
+    def stop(self) -> None:
+        """Close the connections."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each task opens its own connection.
+        return self.__dict__ | {"_log": None}
+
+    def _connected(self) -> Any:
+        if self._log is None:
+            self._log = self._query.open_log()
+        return self._log
+
+    def _with_new(
+        self, starts: dict[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, int]:
+        """Add new partitions, which are read from their beginning."""
+        new = [partition for partition in ends if partition not in starts]
+        return starts | self._connected().first_offsets(new) if new else starts
+
+    def _check(self, starts: Mapping[TopicPartition, int], ends: dict[TopicPartition, int]) -> None:
+        """Reject partitions that were deleted or truncated: records written to them since would be skipped."""
+        for partition, start in starts.items():
+            if ends.get(partition, -1) >= start:
+                continue
+            if not self._query.skips_lost:
+                end = ends.get(partition)
+                why = "the partition does not exist any more" if end is None else f"the partition ends at {end}"
+                raise OffsetsGone(partition, start, f"{why}; {self._query.remedies}")
+            if partition in ends:
+                ends[partition] = start
+
+    def _from_checkpoint(self, offsets: CheckpointOffsets | None) -> dict[TopicPartition, int]:
+        return {
+            TopicPartition(self._query.topic_named(name), partition_number("the checkpoint", number)): offset
+            for name, partitions in (offsets or {}).items()
+            for number, offset in partitions.items()
+        }
+
+
+def _for_checkpoint(offsets: Mapping[TopicPartition, int]) -> CheckpointOffsets:
+    by_topic: CheckpointOffsets = {}
+    for partition, offset in sorted(offsets.items()):
+        by_topic.setdefault(str(partition.topic), {})[str(partition.partition)] = offset
+    return by_topic

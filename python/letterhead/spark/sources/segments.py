@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from letterhead.errors import TornTailWarning
+from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange
+from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
-from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
+from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, read_arguments, text
 from letterhead.spark.sources.pushdown import push, reader_class
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.iggy.segments import IggySegment, IggySegmentRows
+    from letterhead.iggy.segments import IggySegment, IggySegmentRowReader
     from letterhead.kafka.log_directory import Segment
-    from letterhead.kafka.segments_reader import Bounds
+    from letterhead.kafka.segments_reader import SegmentsReader, Torn
     from letterhead.kafka.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
@@ -31,10 +34,12 @@ OPTIONS = {
     "format": Option(
         one_of("record-batch", "iggy-batch"), "Segments of Kafka (default) or Iggy, as in `letterhead.read.segments`."
     ),
-    "start": Option(number(), "First offset of each partition."),
-    "end": Option(number(), "Offset before which to stop."),
-    "since": Option(number(), "First timestamp, in milliseconds since 1970."),
-    "until": Option(number(), "Timestamp before which to stop, in milliseconds since 1970."),
+    "start": Option(
+        text,
+        "Where to begin in every partition: an offset, a time such as `2026-01-01T08:30:00Z`, or a negative number of "
+        "offsets before the end.",
+    ),
+    "end": Option(text, "Where to stop, as `start`."),
     "isolationLevel": Option(
         one_of("read_uncommitted", "read_committed"), "`isolation_level` of `letterhead.read.segments`."
     ),
@@ -76,14 +81,14 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
 
     def arrow_schema(self) -> pa.Schema:
         """Return the same in Arrow's types."""
-        return self._reader().wanted.schema
+        return self._reader().schema
 
     def reader(self, schema: StructType) -> SegmentsSourceReader:
         """Return the reader of a batch query."""
         reader = self._reader()
         if "path" not in self.options:
             raise ValueError('pass the directory: .option("path", directory), or .load(directory)')
-        check_schema(self.name(), reader.wanted.schema, schema)
+        check_schema(self.name(), reader.schema, schema)
         return reader
 
     def _reader(self) -> SegmentsSourceReader:
@@ -93,127 +98,142 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
 
 
 @dataclass
-class Part(InputPartition):  # type: ignore[misc]
+class SegmentPart(InputPartition):  # type: ignore[misc]
     """A segment, or a range of its offsets."""
 
     segment: Segment
-    bounds: Bounds
+    offsets: OffsetRange
     known: Transactions
 
 
 class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
-    """Read the segments of a path, with the values of its options."""
+    """Reads the segments of a path, with the values of its options."""
 
     def __init__(self, values: dict[str, Any]) -> None:
-        from letterhead.kafka.segments_reader import Bounds
-
         self._path = values.get("path", "")
-        self._bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
+        self._bounds = OffsetBounds.parse(
+            values.get("start", "earliest"), values.get("end", "latest"), ("option start", "option end")
+        )
         self._committed = values.get("isolationLevel") == "read_committed"
         self._values = values
-        self.wanted = self._rows(values.get("where"))
+        self._rows = self._row_reader(values.get("where"))
 
-    def _rows(self, where: Any) -> Any:
-        from letterhead.kafka.segments_reader import COLUMNS, SegmentRows
-
-        columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
-        return SegmentRows(columns, self._values.get("headerColumns"), self._bounds, **arguments)
+    @property
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+        return self._rows.schema
 
     def push(self, filters: list[Any]) -> list[Any]:
         """Apply the filters that can be evaluated on segments."""
         headers, where = self._values.get("headerColumns"), self._values.get("where")
         keeps_errors = self._values.get("errors") == "column"
-        where, left = push(filters, where, headers, self._rows, keeps_errors=keeps_errors)
-        self.wanted = self._rows(where)
+        where, left = push(filters, where, headers, self._row_reader, keeps_errors=keeps_errors)
+        self._rows = self._row_reader(where)
         return left
 
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
-        from letterhead.errors import TornTailWarning
         from letterhead.kafka.log_directory import partitions
-        from letterhead.kafka.segments_reader import torn_tail
+        from letterhead.kafka.segments_reader import check_start, requested_range, torn_tail
         from letterhead.kafka.transactions import Transactions, transactions
 
         parts = []
-        for segments in partitions(self._path):
-            known, bounds = Transactions([], []), self.wanted.narrowed(segments[0], self._bounds)
+        of_partitions = partitions(self._path)
+        check_start(of_partitions, self._bounds)
+        for segments in of_partitions:
+            requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
+            known, requested = Transactions([], []), self._rows.narrowed(requested)
             if self._committed:
-                known = transactions(segments, bounds.start, strict=self.wanted.errors == "raise")
-            for one in known.open:
+                known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
+            for begun in known.open:
                 warnings.warn(
-                    f"a transaction is open, and {segments[0].path.parent} is read up to it: {one}", stacklevel=2
+                    f"a transaction is open, and {segments[0].path.parent} is read up to it: {begun}", stacklevel=2
                 )
-            torn = torn_tail(segments[-1], bounds, known)
-            if torn is not None:
-                warnings.warn(str(torn), TornTailWarning, stacklevel=2)
-            parts += [part for segment in segments for part in _parts(segment, bounds, known)]
+            _warn_of_torn(torn_tail(segments[-1], requested, known))
+            parts += [part for segment in segments for part in _parts(segment, requested, known)]
         return parts
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a part."""
-        from letterhead.errors import TornTailWarning
         from letterhead.kafka.segments_reader import SegmentsReader
 
-        reader = SegmentsReader(
-            [[partition.segment]], self.wanted, partition.bounds, known=partition.known, torn_rows=True
+        bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
+        yield from _batches(
+            SegmentsReader([[partition.segment]], self._rows, bounds, known=partition.known, torn_rows=True)
         )
-        with reader, warnings.catch_warnings():
-            # The driver has warned of it.
-            warnings.simplefilter("ignore", TornTailWarning)
-            yield from reader
+
+    def _row_reader(self, where: Any) -> Any:
+        from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader
+
+        columns, arguments = self._values.get("columns", COLUMNS), read_arguments(self._values) | {"where": where}
+        return SegmentRowReader(columns, self._values.get("headerColumns"), **arguments)
 
 
 @dataclass
-class IggyPart(InputPartition):  # type: ignore[misc]
+class IggySegmentPart(InputPartition):  # type: ignore[misc]
     """A segment of Iggy."""
 
     segment: IggySegment
+    offsets: OffsetRange
 
 
 class IggySegmentsSourceReader(SegmentsSourceReader):
     """The same for segments of Iggy: a task reads a file."""
 
-    def _rows(self, where: Any) -> IggySegmentRows:
-        from letterhead.iggy.segments import IggySegmentRows
+    def partitions(self) -> list[InputPartition]:
+        """Return the files."""
+        from letterhead.iggy.segments import iggy_partitions, requested_range, torn_tail
+        from letterhead.kafka.segments_reader import check_start
+
+        partitions = iggy_partitions(self._path)
+        check_start(partitions, self._bounds)
+        parts: list[InputPartition] = []
+        for segments in partitions:
+            _warn_of_torn(torn_tail(segments[-1], self._rows.message_bytes))
+            requested = requested_range(segments, self._bounds, self._rows.message_bytes)
+            if requested.start < requested.end:
+                parts += [IggySegmentPart(segment, requested) for segment in segments]
+        return parts
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """Read a file."""
+        from letterhead.iggy.segments import IggySegmentsReader
+
+        bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
+        yield from _batches(IggySegmentsReader([[partition.segment]], self._rows, bounds, torn_rows=True))
+
+    def _row_reader(self, where: Any) -> IggySegmentRowReader:
+        from letterhead.iggy.segments import IggySegmentRowReader
 
         if self._committed:
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
         arguments = read_arguments(self._values) | {"where": where}
-        columns, headers = self._values.get("columns"), self._values.get("headerColumns")
-        return IggySegmentRows.of(columns, headers, self._bounds, **arguments)
-
-    def partitions(self) -> list[InputPartition]:
-        """Return the files."""
-        from letterhead.errors import TornTailWarning
-        from letterhead.iggy.segments import iggy_partitions, torn_tail
-
-        partitions = iggy_partitions(self._path)
-        for segments in partitions:
-            torn = torn_tail(segments[-1], self._bounds, self.wanted.message_bytes)
-            if torn is not None:
-                warnings.warn(str(torn), TornTailWarning, stacklevel=2)
-        return [IggyPart(segment) for segments in partitions for segment in segments]
-
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """Read a file."""
-        from letterhead.errors import TornTailWarning
-        from letterhead.iggy.segments import IggySegmentsReader
-
-        reader = IggySegmentsReader([[partition.segment]], self.wanted, torn_rows=True)
-        with reader, warnings.catch_warnings():
-            # The driver has warned of it.
-            warnings.simplefilter("ignore", TornTailWarning)
-            yield from reader
+        return IggySegmentRowReader.of(self._values.get("columns"), self._values.get("headerColumns"), **arguments)
 
 
-def _parts(segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[Part]:
+def _warn_of_torn(torn: Torn | None) -> None:
+    if torn is not None:
+        warnings.warn(str(torn), TornTailWarning, stacklevel=3)
+
+
+def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
+    with reader, warnings.catch_warnings():
+        # The driver has warned of it.
+        warnings.simplefilter("ignore", TornTailWarning)
+        yield from reader
+
+
+def _parts(segment: Segment, requested: OffsetRange, known: Transactions) -> Iterator[SegmentPart]:
     from letterhead.kafka.indexes import offsets_every
-    from letterhead.kafka.record_sets import LAST_OFFSET
 
     after = LAST_OFFSET if segment.next_offset is None else segment.next_offset
     for first, end in pairwise([segment.base_offset, *offsets_every(segment, _SPLIT_LEN), after]):
-        start, end = max(first, bounds.start), min(end, bounds.end)
+        start, end = max(first, requested.start), min(end, requested.end)
         if start < end:
             # An open transaction ends the reading, wherever it began.
-            aborted = [one for one in known.aborted if one.first_offset < end and one.last_offset >= start]
-            yield Part(segment, bounds._replace(start=start, end=end), known._replace(aborted=aborted))
+            aborted = [
+                transaction
+                for transaction in known.aborted
+                if transaction.first_offset < end and transaction.last_offset >= start
+            ]
+            yield SegmentPart(segment, requested._replace(start=start, end=end), known._replace(aborted=aborted))

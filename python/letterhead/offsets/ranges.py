@@ -1,0 +1,162 @@
+"""Choose, narrow and divide ranges of offsets: :func:`requested_ranges`, :func:`narrowed_ranges`, :func:`divided_ranges`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from letterhead.errors import OffsetsGone
+from letterhead.offsets.specs import OffsetBounds, OffsetPoint
+
+if TYPE_CHECKING:
+    from letterhead.offsets.reading import PartitionLog
+    from letterhead.where.program import Filter
+
+__all__ = [
+    "LAST_OFFSET", "OffsetRange", "TopicPartition", "chosen_partitions", "divided_ranges", "limited_ends",
+    "narrowed_ranges", "requested_ranges", "resolved_offsets",
+]  # fmt: skip
+
+LAST_OFFSET = (1 << 63) - 1
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic."""
+
+    topic: Any  # a name in Kafka, stream and topic in Iggy
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class OffsetRange(NamedTuple):
+    """Offsets of a partition: the first one, and the one to stop before."""
+
+    partition: TopicPartition
+    start: int = 0
+    end: int = LAST_OFFSET
+
+
+def chosen_partitions(
+    available: Sequence[TopicPartition], topic: Any, numbers: Iterable[int] | None
+) -> list[TopicPartition]:
+    """Return the partitions with these numbers, or all; raise ValueError if the topic does not have one of them."""
+    if numbers is None:
+        return [*available]
+    chosen = [TopicPartition(topic, number) for number in sorted(set(numbers))]
+    for partition in chosen:
+        if partition not in available:
+            raise ValueError(
+                f"topic {str(topic)!r} has no partition {partition.partition}: it has {len(available)}, counted from 0"
+            )
+    return chosen
+
+
+def requested_ranges(
+    log: PartitionLog, partitions: Sequence[TopicPartition], bounds: OffsetBounds
+) -> list[OffsetRange]:
+    """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
+
+    An offset in a mapping must exist in its partition. One for all partitions is a bound: a partition that ends before
+    ``start`` has no rows, but if all do, ValueError is raised.
+    """
+    points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
+    first, last = log.first_offsets(partitions), log.end_offsets(partitions)
+    starts, ends = (
+        resolved_offsets(log, {partition: both[side] for partition, both in points.items()}, first, last)
+        for side in (0, 1)
+    )
+    for partition, both in points.items():
+        if both[0].exact and starts[partition] < first[partition]:
+            raise OffsetsGone(partition, starts[partition], f"it was deleted, and the first one is {first[partition]}")
+        for name, point in zip(bounds.names, both, strict=True):
+            if point.exact and point.value > last[partition]:
+                raise ValueError(
+                    f"{partition}: {name} is offset {point.value}, but the partition ends at {last[partition]}"
+                )
+    if partitions and all(starts[partition] > last[partition] for partition in partitions):
+        raise bounds.unreachable(f"the end of every partition: the last one ends at offset {max(last.values())}")
+    return [
+        OffsetRange(partition, max(starts[partition], first[partition]), min(ends[partition], last[partition]))
+        for partition in partitions
+    ]
+
+
+def resolved_offsets(
+    log: PartitionLog,
+    points: Mapping[TopicPartition, OffsetPoint],
+    first: Mapping[TopicPartition, int],
+    last: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Return the offsets of points; ``first`` and ``last`` have the offsets at which partitions begin and end."""
+    times = {
+        partition: max(point.value, 0) * log.ticks_per_ms for partition, point in points.items() if point.kind == "time"
+    }
+    since: Mapping[TopicPartition, int | None] = log.offsets_since(times) if times else {}
+
+    def offset_of(partition: TopicPartition, point: OffsetPoint) -> int:
+        # Records of open transactions have times, too, but committed records end before them.
+        by_time = since.get(partition)
+        return point.resolve(
+            first=lambda: first[partition],
+            end=lambda: last[partition],
+            since=lambda _: None if by_time is None else min(by_time, last[partition]),
+        )
+
+    return {partition: offset_of(partition, point) for partition, point in points.items()}
+
+
+def narrowed_ranges(log: PartitionLog, ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
+    """Narrow ranges to the offsets of records that a condition can select."""
+    ranges = list(ranges)
+    if where is None:
+        return ranges
+    earliest_time, _ = where.between("timestamp")
+    since: Mapping[TopicPartition, int | None] = {}
+    if earliest_time is not None:
+        since = log.offsets_since({requested.partition: max(earliest_time, 0) for requested in ranges})
+    low, high = where.between("offset")
+    narrowed = []
+    for requested in ranges:
+        if where.bind(log.constants(requested.partition)).known is False:
+            continue
+        by_time = since.get(requested.partition, 0)
+        start = max(requested.start, low or 0, requested.end if by_time is None else by_time)
+        end = requested.end if high is None else min(requested.end, high + 1)
+        narrowed.append(requested._replace(start=min(start, requested.end), end=max(end, requested.start)))
+    return narrowed
+
+
+def divided_ranges(ranges: Iterable[OffsetRange], minimum: int, most: int | None) -> list[OffsetRange]:
+    """Divide ranges for tasks: one each, or more to have a minimum of ranges or a maximum of offsets in each."""
+    ranges = [requested for requested in ranges if requested.start < requested.end]
+    total = sum(requested.end - requested.start for requested in ranges)
+    divided = []
+    for requested in ranges:
+        size = requested.end - requested.start
+        count = 1
+        if minimum > len(ranges):
+            count = max(1, round(size / total * minimum))
+        if most is not None:
+            count = max(count, -(-size // most))
+        bounds = [requested.start + size * number // count for number in range(count + 1)]
+        divided += [requested._replace(start=start, end=end) for start, end in pairwise(bounds) if start < end]
+    return divided
+
+
+def limited_ends(
+    most: int, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Divide the maximum number of offsets among the partitions, in proportion to their unread offsets."""
+    unread = {partition: max(0, end - starts[partition]) for partition, end in ends.items()}
+    total = sum(unread.values())
+    if total <= most:
+        return dict(ends)
+    shares = {partition: most * size / total for partition, size in unread.items()}
+    # A share of less than one offset is rounded up, or a small partition would never be read.
+    return {
+        partition: min(end, starts[partition] + (-int(-share // 1) if share < 1 else int(share)))
+        for (partition, end), share in zip(ends.items(), shares.values(), strict=True)
+    }

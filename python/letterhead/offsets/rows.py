@@ -1,0 +1,122 @@
+"""Convert stored batches of records to Arrow record batches: :class:`RowReader`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead import arrow as lha
+from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.output_columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
+from letterhead.where.program import Filter, RecordField, resolve
+
+if TYPE_CHECKING:
+    from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
+    from letterhead.limits import Limits
+    from letterhead.where.conditions import Where
+
+__all__ = ["RowReader"]
+
+
+class RowReader:
+    """Converts stored batches of one format to record batches of :attr:`schema`.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names of :attr:`fields` and :attr:`constants`, in the order of the result.
+    headers, errors, error_column, limits
+        As in :func:`letterhead.arrow.messages`; the columns of ``headers`` come last but for the column of errors.
+    dialect : {"arrow", "spark"}, default "arrow"
+        Types of timestamps and of the columns of ``headers``.
+    where : Where, optional
+        Which records to return.
+    """
+
+    format: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    """Columns of a record."""
+
+    constants: ClassVar[Mapping[str, pa.DataType]]
+    """Columns with the same value in all rows of a partition, and their types."""
+
+    where_fields: ClassVar[Mapping[str, RecordField]]
+    """Fields of a record in a condition."""
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        headers: Columns | None = None,
+        *,
+        errors: OnError = "raise",
+        error_column: str = "error",
+        dialect: Dialect = "arrow",
+        limits: Limits | None = None,
+        where: Where | Filter | None = None,
+    ) -> None:
+        check_columns(columns, (*self.constants, *self.fields), headers, errors, error_column)
+        self.where = where if isinstance(where, Filter) else resolve(where, self.where_fields, headers)
+        # The offset is always read, because rows outside of the requested offsets are removed by it.
+        fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
+        self._options: dict[str, Any] = {
+            "columns": fields, "headers": headers, "errors": errors, "error_column": error_column, "_dialect": dialect,
+            "limits": limits,
+        }  # fmt: skip
+        self._columns = frozenset(columns)
+        self._dialect = dialect
+        self._errors = errors
+        self._error_column = error_column
+        self._times = self.time_types(dialect)
+        empty = self._messages(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.constants)))
+        types = {field.name: field.type for field in empty.type}
+        # A column of headers can have the name of a column that was not requested.
+        types |= {name: type for name, type in {**self.constants, **self._times}.items() if name in columns}
+        names = [*columns, *(headers or ()), *([error_column] if errors == "column" else [])]
+        self.schema = pa.schema([(name, types[name]) for name in names])
+
+    def time_types(self, dialect: Dialect) -> Mapping[str, pa.DataType]:
+        """Return the columns with timestamps, and their types."""
+        raise NotImplementedError
+
+    def as_times(self, column: pa.Array) -> pa.Array:
+        """Return a column of integers as timestamps."""
+        raise NotImplementedError
+
+    def _rows(
+        self, batches: pa.Array, where: Filter | None, start: int = 0, end: int = LAST_OFFSET
+    ) -> pa.RecordBatch | None:
+        """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none."""
+        rows = pa.RecordBatch.from_struct_array(self._messages(batches, where))
+        offsets = rows.column("offset")
+        bounds = pc.min_max(offsets).as_py()
+        if bounds["min"] is not None and (bounds["min"] < start or bounds["max"] >= end):
+            inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, end))
+            rows = rows.filter(pc.fill_null(inside, True))  # a row whose offset could not be read stays
+        return rows if len(rows) else None
+
+    def _with_constants(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
+        """Return the columns of the schema."""
+        columns = [self._column(rows, field, constants) for field in self.schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
+        is_requested = field.name in self._columns
+        if is_requested and field.name in self.constants:
+            return pa.repeat(pa.scalar(constants[field.name], field.type), len(rows))
+        column = rows.column(field.name)
+        return self.as_times(column) if is_requested and field.name in self._times else column
+
+    def _offset_in_error(self, batches: pa.Array, constants: Mapping[str, Any], first: int | None) -> int | None:
+        """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
+        where = self.where and self.where.bind(constants)
+        rows = self._messages(batches, where, columns=["offset"], errors="column", error_column=UNUSED_NAME)
+        return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
+
+    def _messages(self, batches: pa.Array, where: Filter | None, **options: Any) -> pa.StructArray:
+        if where is not None and where.known:
+            where = None
+        return lha.messages(batches, self.format, where=where, **self._options | options)
