@@ -103,5 +103,5 @@ class RowFilter:
 
         columns = {name: Field(type, key, repeat) for name, key, type, repeat, _ in self._specs}  # type: ignore[arg-type]
         selected = lha.select(pa.array([data]), self._format, columns, errors="null", limits=self._limits)
-        found: Mapping[str, Any] = selected[0].as_py()
-        return found
+        values: Mapping[str, Any] = selected[0].as_py()
+        return values

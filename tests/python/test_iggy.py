@@ -78,15 +78,15 @@ def test_kinds_are_the_fifteen_with_their_codes() -> None:
     for kind in HeaderKind:
         assert HeaderKind.parse(str(kind)) is HeaderKind.from_code(kind.as_code()) is kind
         assert f"{kind}" == str(kind)
-        assert HeaderKind.of_value(kind.value_type) is kind
+        assert HeaderKind._of_value(kind._value_type) is kind
 
 
 def test_a_kind_without_a_name_is_its_code() -> None:
     kind = HeaderKind(200)
-    assert (str(kind), kind.as_code(), kind.is_named, kind.value_type) == ("kind-200", 200, False, "type-200")
+    assert (str(kind), kind.as_code(), kind._is_named, kind._value_type) == ("kind-200", 200, False, "type-200")
     assert kind == HeaderKind(200) == copy.deepcopy(kind) == pickle.loads(pickle.dumps(kind))
     assert len(HeaderKind) == 15
-    assert HeaderKind.of_value("char") is None
+    assert HeaderKind._of_value("char") is None
     for code in (0, 16, 255):
         with pytest.raises(DecodeError, match=f"kind code {code} is unknown"):
             HeaderKind.from_code(code)
@@ -327,7 +327,7 @@ def test_maps_with_text_keys_survive_the_older_format(headers: HeaderMap) -> Non
     assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "iggy-2023") == headers
     assert HeaderMap.from_json(headers.to_json()) == HeaderMap.from_json(headers.to_json(), "iggy-2023") == headers
     assert headers.size_bytes() == len(block)
-    assert headers.value_bytes() == sum(len(value.value) for value in headers.values())
+    assert headers._value_bytes() == sum(len(value.value) for value in headers.values())
 
 
 def test_keys_of_other_kinds_have_no_place_in_the_older_format() -> None:

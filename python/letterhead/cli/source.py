@@ -29,7 +29,7 @@ _AS_PARQUET = "write it as Parquet (pyarrow.parquet.write_table) and pass --colu
 
 
 class Source(NamedTuple):
-    """What a command reads: one message, or with `column` a column of the Parquet file `file`."""
+    """The input of a command: one message, or with `column` a column of the Parquet file `file`."""
 
     file: str | None
     hex: str | None
@@ -45,9 +45,9 @@ class Source(NamedTuple):
 
     def read(self, limits: Limits, row: int = 0, *, lists: bool = True) -> bytes:
         """Read one message; `lists` tells whether --column also takes columns of headers."""
-        given = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]
-        if len(given) > 1:
-            names = " and ".join("FILE" if name == "file" else f"--{name}" for name in given)
+        sources = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]
+        if len(sources) > 1:
+            names = " and ".join("FILE" if name == "file" else f"--{name}" for name in sources)
             raise Failure(f"{names} exclude each other: give one of them")
         if self.column is not None:
             return _parquet_value(self.parquet, self.column, row)
@@ -71,10 +71,10 @@ class Source(NamedTuple):
 def read_bytes(file: str | None, most: int = -1) -> bytes:
     """Read a file or standard input, or the first bytes of it."""
     if file is None or file == "-":
-        given = _standard_input()
-        if file is None and given.isatty():
+        stdin = _standard_input()
+        if file is None and stdin.isatty():
             raise Failure("no input: give a FILE, or - for standard input (see --help)")
-        return given.buffer.read(most)
+        return stdin.buffer.read(most)
     try:
         with open(file, "rb") as data:
             if _never_ends(data.fileno()):
@@ -103,24 +103,24 @@ def reason(error: OSError) -> str:
     return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
-def parse_hex(text: str, what: str = "--hex") -> bytes:
+def parse_hex(text: str, name: str = "--hex") -> bytes:
     """Read hex; separators and prefixes are skipped."""
     digits = _HEX_NOISE.sub("", text)
     wrong = _NOT_HEX.search(digits)
     if wrong:
-        raise Failure(f"{what}: {wrong.group()!r} is not a hex digit")
+        raise Failure(f"{name}: {wrong.group()!r} is not a hex digit")
     if len(digits) % 2:
-        raise Failure(f"{what}: {len(digits)} digits; bytes have two each")
+        raise Failure(f"{name}: {len(digits)} digits; bytes have two each")
     return bytes.fromhex(digits)
 
 
-def parse_base64(text: str, what: str = "--base64") -> bytes:
+def parse_base64(text: str, name: str = "--base64") -> bytes:
     """Read base64 of either alphabet."""
     digits = "".join(text.split()).replace("-", "+").replace("_", "/")
     try:
         return base64_codec.b64decode(digits, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Failure(f"{what}: {str(error).lower()}") from error
+        raise Failure(f"{name}: {str(error).lower()}") from error
 
 
 def open_column(path: Path, column: str, *, lists: bool = True) -> tuple[pyarrow.parquet.ParquetFile, bool]:
@@ -158,9 +158,9 @@ def _standard_input() -> TextIO:
     return sys.stdin
 
 
-def _text(given: str) -> str:
-    if given != "-":
-        return given
+def _text(argument: str) -> str:
+    if argument != "-":
+        return argument
     try:
         return _standard_input().buffer.read().decode("ascii")
     except UnicodeDecodeError as error:

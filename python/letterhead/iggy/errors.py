@@ -90,20 +90,20 @@ def refuse_bytes(code: str, message: str, format: str | None, byte: int | None =
     raise DecodeError(message, format=format, code=code, byte_offset=byte)
 
 
-def need_unsigned(given: Any, bits: int, what: str) -> int:
+def need_unsigned(number: Any, bits: int, field: str) -> int:
     """Return a non-negative number that fits the bits of its field; 63 bits mean int64."""
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise TypeError(f"{what} must be int, not {type(given).__name__}")
-    if not 0 <= given < 1 << bits:
-        refuse_value("out_of_range", f"{what} does not fit {'int64' if bits == 63 else f'uint{bits}'}")
-    return given
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TypeError(f"{field} must be int, not {type(number).__name__}")
+    if not 0 <= number < 1 << bits:
+        refuse_value("out_of_range", f"{field} does not fit {'int64' if bits == 63 else f'uint{bits}'}")
+    return number
 
 
 @contextmanager
-def placed(start: int, what: str = "") -> Iterator[None]:
-    """Place errors of a part into the whole: shift their byte offset, and prepend ``what``."""
+def placed(start: int, prefix: str = "") -> Iterator[None]:
+    """Convert errors of a part to errors of the whole: shift their byte offset, and prepend text to the message."""
     try:
         yield
     except HeaderError as error:
         at = None if error.byte_offset is None else start + error.byte_offset
-        raise replaced(error, what + error.message, byte_offset=at) from None
+        raise replaced(error, prefix + error.message, byte_offset=at) from None

@@ -17,24 +17,24 @@ from letterhead.values import VALUE_TYPES, String, Value, of_message
 
 __all__ = ["HeaderField", "HeaderKey", "HeaderValue"]
 
-_Given = TypeVar("_Given")
+_Python = TypeVar("_Python")
 _Field = TypeVar("_Field", bound="HeaderField")
 
 
-class _Maker(Generic[_Given]):
+class _Maker(Generic[_Python]):
     """A class method that converts a Python value to a key or value."""
 
-    def __init__(self, make: Callable[[_Given], Value]) -> None:
+    def __init__(self, make: Callable[[_Python], Value]) -> None:
         self._make = make
 
-    def __get__(self, field: object, owner: type[_Field]) -> Callable[[_Given], _Field]:
+    def __get__(self, field: object, owner: type[_Field]) -> Callable[[_Python], _Field]:
         return lambda value: owner._checked(self._make(value))
 
 
-def _reader(type: Callable[[Any], _Given], kind: str) -> Callable[[HeaderField], _Given]:
+def _reader(type: Callable[[Any], _Python], kind: str) -> Callable[[HeaderField], _Python]:
     """Return the method that reads numbers of a kind."""
 
-    def read(self: HeaderField) -> _Given:
+    def read(self: HeaderField) -> _Python:
         self._bits(kind)
         return type(self._typed.value)
 
@@ -65,7 +65,7 @@ class HeaderField:
         """
         if not isinstance(value, Value):
             raise TypeError(f"a Value such as Int32(3) is needed, not {type(value).__name__}")
-        if HeaderKind.of_value(value.type) is None:
+        if HeaderKind._of_value(value.type) is None:
             refuse_value("unknown_type", f"{cls._what} kind {value.type} is unknown to Iggy")
         return cls._checked(value)
 
@@ -97,7 +97,7 @@ class HeaderField:
         """
         kind = _kind(kind)
         data = bytes_of(value, f"the bytes of a {cls._what}")
-        typed = of_message(kind.value_type, _reordered(kind.value_type, data))
+        typed = of_message(kind._value_type, _reordered(kind._value_type, data))
         return cls._checked(typed) if validate else cls._of(typed)
 
     @classmethod
@@ -146,7 +146,7 @@ class HeaderField:
     @property
     def kind(self) -> HeaderKind:
         """The kind."""
-        return present(HeaderKind.of_value(self._typed.type), "the kind of a field")
+        return present(HeaderKind._of_value(self._typed.type), "the kind of a field")
 
     @property
     def value(self) -> bytes:
@@ -218,9 +218,9 @@ class HeaderField:
 
     @classmethod
     def _of(cls, typed: Value) -> Self:
-        made = object.__new__(cls)
-        made._typed = typed
-        return made
+        field = object.__new__(cls)
+        field._typed = typed
+        return field
 
     @classmethod
     def _checked(cls, typed: Value) -> Self:
@@ -240,21 +240,20 @@ class HeaderField:
         width = VALUE_TYPES.get(self._typed.type)
         size = len(self._typed.bits)
         if width is not None and size != width:
-            given = counted(size, "byte")
-            whose = "key of " if self._what == "key" else ""
-            refuse_value("wrong_size", f"{whose}{given} where {self._typed.type} takes {width}")
+            prefix = "key of " if self._what == "key" else ""
+            refuse_value("wrong_size", f"{prefix}{counted(size, 'byte')} where {self._typed.type} takes {width}")
         return self
 
-    def _bits(self, wanted: str) -> bytes:
+    def _bits(self, kind: str) -> bytes:
         """Return the bits of a value of a kind, after a check of the kind."""
-        if str(self.kind) != wanted:
-            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {wanted} was requested", None)
+        if str(self.kind) != kind:
+            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {kind} was requested", None)
         return self._typed.bits
 
-    def _whole_or_first(self, wanted: str, validate: bool) -> Value:
+    def _whole_or_first(self, kind: str, validate: bool) -> Value:
         """Return the value of a kind, or without validation that of its first byte."""
-        self._bits(wanted)
-        return self._typed if validate or not self.value else of_message(wanted, self.value[:1])
+        self._bits(kind)
+        return self._typed if validate or not self.value else of_message(kind, self.value[:1])
 
 
 class HeaderKey(HeaderField):
@@ -347,7 +346,7 @@ def _reordered(type: str, data: bytes) -> bytes:
     return data if VALUE_TYPES.get(type) is None else data[::-1]
 
 
-def _kind(given: HeaderKind | str | int) -> HeaderKind:
-    if isinstance(given, str):
-        return HeaderKind.parse(given)
-    return HeaderKind(given) if 16 <= given <= 255 else HeaderKind.from_code(given)
+def _kind(kind: HeaderKind | str | int) -> HeaderKind:
+    if isinstance(kind, str):
+        return HeaderKind.parse(kind)
+    return HeaderKind(kind) if 16 <= kind <= 255 else HeaderKind.from_code(kind)

@@ -18,11 +18,11 @@ from letterhead.operations import decode, encode
 from letterhead.results import Types
 from letterhead.values import Value
 
-__all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]
+__all__ = ["KeyLike", "HeadersLike", "ValueLike", "HeaderMap"]
 
-GivenKey: TypeAlias = HeaderKey | str
-GivenValue: TypeAlias = HeaderValue | Value | str | bytes | bool
-GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
+KeyLike: TypeAlias = HeaderKey | str
+ValueLike: TypeAlias = HeaderValue | Value | str | bytes | bool
+HeadersLike: TypeAlias = "HeaderMap | Mapping[Any, ValueLike] | Iterable[tuple[KeyLike, ValueLike]]"
 
 
 class HeaderMap(transport.JsonModel):
@@ -59,7 +59,7 @@ class HeaderMap(transport.JsonModel):
     __slots__ = ("_items",)
     _items: dict[HeaderKey, HeaderValue]
 
-    def __init__(self, headers: GivenMap = ()) -> None:
+    def __init__(self, headers: HeadersLike = ()) -> None:
         self._items = {}
         if isinstance(headers, str | bytes | Headers):
             hint = ": use HeaderMap.from_headers" if isinstance(headers, Headers) else ""
@@ -114,10 +114,10 @@ class HeaderMap(transport.JsonModel):
         """
         if types is not None:
             headers = instance(decode(encode(headers, "iggy", types=types) or b"", "iggy"), Headers)
-        made = cls()
+        header_map = cls()
         for index, (key, value) in enumerate(headers):
-            made._items[_key_from(key, index)] = _value_from(value, index)
-        return made
+            header_map._items[_key_from(key, index)] = _value_from(value, index)
+        return header_map
 
     def to_bytes(self, format: Format = "iggy-2023", *, canonical: bool = False) -> bytes:
         """Encode the headers; ``format`` and ``canonical`` are as in :mod:`letterhead.iggy`. Empty headers are no bytes.
@@ -148,9 +148,9 @@ class HeaderMap(transport.JsonModel):
         It sorts by the code of the key's kind, then by the key's bytes on the wire: integers are sorted by their least
         significant byte first.
         """
-        made = HeaderMap()
-        made._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
-        return made
+        ordered = HeaderMap()
+        ordered._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
+        return ordered
 
     def size_bytes(self, format: Format = "iggy-2023") -> int:
         """Return the size of the encoded headers in bytes."""
@@ -158,27 +158,27 @@ class HeaderMap(transport.JsonModel):
         frame = 9 if format == "iggy-2023" else 10  # kinds and lengths; in "iggy-2023" a key has no kind
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
-    def value_bytes(self) -> int:
+    def _value_bytes(self) -> int:
         """Return the total size of the values in bytes, which releases before 0.8.2 limit for a request."""
         return sum(len(value.value) for value in self._items.values())
 
     def validate(self, format: Format = "iggy-2023") -> None:
         """Raise EncodeError if the headers are larger than servers accept (``too_large``), as in :meth:`to_bytes`."""
         check_format(format)
-        check_header_bytes(self.value_bytes() if format == "iggy-2023" else self.size_bytes(format), format)
+        check_header_bytes(self._value_bytes() if format == "iggy-2023" else self.size_bytes(format), format)
 
-    def __getitem__(self, key: GivenKey) -> HeaderValue:
-        found = self._items.get(_as_key(key))
-        if found is None:
+    def __getitem__(self, key: KeyLike) -> HeaderValue:
+        value = self._items.get(_as_key(key))
+        if value is None:
             raise KeyError(key)
-        return found
+        return value
 
-    def __setitem__(self, key: GivenKey, value: GivenValue) -> None:
+    def __setitem__(self, key: KeyLike, value: ValueLike) -> None:
         if not isinstance(key, HeaderKey | str):
             raise TypeError(f"a key must be a HeaderKey or a str, not {type(key).__name__}")
         self._items[HeaderKey(key) if isinstance(key, str) else key] = _as_value(value)
 
-    def __delitem__(self, key: GivenKey) -> None:
+    def __delitem__(self, key: KeyLike) -> None:
         if self._items.pop(_as_key(key), None) is None:
             raise KeyError(key)
 
@@ -198,13 +198,13 @@ class HeaderMap(transport.JsonModel):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def get(self, key: GivenKey, default: Any = None) -> Any:
+    def get(self, key: KeyLike, default: Any = None) -> Any:
         """Return the value of a key, or a default if no header has it."""
         return self._items.get(_as_key(key), default)
 
-    def get_all(self, key: GivenKey) -> list[HeaderValue]:
+    def get_all(self, key: KeyLike) -> list[HeaderValue]:
         """Return the values of a key in a list: one, or none if no header has it."""
-        return [self._items[found] for found in (_as_key(key),) if found in self._items]
+        return [value for value in (self._items.get(_as_key(key)),) if value is not None]
 
     def keys(self) -> list[HeaderKey]:
         """Return the keys, in order."""
@@ -223,25 +223,25 @@ class HeaderMap(transport.JsonModel):
 
     @classmethod
     def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
-        found: Format = "iggy-2023" if isinstance(tree, transport.Pairs) else "iggy"
-        if format not in ("iggy-auto", found) or not isinstance(tree, transport.Pairs | list | str):
+        detected: Format = "iggy-2023" if isinstance(tree, transport.Pairs) else "iggy"
+        if format not in ("iggy-auto", detected) or not isinstance(tree, transport.Pairs | list | str):
             expected = {"iggy-2023": "an object", "iggy": "a list or base64", "iggy-auto": "an object or a list"}
             transport.refuse(f"the headers are not {expected[format]}", format)
         if isinstance(tree, str):
-            block = transport.read_base64(tree, "the headers are given as a text that", "iggy", padded=True)
+            block = transport.read_base64(tree, "the headers are a text that", "iggy", padded=True)
             return cls.from_bytes(block, "iggy")
-        made = cls()
-        for index, entry in enumerate(transport.read_entries(tree, found)):
-            made._add_entry(entry, index, found, validate=validate)
-        return made
+        header_map = cls()
+        for index, entry in enumerate(transport.read_entries(tree, detected)):
+            header_map._add_entry(entry, index, detected, validate=validate)
+        return header_map
 
-    def _add_entry(self, entry: transport.Entry, index: int, format: Format, *, validate: bool) -> None:
+    def _add_entry(self, entry: transport.HeaderEntry, index: int, format: Format, *, validate: bool) -> None:
         try:
             kind, data = entry.key if isinstance(entry.key, tuple) else (HeaderKind.STRING, entry.key.encode())
             key = HeaderKey.from_kind_bytes(kind, data, validate=False)
             value = HeaderValue.from_kind_bytes(entry.kind, entry.value, validate=False)
             if validate:
-                # The checks of a reader of bytes: that of "iggy-2023" does not check sizes.
+                # The decoder of "iggy-2023" does not check sizes.
                 for field in (key, value):
                     field._with_length()
                     if format == "iggy":
@@ -257,26 +257,26 @@ class HeaderMap(transport.JsonModel):
         ordered = self.canonical() if canonical else self
         if format == "iggy-2023":
             return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(ordered.items())}
-        if not all(field.kind.is_named for item in ordered.items() for field in item):
+        if not all(field.kind._is_named for item in ordered.items() for field in item):
             return transport.text_of(ordered.to_bytes("iggy"))
         return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in ordered.items()]
 
 
-def _as_key(given: GivenKey) -> HeaderKey:
+def _as_key(key: KeyLike) -> HeaderKey:
     """Return the key to look up; a key that cannot be in a map is absent."""
-    if not isinstance(given, HeaderKey | str):
-        raise TypeError(f"headers are indexed by a HeaderKey or a str, not by {type(given).__name__}")
-    if isinstance(given, str):
-        return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
-    return given
+    if not isinstance(key, HeaderKey | str):
+        raise TypeError(f"headers are indexed by a HeaderKey or a str, not by {type(key).__name__}")
+    if isinstance(key, str):
+        return HeaderKey.from_kind_bytes(HeaderKind.STRING, key.encode(errors="surrogatepass"), validate=False)
+    return key
 
 
-def _as_value(given: GivenValue) -> HeaderValue:
+def _as_value(value: ValueLike) -> HeaderValue:
     for types, convert in _CONVERTERS:
-        if isinstance(given, types):
-            return convert(given)
-    hint = ": pass a kind, as in HeaderValue.from_int32(3)" if isinstance(given, int | float) else ""
-    raise TypeError(f"a value must be a HeaderValue, Value, str, bytes or bool, not {type(given).__name__}{hint}")
+        if isinstance(value, types):
+            return convert(value)
+    hint = ": pass a kind, as in HeaderValue.from_int32(3)" if isinstance(value, int | float) else ""
+    raise TypeError(f"a value must be a HeaderValue, Value, str, bytes or bool, not {type(value).__name__}{hint}")
 
 
 _CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
@@ -305,7 +305,7 @@ def _value_from(value: object, index: int) -> HeaderValue:
 
 
 def _known(value: Value, what: str, index: int) -> Value:
-    if HeaderKind.of_value(value.type) is None:
+    if HeaderKind._of_value(value.type) is None:
         message = f"{what} kind {value.type} is unknown to Iggy"
         raise EncodeError(message, format="iggy", code="unknown_type", header=index)
     return value
@@ -319,6 +319,6 @@ def _text_key(key: HeaderKey, index: int) -> str:
 
 
 def _field_tree(field: HeaderField) -> dict[str, str]:
-    if not field.kind.is_named:
+    if not field.kind._is_named:
         refuse_value("unknown_type", f"{field._what} kind {field.kind} has no name in JSON")
     return {"kind": str(field.kind), "value": transport.text_of(field.value)}

@@ -20,7 +20,7 @@ from letterhead.iggy.formats import Format, ReadFormat, check_format
 from letterhead.iggy.kinds import HeaderKind
 
 __all__ = [
-    "Entry",
+    "HeaderEntry",
     "Fields",
     "JsonModel",
     "dump",
@@ -95,11 +95,11 @@ class JsonModel(ABC):
     @classmethod
     def _list_from_trees(cls, fields: Fields, format: ReadFormat, *, validate: bool) -> list[Self]:
         """Read the field ``messages``."""
-        made = []
+        models = []
         for index, tree in enumerate(list_of(fields.need("messages"), "the field messages", format)):
             with placed(0, f"message {index}: "):
-                made.append(cls._from_tree(tree, format, validate=validate))
-        return made
+                models.append(cls._from_tree(tree, format, validate=validate))
+        return models
 
     @classmethod
     @abstractmethod
@@ -113,7 +113,7 @@ class Pairs(list[tuple[str, Any]]):
     """The members of an object in order, including repeated ones."""
 
 
-class Entry(NamedTuple):
+class HeaderEntry(NamedTuple):
     """One header in JSON."""
 
     key: str | tuple[HeaderKind, bytes]
@@ -124,57 +124,57 @@ class Entry(NamedTuple):
 class Fields(dict[str, Any]):
     """The known fields of an object; the methods check their types."""
 
-    def __init__(self, members: dict[str, Any], what: str, format: str | None) -> None:
+    def __init__(self, members: dict[str, Any], owner: str, format: str | None) -> None:
         super().__init__(members)
-        self.what = what
+        self.owner = owner
         self.format = format
 
     def need(self, name: str) -> Any:
         """Return a required field."""
         if name not in self:
-            refuse(f"{self.what} has no field {name}", self.format)
+            refuse(f"{self.owner} has no field {name}", self.format)
         return self[name]
 
     def number(self, name: str, bits: int, default: int | None = None) -> int:
         """Return an unsigned number."""
-        given = self.need(name) if default is None else self.get(name, default)
-        if isinstance(given, bool) or not isinstance(given, int):
-            refuse(f"the field {name} of {self.what} is not an integer", self.format)
-        if not 0 <= given < 1 << bits:
-            refuse_bytes("out_of_range", f"the field {name} of {self.what} does not fit {bits} bits", self.format)
-        return given
+        number = self.need(name) if default is None else self.get(name, default)
+        if isinstance(number, bool) or not isinstance(number, int):
+            refuse(f"the field {name} of {self.owner} is not an integer", self.format)
+        if not 0 <= number < 1 << bits:
+            refuse_bytes("out_of_range", f"the field {name} of {self.owner} does not fit {bits} bits", self.format)
+        return number
 
     def identity(self, name: str = "id") -> int:
-        """Return the id of a message, given as a number, digits or a UUID; 0 if it is absent."""
-        given = self.get(name, 0)
-        if not isinstance(given, str):
+        """Return the id of a message, which is a number, digits or a UUID; 0 if it is absent."""
+        value = self.get(name, 0)
+        if not isinstance(value, str):
             return self.number(name, 128, 0)
-        number = read_digits(given, 128)
+        number = read_digits(value, 128)
         if number is not None:
             return number
-        digits = given.replace("-", "")
+        digits = value.replace("-", "")
         if not _UUID.fullmatch(digits):
-            refuse(f"the field {name} of {self.what} is neither digits nor a UUID", self.format)
+            refuse(f"the field {name} of {self.owner} is neither digits nor a UUID", self.format)
         return uuid.UUID(digits).int
 
     def digits(self, name: str, bits: int, default: int) -> int:
         """Return an unsigned number in a text field."""
-        given = self.get(name, str(default))
-        number = read_digits(given, bits) if isinstance(given, str) else None
+        value = self.get(name, str(default))
+        number = read_digits(value, bits) if isinstance(value, str) else None
         if number is None:
-            refuse(f"the field {name} of {self.what} is not a text of digits that fits {bits} bits", self.format)
+            refuse(f"the field {name} of {self.owner} is not a text of digits that fits {bits} bits", self.format)
         return number
 
     def base64(self, name: str, *, padded: bool = False) -> bytes:
         """Return bytes."""
-        return read_base64(self.need(name), f"the field {name} of {self.what}", self.format, padded=padded)
+        return read_base64(self.need(name), f"the field {name} of {self.owner}", self.format, padded=padded)
 
     def one_of(self, name: str, names: Iterable[str]) -> str:
         """Return a text out of a list."""
-        given = self.need(name)
-        if given not in (names := list(names)):
-            refuse(f"the field {name} of {self.what} is none of {', '.join(names)}", self.format)
-        return str(given)
+        value = self.need(name)
+        if value not in (names := list(names)):
+            refuse(f"the field {name} of {self.owner} is none of {', '.join(names)}", self.format)
+        return str(value)
 
 
 def load(text: str | bytes, format: str | None = None) -> Any:
@@ -201,51 +201,51 @@ def text_of(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def fields_of(tree: Any, what: str, names: Iterable[str], format: str | None = None) -> Fields:
+def fields_of(tree: Any, owner: str, names: Iterable[str], format: str | None = None) -> Fields:
     """Return the named fields of an object; other members are ignored, repeated fields raise."""
     if not isinstance(tree, Pairs):
-        refuse(f"{what} is not an object", format)
-    found: dict[str, Any] = {}
+        refuse(f"{owner} is not an object", format)
+    members: dict[str, Any] = {}
     names = set(names)
     for name, value in tree:
-        if name in names and name in found:
-            refuse(f"{what} has the field {name} twice", format)
+        if name in names and name in members:
+            refuse(f"{owner} has the field {name} twice", format)
         if name in names:
-            found[name] = value
-    return Fields(found, what, format)
+            members[name] = value
+    return Fields(members, owner, format)
 
 
-def list_of(tree: Any, what: str, format: str | None = None) -> list[Any]:
+def list_of(tree: Any, owner: str, format: str | None = None) -> list[Any]:
     """Return a list, after a check."""
     if not isinstance(tree, list) or isinstance(tree, Pairs):
-        refuse(f"{what} is not a list", format)
+        refuse(f"{owner} is not a list", format)
     return tree
 
 
-def read_entries(tree: Any, format: str) -> list[Entry]:
+def read_entries(tree: Any, format: str) -> list[HeaderEntry]:
     """Read headers of either format, without checks of the lengths of keys and values."""
     if isinstance(tree, Pairs):
-        return [Entry(key, *_read_field(value, "a value", format)) for key, value in tree]
+        return [HeaderEntry(key, *_read_field(value, "a value", format)) for key, value in tree]
     entries = []
     for item in tree:
         entry = fields_of(item, "a header", ("key", "value"), format)
         key = _read_field(entry.need("key"), "a key", format)
-        entries.append(Entry(key, *_read_field(entry.need("value"), "a value", format)))
+        entries.append(HeaderEntry(key, *_read_field(entry.need("value"), "a value", format)))
     return entries
 
 
-def read_base64(given: Any, what: str, format: str | None, *, padded: bool) -> bytes:
+def read_base64(value: Any, owner: str, format: str | None, *, padded: bool) -> bytes:
     """Read base64: the standard alphabet, no other characters, no bits left over."""
-    if not isinstance(given, str):
-        refuse(f"{what} is not base64", format)
-    body = given.rstrip("=")
-    padding, needed = len(given) - len(body), -len(body) % 4
+    if not isinstance(value, str):
+        refuse(f"{owner} is not base64", format)
+    body = value.rstrip("=")
+    padding, needed = len(value) - len(body), -len(body) % 4
     is_padded_right = padding == needed if padded else padding <= needed
     if not _BASE64.fullmatch(body) or needed == 3 or not is_padded_right:
-        refuse(f"{what} is not base64", format)
+        refuse(f"{owner} is not base64", format)
     data = base64.b64decode(body + "=" * needed)
     if text_of(data).rstrip("=") != body:
-        refuse(f"{what} is not base64: bits are left over", format)
+        refuse(f"{owner} is not base64: bits are left over", format)
     return data
 
 
@@ -260,13 +260,13 @@ def refuse(message: str, format: str | None) -> NoReturn:
     refuse_bytes("bad_text", message, format)
 
 
-def _read_field(tree: Any, what: str, format: str) -> tuple[HeaderKind, bytes]:
+def _read_field(tree: Any, owner: str, format: str) -> tuple[HeaderKind, bytes]:
     if isinstance(tree, list) and not isinstance(tree, Pairs) and len(tree) == 2:
         tree = Pairs(zip(("kind", "value"), tree, strict=True))
-    field = fields_of(tree, what, ("kind", "value"), format)
+    field = fields_of(tree, owner, ("kind", "value"), format)
     name = field.need("kind")
     if not isinstance(name, str):
-        refuse(f"the field kind of {what} is not text", format)
+        refuse(f"the field kind of {owner} is not text", format)
     try:
         kind = HeaderKind.parse(name)
     except DecodeError as error:

@@ -41,7 +41,7 @@ class MappedRowReader:
     """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRowReader` does."""
 
     where = None
-    """Nothing of a condition limits what is polled: it tests fields of records, and timestamps of messages are others."""
+    """A condition does not limit which messages are polled: it tests records, whose timestamps are not those of messages."""
 
     def __init__(
         self,
@@ -82,36 +82,41 @@ class MappedRowReader:
         if outside is not None:
             row = pc.indices_nonzero(outside)[0].as_py()
             raise _placed(time_error("iggy"), rows, row, constants)
-        made = {
+        record_columns = {
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
             "timestamp": as_times(times, self._dialect),
             "headers": pa.array(lists, _HEADERS),
         }
         if self._filter is not None:
-            selected = self._selects(made, rows)
+            selected = self._selects(record_columns, rows)
             if not any(selected):
                 return None
             mask = pa.array(selected)
-            rows, made = rows.filter(mask), {name: column.filter(mask) for name, column in made.items()}
-        columns = [made[name] if name in made else rows.column(name) for name in self._columns]
+            rows, record_columns = (
+                rows.filter(mask),
+                {name: column.filter(mask) for name, column in record_columns.items()},
+            )
+        columns = [record_columns[name] if name in record_columns else rows.column(name) for name in self._columns]
         if self._headers:
-            columns += self._selected(made["headers"]).flatten()
+            columns += self._selected(record_columns["headers"]).flatten()
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
         return error if error.offset is not None else self._messages.located(error, data, constants=constants)
 
-    def _selects(self, made: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
+    def _selects(self, record_columns: Mapping[str, pa.Array], rows: pa.RecordBatch) -> list[bool]:
         """Test the condition on each record."""
         condition = present(self._filter, "the condition")
         names = sorted(condition.fields)
         columns = []
         for name in names:
-            column = made[name] if name in made else rows.column(name)
+            column = record_columns[name] if name in record_columns else rows.column(name)
             columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
-        blocks = lha.encode(made["headers"], "kafka").to_pylist() if condition.has_headers else [None] * len(rows)
+        blocks = (
+            lha.encode(record_columns["headers"], "kafka").to_pylist() if condition.has_headers else [None] * len(rows)
+        )
         return [
             condition.selects(dict(zip(names, values, strict=True)), block)
             for block, *values in zip(blocks, *columns, strict=True)

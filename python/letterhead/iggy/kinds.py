@@ -69,28 +69,28 @@ class HeaderKind(IntEnum):
         raise DecodeError(f"a kind of this name is unknown (kinds: {names})", format=None, code="unknown_type")
 
     @classmethod
-    def of_value(cls, type: str) -> HeaderKind | None:
+    def _of_value(cls, type: str) -> HeaderKind | None:
         """Return the kind of values of a type of :class:`letterhead.Value`, or None if Iggy does not have the type."""
         if type.startswith("type-"):
             return cls(int(type[5:]))
         return _OF_VALUES.get(type)
 
     @property
-    def is_named(self) -> bool:
+    def _is_named(self) -> bool:
         """Whether the kind is one of the fifteen."""
         return self._value_ in type(self)._value2member_map_
 
     @property
-    def value_type(self) -> str:
+    def _value_type(self) -> str:
         """The type of a :class:`letterhead.Value` of this kind."""
-        return "binary" if self is HeaderKind.RAW else str(self) if self.is_named else f"type-{self._value_}"
+        return "binary" if self is HeaderKind.RAW else str(self) if self._is_named else f"type-{self._value_}"
 
     def as_code(self) -> int:
         """Return the code on the wire."""
         return self._value_
 
     def __str__(self) -> str:
-        return self._name_.lower() if self.is_named else f"kind-{self._value_}"
+        return self._name_.lower() if self._is_named else f"kind-{self._value_}"
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
@@ -100,10 +100,10 @@ class HeaderKind(IntEnum):
         # A new object for each call, which is not kept: members are equal if their codes are.
         if not isinstance(value, int) or isinstance(value, bool) or not 16 <= value <= 255:
             return None
-        made = int.__new__(cls, value)
-        made._name_ = f"KIND_{value}"
-        made._value_ = value
-        return made
+        kind = int.__new__(cls, value)
+        kind._name_ = f"KIND_{value}"
+        kind._value_ = value
+        return kind
 
 
-_OF_VALUES = {kind.value_type: kind for kind in HeaderKind}
+_OF_VALUES = {kind._value_type: kind for kind in HeaderKind}

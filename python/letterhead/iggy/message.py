@@ -11,7 +11,7 @@ import letterhead.iggy.message_headers as message_headers
 from letterhead.headers import Headers
 from letterhead.iggy.errors import need_unsigned
 from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format, check_header_bytes, check_payload
-from letterhead.iggy.headers import GivenMap, HeaderMap
+from letterhead.iggy.headers import HeaderMap, HeadersLike
 from letterhead.iggy.wire import Cursor, Frame
 from letterhead.message import bytes_of
 
@@ -57,7 +57,7 @@ class Message(transport.JsonModel):
         self,
         id: int | uuid.UUID | None = None,
         payload: bytes = b"",
-        headers: GivenMap | Headers | bytes | None = None,
+        headers: HeadersLike | Headers | bytes | None = None,
         *,
         origin_timestamp: int | None = None,
     ) -> None:

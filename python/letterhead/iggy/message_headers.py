@@ -17,15 +17,15 @@ __all__ = ["MessageHeaders", "as_map", "encoded", "headers_tree", "map_or_bytes"
 MessageHeaders: TypeAlias = HeaderMap | bytes | None
 
 
-def as_map(given: Any) -> MessageHeaders:
+def as_map(headers: Any) -> MessageHeaders:
     """Return the headers of a message; decoded ones that are empty are ``None``, as in Iggy's library."""
-    if given is None or isinstance(given, HeaderMap):
-        return given
-    if isinstance(given, bytes | bytearray | memoryview):
-        return bytes(given)
-    if isinstance(given, Headers):
-        return HeaderMap.from_headers(given) if given else None
-    return HeaderMap(given)
+    if headers is None or isinstance(headers, HeaderMap):
+        return headers
+    if isinstance(headers, bytes | bytearray | memoryview):
+        return bytes(headers)
+    if isinstance(headers, Headers):
+        return HeaderMap.from_headers(headers) if headers else None
+    return HeaderMap(headers)
 
 
 def map_or_bytes(data: bytes) -> MessageHeaders:
@@ -50,7 +50,7 @@ def encoded(headers: MessageHeaders, format: Format) -> bytes:
     if isinstance(headers, HeaderMap):
         return headers.to_bytes(format)
     if headers and format == "iggy-2023":
-        message = "headers given as bytes are not carried: pass a HeaderMap, or use the format iggy"
+        message = "headers as bytes are not carried: pass a HeaderMap, or use the format iggy"
         raise ConversionError(message, format="iggy-2023", code="field_not_carried")
     return headers or b""
 
@@ -65,14 +65,14 @@ def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) ->
 
 def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> MessageHeaders:
     """Read the headers of a message from JSON, from the field of its format."""
-    given = {name: fields[name] for name in ("headers", "user_headers") if fields.get(name) is not None}
-    if not given:
+    present = {name: fields[name] for name in ("headers", "user_headers") if fields.get(name) is not None}
+    if not present:
         return None
-    wanted = {"iggy-2023": "headers", "iggy": "user_headers"}.get(format)
-    if len(given) == 2 or (wanted is not None and wanted not in given):
+    expected = {"iggy-2023": "headers", "iggy": "user_headers"}.get(format)
+    if len(present) == 2 or (expected is not None and expected not in present):
         transport.refuse("a message has the field headers or the field user_headers, by its format", format)
-    [(name, tree)] = given.items()
-    found: Format = "iggy-2023" if name == "headers" else "iggy"
-    if found == "iggy" and isinstance(tree, str):
+    [(name, tree)] = present.items()
+    detected: Format = "iggy-2023" if name == "headers" else "iggy"
+    if detected == "iggy" and isinstance(tree, str):
         return map_or_bytes(transport.read_base64(tree, "the field user_headers", "iggy", padded=True))
-    return HeaderMap._from_tree(tree, found, validate=validate)
+    return HeaderMap._from_tree(tree, detected, validate=validate)

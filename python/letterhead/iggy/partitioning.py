@@ -21,26 +21,26 @@ def _xxh32(data: bytes) -> int:
     >>> hex(_xxh32(b"")), hex(_xxh32(b"abc"))
     ('0x2cc5d05', '0x32d153ff')
     """
-    one, two, three, four, five = _PRIMES
+    prime_1, prime_2, prime_3, prime_4, prime_5 = _PRIMES
     at = 0
     if len(data) >= 16:
-        lanes = [(one + two) & _MASK, two, 0, -one & _MASK]
+        lanes = [(prime_1 + prime_2) & _MASK, prime_2, 0, -prime_1 & _MASK]
         while at + 16 <= len(data):
             for lane in range(4):
                 word = int.from_bytes(data[at + 4 * lane : at + 4 * lane + 4], "little")
-                lanes[lane] = _rotated(lanes[lane] + word * two, 13) * one & _MASK
+                lanes[lane] = _rotated(lanes[lane] + word * prime_2, 13) * prime_1 & _MASK
             at += 16
         hash = sum(_rotated(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True))
     else:
-        hash = five
+        hash = prime_5
     hash = (hash + len(data)) & _MASK
     while at + 4 <= len(data):
-        hash = _rotated(hash + int.from_bytes(data[at : at + 4], "little") * three, 17) * four & _MASK
+        hash = _rotated(hash + int.from_bytes(data[at : at + 4], "little") * prime_3, 17) * prime_4 & _MASK
         at += 4
     for byte in data[at:]:
-        hash = _rotated(hash + byte * five, 11) * one & _MASK
-    hash = (hash ^ hash >> 15) * two & _MASK
-    hash = (hash ^ hash >> 13) * three & _MASK
+        hash = _rotated(hash + byte * prime_5, 11) * prime_1 & _MASK
+    hash = (hash ^ hash >> 15) * prime_2 & _MASK
+    hash = (hash ^ hash >> 13) * prime_3 & _MASK
     return hash ^ hash >> 16
 
 

@@ -251,13 +251,13 @@ class PollMessages:
         names = ("id", "consumer_id", "partition_id", "kind", "value", "count", "auto_commit")
         fields = transport.fields_of(transport.load(text), "the request", names, format)
         is_auto_iggy = format == "iggy-auto" and "consumer_id" in fields
-        found: Format = "iggy" if format == "iggy" or is_auto_iggy else "iggy-2023"
-        if set(fields) & set(_CONSUMER_FIELD.values()) - {_CONSUMER_FIELD[found]}:
-            transport.refuse(f"in this format the consumer is the field {_CONSUMER_FIELD[found]}", format)
-        consumer = Consumer.new(_read_identifier(fields, _CONSUMER_FIELD[found]))
-        partition = fields.get("partition_id", _FIRST_PARTITION[found])
+        detected: Format = "iggy" if format == "iggy" or is_auto_iggy else "iggy-2023"
+        if set(fields) & set(_CONSUMER_FIELD.values()) - {_CONSUMER_FIELD[detected]}:
+            transport.refuse(f"in this format the consumer is the field {_CONSUMER_FIELD[detected]}", format)
+        consumer = Consumer.new(_read_identifier(fields, _CONSUMER_FIELD[detected]))
+        partition = fields.get("partition_id", _FIRST_PARTITION[detected])
         if partition is not None:
-            partition = fields.number("partition_id", 32, _FIRST_PARTITION[found])
+            partition = fields.number("partition_id", 32, _FIRST_PARTITION[detected])
         kinds = {name: kind for kind in _STRATEGIES for name in (kind, kind[0])}
         kind = kinds[fields.one_of("kind", kinds) if "kind" in fields else "offset"]
         strategy = PollingStrategy(kind, fields.digits("value", 64, 0))
@@ -343,13 +343,13 @@ def _read_flag(cursor: Cursor, field: str) -> bool:
 
 
 def _read_identifier(fields: transport.Fields, name: str) -> Identifier:
-    given = fields.get(name, "1")
-    if not isinstance(given, str):
+    identifier = fields.get(name, "1")
+    if not isinstance(identifier, str):
         if name == "id":
-            transport.refuse(f"the field {name} of {fields.what} is not text", fields.format)
+            transport.refuse(f"the field {name} of {fields.owner} is not text", fields.format)
         return Identifier(fields.number(name, 32))
-    number = transport.read_digits(given, 32)
+    number = transport.read_digits(identifier, 32)
     try:
-        return Identifier(given if number is None else number)
+        return Identifier(identifier if number is None else number)
     except EncodeError as error:
-        transport.refuse(f"the field {name} of {fields.what}: {error.message}", fields.format)
+        transport.refuse(f"the field {name} of {fields.owner}: {error.message}", fields.format)

@@ -97,14 +97,14 @@ class PolledMessage(transport.JsonModel):
 
     def _check_numbers(self) -> None:
         """Raise if a number does not fit its field; attributes may be set after construction."""
-        for what, given, bits in (
+        for name, number, bits in (
             ("the offset", self.offset, 63),
             ("the timestamp", self.timestamp, 63),
             ("the id", self.id, 128),
             ("the checksum", self.checksum or 0, 64 if self.state is None else 32),
             ("the origin timestamp", self.origin_timestamp or 0, 63),
         ):
-            need_unsigned(given, bits, what)
+            need_unsigned(number, bits, name)
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessage:
@@ -121,11 +121,11 @@ class PolledMessage(transport.JsonModel):
         check_format(format)
         if format == "iggy":
             return cls._from_message(decode(data, "iggy-message"))
-        read = _read_2023(bytes_of(data, "a message"), validate=validate)
-        if len(read) != 1:
-            message = f"{len(read)} messages where one was expected"
+        messages = _read_2023(bytes_of(data, "a message"), validate=validate)
+        if len(messages) != 1:
+            message = f"{len(messages)} messages where one was expected"
             raise DecodeError(message, format=POLLED["iggy-2023"], code="wrong_size")
-        return read[0]
+        return messages[0]
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
         """Return the message as a server writes it: in ``iggy`` with the header of 64 bytes.
@@ -164,15 +164,15 @@ class PolledMessage(transport.JsonModel):
         return cls(**{**frame._asdict(), "headers": message_headers.map_or_bytes(frame.headers)})
 
     @classmethod
-    def _from_message(cls, read: Any) -> PolledMessage:
-        fields = read._asdict()
+    def _from_message(cls, message: Any) -> PolledMessage:
+        fields = message._asdict()
         state, checksum = fields.get("state"), fields.get("checksum")
         return cls(
-            offset=read.offset,
-            timestamp=read.timestamp,
-            id=int.from_bytes(read.id, "big"),
-            payload=read.payload,
-            headers=message_headers.as_map(read.headers),
+            offset=message.offset,
+            timestamp=message.timestamp,
+            id=int.from_bytes(message.id, "big"),
+            payload=message.payload,
+            headers=message_headers.as_map(message.headers),
             state=None if state is None else MessageState(state),
             checksum=None if checksum is None else int(checksum),
             origin_timestamp=fields.get("origin_timestamp"),
@@ -388,7 +388,7 @@ class PolledMessages(transport.JsonModel):
         count = cursor.number(4, "messages count")
         if validate:
             # The format includes the prefix of a reply.
-            messages = [PolledMessage._from_message(read) for read in messages_of(data, POLLED["iggy"])]
+            messages = [PolledMessage._from_message(message) for message in messages_of(data, POLLED["iggy"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
                 cursor.take(24, "partition context")
@@ -399,7 +399,7 @@ class PolledMessages(transport.JsonModel):
 
 def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
     if validate:
-        return [PolledMessage._from_message(read) for read in messages_of(data, POLLED["iggy-2023"])]
+        return [PolledMessage._from_message(message) for message in messages_of(data, POLLED["iggy-2023"])]
     cursor = Cursor(data, POLLED["iggy-2023"])
     with_state = _has_state(data)
     messages: list[PolledMessage] = []

@@ -168,7 +168,7 @@ class SendMessages:
         self.stream_id._check_2023("stream", MESSAGES["iggy-2023"])
         self.topic_id._check_2023("topic", MESSAGES["iggy-2023"])
         maps = [message.headers for message in self.messages if isinstance(message.headers, HeaderMap)]
-        formats.check_header_bytes(sum(headers.value_bytes() for headers in maps), "iggy-2023")
+        formats.check_header_bytes(sum(headers._value_bytes() for headers in maps), "iggy-2023")
         formats.check_payload(sum(message.length for message in self.messages), "iggy-2023")
 
 
@@ -182,12 +182,12 @@ def _read_2023(cursor: Cursor) -> list[Message]:
 
 def _read_batch(cursor: Cursor, metadata_size: int, *, validate: bool) -> list[Message]:
     count = cursor.number(4, "messages count")
-    read = cursor.at - 4
-    if read != metadata_size:
-        cursor.refuse("wrong_size", f"metadata of {metadata_size} bytes has {read}", back=cursor.at)
+    actual_size = cursor.at - 4
+    if actual_size != metadata_size:
+        cursor.refuse("wrong_size", f"metadata of {metadata_size} bytes has {actual_size}", back=cursor.at)
     if validate:
         with placed(cursor.at):
-            messages = [_from_message(read) for read in messages_of(cursor.data[cursor.at :], MESSAGES["iggy"])]
+            messages = [_from_message(message) for message in messages_of(cursor.data[cursor.at :], MESSAGES["iggy"])]
     else:
         messages = [
             Message(frame.id, frame.payload, map_or_bytes(frame.headers), origin_timestamp=frame.origin_timestamp)
@@ -197,6 +197,6 @@ def _read_batch(cursor: Cursor, metadata_size: int, *, validate: bool) -> list[M
     return messages
 
 
-def _from_message(read: Any) -> Message:
-    identity = int.from_bytes(read.id, "big")
-    return Message(identity, read.payload, as_map(read.headers), origin_timestamp=read.origin_timestamp)
+def _from_message(message: Any) -> Message:
+    identity = int.from_bytes(message.id, "big")
+    return Message(identity, message.payload, as_map(message.headers), origin_timestamp=message.origin_timestamp)

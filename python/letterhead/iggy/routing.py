@@ -102,16 +102,16 @@ class Identifier:
             cursor.refuse("value_not_utf8", "the name is not UTF-8", back=size - error.start)
 
 
-def as_identifier(given: Identifier | int | str) -> Identifier:
+def as_identifier(value: Identifier | int | str) -> Identifier:
     """Return an identifier for a number or name."""
-    return given if isinstance(given, Identifier) else Identifier(given)
+    return value if isinstance(value, Identifier) else Identifier(value)
 
 
-def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], what: str, field: str = "") -> _Kind:
+def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], owner: str, field: str = "") -> _Kind:
     """Read the code of one of some kinds."""
-    code = cursor.number(1, f"{field or what} kind")
+    code = cursor.number(1, f"{field or owner} kind")
     if not 1 <= code <= len(kinds):
-        cursor.refuse("unknown_type", f"{what} kind {code} is unknown", back=1)
+        cursor.refuse("unknown_type", f"{owner} kind {code} is unknown", back=1)
     return kinds[code - 1]
 
 

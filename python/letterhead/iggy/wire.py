@@ -69,10 +69,10 @@ class Cursor:
         if number >= 1 << 63:
             self.refuse("out_of_range", f"{field} does not fit int64", back=back)
 
-    def check_count(self, announced: int, found: int, at: int) -> None:
+    def check_count(self, announced: int, received: int, at: int) -> None:
         """Raise if there are not as many messages as a count at a position announces."""
-        if found != announced:
-            message = f"{announced} messages are announced and {found} are there"
+        if received != announced:
+            message = f"{announced} messages are announced and {received} are there"
             refuse_bytes("wrong_size", message, self.format, at)
 
     def end(self, last: str) -> None:
@@ -112,7 +112,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
             cursor.what = f"message {index}: "
             frame = _FRAME.unpack(cursor.take(_FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
-            # A batch has one server timestamp; the deltas are those of the origin timestamps.
+            # A batch has one server timestamp; the deltas belong to the origin timestamps.
             numbers = {
                 "offset": offset + offset_delta,
                 "timestamp": timestamp,

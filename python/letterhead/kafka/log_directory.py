@@ -68,15 +68,15 @@ def _in_directory(directory: Path) -> list[list[Segment]]:
         return [segments]
     # Directories that a broker is deleting or moving have a suffix after the partition, and do not match.
     children = [child for child in directory.iterdir() if child.is_dir() and _DIRECTORY.fullmatch(child.name)]
-    found = sorted(
+    partitions = sorted(
         (segments for segments in map(_segments, children) if segments),
         key=lambda segments: (segments[0].topic, segments[0].partition),
     )
-    if not found:
+    if not partitions:
         raise FileNotFoundError(
             f"{printable(str(directory))}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
         )
-    return found
+    return partitions
 
 
 def _segments(directory: Path) -> list[Segment]:
@@ -95,7 +95,7 @@ def _segments(directory: Path) -> list[Segment]:
 def _in_order(files: Iterable[Path]) -> list[Segment]:
     ordered = sorted(map(_alone, files), key=lambda segment: (segment.base_offset, segment.path))
     return [
-        *(one._replace(next_offset=following.base_offset) for one, following in pairwise(ordered)),
+        *(segment._replace(next_offset=following.base_offset) for segment, following in pairwise(ordered)),
         *(last._replace(next_offset=_next_offset(last)) for last in ordered[-1:]),
     ]
 

@@ -159,7 +159,9 @@ class KafkaPartitions(Closing):
                 f"{self.client.servers} sent record batches of {partition} from offset {position} on that are not in order"
             )
         if batches and batches[-1].last_offset < position:
-            raise ProtocolError(f"{self.client.servers} sent records of {partition} before offset {position}, the requested one")
+            raise ProtocolError(
+                f"{self.client.servers} sent records of {partition} before offset {position}, the requested one"
+            )
         if batches and 0 <= fetched.end <= batches[0].base_offset:
             # More can be appended while a broker reads, but all records up to that end would have to be gone.
             raise ProtocolError(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from letterhead.errors import OffsetsGone
+from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.offsets.specs import OffsetBounds, OffsetPoint
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ def requested_ranges(
         for side in (0, 1)
     )
     for partition, both in points.items():
+        if first[partition] > last[partition]:
+            raise ProtocolError(f"{partition} begins at offset {first[partition]} and ends at {last[partition]}")
         if both[0].exact and starts[partition] < first[partition]:
             raise OffsetsGone(partition, starts[partition], f"it was deleted, and the first one is {first[partition]}")
         for name, point in zip(bounds.names, both, strict=True):

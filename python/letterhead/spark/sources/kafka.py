@@ -38,7 +38,7 @@ from letterhead.spark.sources.options import (
     read_arguments,
     text,
 )
-from letterhead.spark.sources.pushdown import push, reader_class
+from letterhead.spark.sources.pushdown import FilterPushdown, push
 from letterhead.where.program import resolve
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
-        return reader_class(OffsetBatchReader)(self._query(schema))
+        return KafkaBatchReader(self._query(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
@@ -170,6 +170,14 @@ _POINT_OPTIONS = {
     "start": ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets"),
     "end": ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets"),
 }
+
+
+class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
+    """Reads a batch query, and applies filters of Spark."""
+
+    def push(self, filters: list[Any]) -> list[Any]:
+        """Apply the filters that can be evaluated on records."""
+        return self._query.push(filters)  # type: ignore[no-any-return]
 
 
 class KafkaQuery(OffsetQuery):

@@ -185,10 +185,6 @@ class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
     def __init__(self, query: Any) -> None:
         self._query = query
 
-    def push(self, filters: list[Any]) -> list[Any]:
-        """Apply filters of Spark."""
-        return self._query.push(filters)  # type: ignore[no-any-return]
-
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of offsets that tasks read."""
         with self._query.open_log() as log:

@@ -74,27 +74,27 @@ def options(
     >>> lhs.options(columns=["offset"], headers={"tenant": "string"})
     {'columns': '["offset"]', 'headerColumns': '{"tenant": {"type": "string"}}'}
     """
-    made = {}
+    written = {}
     if columns is not None:
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
-        made["columns"] = json.dumps(list(columns))
+        written["columns"] = json.dumps(list(columns))
     check_case([*(columns or ()), *(headers or ())])
     if headers is not None:
-        made["headerColumns"] = json.dumps({spec[0]: _written(*spec) for spec in normalise(headers, sql=True)})
+        written["headerColumns"] = json.dumps({spec[0]: _field_as_json(*spec) for spec in normalise(headers, sql=True)})
     for option, name in LIMITS.items():
         limit = getattr(limits, name, None)
         if limit is not None:
-            made[option] = str(limit)
-    return made
+            written[option] = str(limit)
+    return written
 
 
-def _written(name: str, key: Any, type: str, repeat: str, required: bool) -> dict[str, Any]:
+def _field_as_json(name: str, key: Any, type: str, repeat: str, required: bool) -> dict[str, Any]:
     if not isinstance(key, str):
         raise TypeError(f"column {name!r}: a key must be str here, not {key.__class__.__name__}")
     defaults = {"key": name, "repeat": "last", "required": False}
-    given = {"type": type, "key": key, "repeat": repeat, "required": required}
-    return {part: value for part, value in given.items() if part not in defaults or value != defaults[part]}
+    spec = {"type": type, "key": key, "repeat": repeat, "required": required}
+    return {part: value for part, value in spec.items() if part not in defaults or value != defaults[part]}
 
 
 def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     """
     names = {name.lower(): name for name in table}
     values = {}
-    for name, given in options.items():
+    for name, value_text in options.items():
         known = names.get(name.lower())
         if known is None:
             raise unknown_name("option", name, table)
-        values[known] = table[known].parse(known, given)
+        values[known] = table[known].parse(known, value_text)
     return values
 
 
@@ -129,38 +129,38 @@ def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     limits = {name: values[option] for option, name in LIMITS.items() if option in values}
     arguments = {"errors": "errors", "errorColumn": "error_column", "where": "where"}
-    given = {argument: values[option] for option, argument in arguments.items() if option in values}
-    return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **given}
+    present = {argument: values[option] for option, argument in arguments.items() if option in values}
+    return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **present}
 
 
 # Parsers --------------------------------------------------------------------------------------------------------------
 
 
-def text(name: str, given: str) -> str:
+def text(name: str, value_text: str) -> str:
     """Accept any text."""
-    return given
+    return value_text
 
 
-def path(name: str, given: str) -> str:
+def path(name: str, value_text: str) -> str:
     """Accept a path, or a URI of a local file."""
-    return given.removeprefix("file:")
+    return value_text.removeprefix("file:")
 
 
-def flag(name: str, given: str) -> bool:
+def flag(name: str, value_text: str) -> bool:
     """Parse true or false."""
-    if given.lower() not in ("true", "false"):
-        raise ValueError(f"option {name} must be true or false, not {given!r}")
-    return given.lower() == "true"
+    if value_text.lower() not in ("true", "false"):
+        raise ValueError(f"option {name} must be true or false, not {value_text!r}")
+    return value_text.lower() == "true"
 
 
 def number(least: int | None = None) -> Parser:
     """Return a parser of whole numbers, optionally with a minimum."""
 
-    def parse(name: str, given: str) -> int:
+    def parse(name: str, value_text: str) -> int:
         try:
-            value = int(given)
+            value = int(value_text)
         except ValueError:
-            raise ValueError(f"option {name} must be a whole number, not {given!r}") from None
+            raise ValueError(f"option {name} must be a whole number, not {value_text!r}") from None
         if least is not None and value < least:
             raise ValueError(f"option {name} must be at least {least}, not {value}")
         return value
@@ -171,32 +171,32 @@ def number(least: int | None = None) -> Parser:
 def one_of(*names: str) -> Parser:
     """Return a parser of a closed list of names."""
 
-    def parse(name: str, given: str) -> str:
-        check_name(f"{name} value", given, names)
-        return given
+    def parse(name: str, value_text: str) -> str:
+        check_name(f"{name} value", value_text, names)
+        return value_text
 
     return parse
 
 
-def json_of(what: str, container: type, elements: type | tuple[type, ...]) -> Parser:
-    """Return a parser of a JSON list or object with elements of some types; ``what`` describes it in errors."""
+def json_of(expected: str, container: type, elements: type | tuple[type, ...]) -> Parser:
+    """Return a parser of a JSON list or object with elements of some types; ``expected`` describes it in errors."""
 
-    def parse(name: str, given: str) -> Any:
+    def parse(name: str, value_text: str) -> Any:
         try:
-            value = json.loads(given)
+            value = json.loads(value_text)
         except ValueError:
             value = None
-        found = value.values() if isinstance(value, dict) else value
-        if not isinstance(value, container) or not all(isinstance(element, elements) for element in found):
-            raise ValueError(f"option {name} must be {what}, not {given!r}")
+        items = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, container) or not all(isinstance(element, elements) for element in items):
+            raise ValueError(f"option {name} must be {expected}, not {value_text!r}")
         return value
 
     return parse
 
 
-def _where(name: str, given: str) -> Condition:
+def _where(name: str, value_text: str) -> Condition:
     try:
-        return parse_condition(given)
+        return parse_condition(value_text)
     except ValueError as error:
         raise ValueError(f"option {error}") from None
 
@@ -208,8 +208,8 @@ _columns = json_of(
 )
 
 
-def _header_columns(option: str, given: str) -> dict[str, Any]:
-    columns = _columns(option, given)
+def _header_columns(option: str, value_text: str) -> dict[str, Any]:
+    columns = _columns(option, value_text)
     for name, spec in columns.items():
         if isinstance(spec, str):
             continue

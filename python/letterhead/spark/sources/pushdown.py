@@ -1,24 +1,16 @@
-"""Filters that Spark pushes into a data source: :func:`push` adds those that can be applied to a condition.
-
-Spark refuses a reader with a method ``pushFilters`` unless ``spark.sql.python.filterPushdown.enabled`` is true, and does not
-tell the reader: :func:`reader_class` returns the class with that method only where filters are pushed.
-"""
+"""Filters that Spark pushes into a data source: :func:`push` adds those that can be applied to a condition."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceReader
 
 from letterhead.fields import Columns
 from letterhead.where.conditions import Condition, Logic, Operand, col
 
-__all__ = ["push", "reader_class"]
-
-T = TypeVar("T")
-
-_WORKER = "data_source_pushdown_filters"
-"""The module of pyspark that calls ``pushFilters``, in a process of its own."""
+__all__ = ["FilterPushdown", "push"]
 
 _COMPARISONS = {
     "EqualTo": "==", "EqualNullSafe": "==", "GreaterThan": ">", "GreaterThanOrEqual": ">=", "LessThan": "<",
@@ -26,11 +18,27 @@ _COMPARISONS = {
 }  # fmt: skip
 
 
-def reader_class(plain: type[T]) -> type[T]:
-    """Return a reader's class; where Spark pushes filters, with ``pushFilters``, which calls the method ``push``."""
-    if not any(_WORKER in argument for argument in sys.argv[:2]):
-        return plain
-    return type(plain.__name__, (plain,), {"pushFilters": lambda self, filters: self.push(filters)})
+class FilterPushdown:
+    """A reader that applies filters with its method ``push``.
+
+    Spark refuses a reader that overrides ``pushFilters`` unless ``spark.sql.python.filterPushdown.enabled`` is true, and
+    does not tell the reader. It recognizes its own method by ``__func__``, so the method is an object with that attribute.
+    """
+
+    @property
+    def pushFilters(self) -> _PushFilters:
+        """The function that Spark calls with filters."""
+        return _PushFilters(self.push)  # type: ignore[attr-defined]
+
+
+class _PushFilters:
+    __func__ = getattr(DataSourceReader, "pushFilters", None)
+
+    def __init__(self, push: Callable[[list[Any]], list[Any]]) -> None:
+        self._push = push
+
+    def __call__(self, filters: list[Any]) -> list[Any]:
+        return self._push(filters)
 
 
 def push(
@@ -47,44 +55,44 @@ def push(
     Spark evaluates all filters again.
     """
     left = []
-    for given in filters:
+    for spark_filter in filters:
         try:
-            pushed = _condition(given, headers or {})
+            pushed = _condition(spark_filter, headers or {})
             apply(pushed)
         except (ValueError, TypeError):
-            left.append(given)
+            left.append(spark_filter)
             continue
         where = pushed if where is None else where & pushed
         if keeps_errors:
-            left.append(given)
+            left.append(spark_filter)
     return where, left
 
 
-def _condition(given: Any, headers: Columns) -> Condition:
+def _condition(spark_filter: Any, headers: Columns) -> Condition:
     """Translate a filter; raise ValueError or TypeError if Spark evaluates it in another way."""
-    name = type(given).__name__
+    name = type(spark_filter).__name__
     if name == "Not":
-        return ~_condition(given.child, headers)
-    operand = _operand(given.attribute, headers)
+        return ~_condition(spark_filter.child, headers)
+    operand = _operand(spark_filter.attribute, headers)
     if name == "IsNull":
         return operand.is_null()
     if name == "IsNotNull":
         return ~operand.is_null()
     if name == "StringStartsWith":
-        return operand.starts_with(given.value)
+        return operand.starts_with(spark_filter.value)
     if name == "In":
-        return operand.is_in(_checked(value) for value in given.value)
+        return operand.is_in(_checked(value) for value in spark_filter.value)
     if name not in _COMPARISONS:
         raise ValueError(name)
-    condition = operand._compared(_COMPARISONS[name], _checked(given.value))
+    condition = operand._compared(_COMPARISONS[name], _checked(spark_filter.value))
     return Logic("and", condition, ~operand.is_null()) if name == "EqualNullSafe" else condition
 
 
 def _operand(attribute: tuple[str, ...], headers: Columns) -> Operand:
     (column,) = attribute
-    of = headers.get(column)
+    spec = headers.get(column)
     # Spark equals NaN to itself, and AMQP values have types of their own in the bytes.
-    type = getattr(of, "type", of)
+    type = getattr(spec, "type", spec)
     if isinstance(type, str) and type.startswith(("float", "double", "real")):
         raise ValueError("NaN")
     return col(column)

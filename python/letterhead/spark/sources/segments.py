@@ -17,7 +17,7 @@ from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, one_of, parse_options, path, read_arguments, text
-from letterhead.spark.sources.pushdown import push, reader_class
+from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,8 +93,8 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
 
     def _reader(self) -> SegmentsSourceReader:
         values = parse_options(self.options, OPTIONS)
-        plain = IggySegmentsSourceReader if values.get("format") == "iggy-batch" else SegmentsSourceReader
-        return reader_class(plain)(values)
+        is_iggy = values.get("format") == "iggy-batch"
+        return IggySegmentsSourceReader(values) if is_iggy else SegmentsSourceReader(values)
 
 
 @dataclass
@@ -106,7 +106,7 @@ class SegmentPart(InputPartition):  # type: ignore[misc]
     known: Transactions
 
 
-class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
+class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
     """Reads the segments of a path, with the values of its options."""
 
     def __init__(self, values: dict[str, Any]) -> None:

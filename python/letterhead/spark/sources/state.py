@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly
 from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
-from letterhead.spark.sources.pushdown import push, reader_class
+from letterhead.spark.sources.pushdown import FilterPushdown, push
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +69,7 @@ class StateSource(BatchOnly, DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> StateReader:
         """Return the reader of a batch query."""
-        reader = reader_class(StateReader)(*self._opened())
+        reader = StateReader(*self._opened())
         check_schema(self.name(), reader.columns.schema, schema)
         return reader
 
@@ -103,7 +103,7 @@ class StorePartition(InputPartition):  # type: ignore[misc]
     segment: StoreSegment
 
 
-class StateReader(DataSourceReader):  # type: ignore[misc]
+class StateReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
     """Read the databases of some stores, each on some worker; ``values`` are those of the options."""
 
     def __init__(self, stores: list[StoreReader], columns: StoreColumns, values: dict[str, Any]) -> None:
@@ -114,12 +114,12 @@ class StateReader(DataSourceReader):  # type: ignore[misc]
     def push(self, filters: list[Any]) -> list[Any]:
         """Apply the filters that can be evaluated on rows of stores."""
 
-        def made(where: Any) -> StoreColumns:
+        def columns_where(where: Any) -> StoreColumns:
             return _columns(self._stores, self._values, where)
 
         headers, where = self._values.get("headerColumns"), self._values.get("where")
-        where, left = push(filters, where, headers, made, keeps_errors=self._values.get("errors") == "column")
-        self.columns = made(where)
+        where, left = push(filters, where, headers, columns_where, keeps_errors=self._values.get("errors") == "column")
+        self.columns = columns_where(where)
         return left
 
     def partitions(self) -> list[InputPartition]:
