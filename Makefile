@@ -49,11 +49,11 @@ demo: setup $(if $(filter sail,$(ENGINE)),$(SAIL)/.wheel) ## Run the demonstrati
 
 .PHONY: kafka
 kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next
-	@$(BIN)/python tests/kafka/play.py start
+	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py start
 
 .PHONY: kafka-stop
 kafka-stop: ## Stop that broker
-	@$(BIN)/python tests/kafka/play.py stop
+	@PYTHONPATH=. $(BIN)/python tests/kafka/play.py stop
 
 ##@ Develop
 
@@ -200,10 +200,28 @@ $(SAIL)/.wheel: $(VENV)/.wheel $(SAIL)/.deps
 # with which Spark reaches one.
 
 target/jvm/.built: benches/jvm/pom.xml $(shell find benches/jvm/src -name '*.java')
-target/jvm-tests/.built: tests/jvm/pom.xml $(shell find tests/jvm/src -name '*.java')
-target/kafka/.built: tests/jvm/broker/pom.xml $(shell find tests/jvm/broker/src -name '*.java')
-
-target/jvm/.built target/jvm-tests/.built target/kafka/.built:
 	$(NEED_MAVEN)
 	mvn -q -B -f $< process-classes
 	touch $@
+
+JVM_TESTS := tests/jvm/pom.xml docs/versions.toml $(shell find tests/jvm/src -name '*.java')
+BROKER := tests/jvm/broker/pom.xml docs/versions.toml $(shell find tests/jvm/broker/src -name '*.java')
+target/jvm-tests/.built: $(JVM_TESTS)
+	$(call build_jvm,$(REFERENCE_KAFKA))
+target/jvm-tests-%/.built: $(JVM_TESTS)
+	$(call build_jvm,$*)
+target/kafka/.built: $(BROKER)
+	$(call build_jvm,$(REFERENCE_KAFKA))
+target/kafka-%/.built: $(BROKER)
+	$(call build_jvm,$*)
+
+# A directory without a version in its name, target/kafka, has the reference version of docs/versions.toml; target/kafka-4.3.1
+# has that one. Jars of an earlier build are removed first, because programs run with all jars of a directory.
+version = $(shell sed -n '/^\[$1\]/,/^$$/ s/^$2 = "\([^"]*\)".*/\1/p' docs/versions.toml)
+REFERENCE_KAFKA = $(call version,kafka,reference)
+define build_jvm
+	$(NEED_MAVEN)
+	rm -rf $(@D)
+	mvn -q -B -f $< -Dbuilt=$(CURDIR)/$(@D) -Dkafka.version=$1 -Dspark.version=$(call version,spark,connector) process-classes
+	touch $@
+endef

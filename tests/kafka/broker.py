@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
+from tests.versions import built, check_built
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / "target" / "kafka"
+BUILT = built("kafka")
 QUICK_JVM = "-XX:TieredStopAtLevel=1"
 """For what is over in seconds: compile little, and at once."""
 START_LIMIT = 300.0
@@ -219,7 +220,7 @@ def stacks(pid: int) -> str:
 
 def connector() -> str:
     """The jars that Spark needs to reach a broker, as ``spark.jars`` wants them."""
-    _check_built()
+    check_built(BUILT)
     return ",".join(map(str, sorted((BUILT / "connector").glob("*.jar"))))
 
 
@@ -233,15 +234,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def _java(program: str, heap: str = "512m") -> list[str]:
-    _check_built()
+    check_built(BUILT)
     return [
         shutil.which("java") or "java",
         *(f"-Xmx{heap}", "-XX:+UseSerialGC", QUICK_JVM),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
         *("-cp", f"{BUILT / 'classes'}:{BUILT / 'broker'}/*", program),
     ]
-
-
-def _check_built() -> None:
-    if not (BUILT / ".built").exists():
-        raise RuntimeError("the broker is not there: run `make target/kafka/.built` (it needs JDK 17 and Maven)")

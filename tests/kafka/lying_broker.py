@@ -149,6 +149,6 @@ def record(directory: Path) -> None:
 if __name__ == "__main__":
     import tempfile
 
-    sys.path.append(str(Path(__file__).parents[1]))
+    sys.path += map(str, Path(__file__).parents[1:3])
     with tempfile.TemporaryDirectory() as directory:
         record(Path(directory))

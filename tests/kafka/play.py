@@ -6,6 +6,8 @@ import socket
 import sys
 from pathlib import Path
 
+from tests.versions import KAFKA
+
 from broker import BUILT, ROOT, Broker
 from topics import create, damage, orders, produce
 
@@ -13,7 +15,7 @@ USUAL_PORT = 9092
 COUNT = 10_000
 
 SHOWN = """\
-Kafka 4.3.1 runs at {address}; its files are in {directory}. `make kafka-stop` stops it.
+Kafka {version} runs at {address}; its files are in {directory}. `make kafka-stop` stops it.
 
   orders             {count:,} records of the bundled topic; {damaged} have a header that was damaged on purpose
   orders-clean       empty
@@ -58,6 +60,7 @@ def start(broker: Broker) -> str:
             raise
     scripts = Path(sys.executable).parent
     return SHOWN.format(
+        version=KAFKA,
         address=broker.address,
         directory=_short(broker.directory),
         count=len(records),

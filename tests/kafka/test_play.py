@@ -7,6 +7,7 @@ import re
 import socket
 
 import pytest
+from tests.versions import KAFKA
 
 import play
 from broker import Broker, java
@@ -20,7 +21,7 @@ def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
     try:
         output = play.start(broker)
         process = broker.process
-        assert f"Kafka 4.3.1 runs at {broker.address};" in output
+        assert f"Kafka {KAFKA} runs at {broker.address};" in output
         assert play.start(broker) == output
         assert broker.process == process
         records, harmed = damage(orders(samples, play.COUNT))

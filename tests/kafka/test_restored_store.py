@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.versions import built
 
 import letterhead as lh
 import traces
-from broker import QUICK_JVM, ROOT
+from broker import QUICK_JVM
 from letterhead.state.storage.keys import session_key, window_key
 
-JVM_TESTS = ROOT / "target" / "jvm-tests"
+JVM_TESTS = built("jvm-tests")
 RETENTION = 120_000
 
 KEYS: dict[str, Callable[[int], bytes]] = {

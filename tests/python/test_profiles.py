@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from opentelemetry import baggage, trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from tests.versions import KAFKA, built
 
 import letterhead as lh
 from letterhead import arrow as lha
@@ -306,7 +307,7 @@ def test_profile_reads_the_dead_letter_queue_of_kafka_streams():
 
 
 def test_keys_of_the_profile_occur_in_the_class_of_kafka_streams():
-    jars = list((ROOT / "target/jvm-tests/lib").glob("kafka-streams-4.*.jar"))
+    jars = list((built("jvm-tests") / "lib").glob(f"kafka-streams-{KAFKA}.jar"))
     if not jars:
         pytest.skip("`tools/test python` brings the jar of Kafka Streams")
     with zipfile.ZipFile(jars[0]) as jar:

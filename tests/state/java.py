@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILT = ROOT / "target" / "jvm-tests"
+from tests.versions import KAFKA, built, check_built
+
 SERVER = "letterhead.testing.streams.StoreServer"
 LIMIT = 300.0
 """Seconds that one command may take."""
@@ -29,12 +29,12 @@ class JavaError(Exception):
 class JavaServer:
     """A process that runs stores; its files, and what it prints, are in a directory of its own."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, version: str = KAFKA) -> None:
         java = shutil.which("java")
         if java is None:
             raise RuntimeError("these tests need Java: install JDK 17, so that `java` is on the PATH")
-        if not (BUILT / ".built").exists():
-            raise RuntimeError("tests/jvm is not built: run `make target/jvm-tests/.built` (it needs JDK 17 and Maven)")
+        programs = built("jvm-tests", version)
+        check_built(programs)
         directory.mkdir(parents=True, exist_ok=True)
         self._printed = directory / "stderr"
         with self._printed.open("wb") as printed:
@@ -43,7 +43,7 @@ class JavaServer:
                     java,
                     *("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
                     f"-Djava.io.tmpdir={directory}",
-                    *("-cp", f"{BUILT / 'classes'}:{BUILT / 'lib'}/*", SERVER),
+                    *("-cp", f"{programs / 'classes'}:{programs / 'lib'}/*", SERVER),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
