@@ -350,3 +350,78 @@ def test_a_pipe_is_no_changelog(tmp_path: Path, place: str) -> None:
     os.mkfifo(pipe)
     with pytest.raises(ValueError, match="is not a regular file"):
         restore(pipe.parent if "/" in place else pipe, tmp_path / "0_0", "store")
+
+
+def windows(*rows: tuple[int, int]) -> list[ChangelogRecord]:
+    """Records of windows that begin at the first number of each pair, with the second one as timestamp."""
+    return [record(window_key(b"k", start), b"%d" % number, time) for number, (start, time) in enumerate(rows)]
+
+
+WINDOW: dict[str, Any] = {"store_type": "window", "layout": "headers", "retention": 1000, "segment_interval": 2000}
+
+
+def starts(directory: Path) -> list[int]:
+    with lh.read.state(directory) as reader:
+        times = reader.read_all()["window_start"].cast(pa.int64()).to_pylist()
+    return sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # The last record is of 3500, and 2600 of an older window is the first that is not older than 2500.
+        ({}, [2200, 2400, 3400]),
+        ({"start": "earliest"}, [2000, 2100, 2200, 2400, 3400]),
+        ({"start": 1}, [2100, 2200, 2400, 3400]),
+        ({"start": {0: 3}}, [2400, 3400]),
+        # The last record before the end is of 2450.
+        ({"end": 4}, [2000, 2100, 2200, 2400]),
+        # The last of those is of 2300, whose retention begins before all of them.
+        ({"until": 2400}, [2000, 2100]),
+    ],
+)
+@pytest.mark.parametrize("source", ["table", "parquet"])
+def test_a_windowed_store_begins_with_the_first_record_inside_its_retention(
+    tmp_path: Path, source: str, options: dict[str, Any], expected: list[int]
+) -> None:
+    records: Any = changelogs.table(windows((2000, 2200), (2100, 2300), (2200, 2600), (2400, 2450), (3400, 3500)))
+    if source == "parquet":
+        pq.write_table(records, tmp_path / "changelog.parquet")
+        records = tmp_path / "changelog.parquet"
+    done = restore(records, tmp_path / "0_0", "store", **WINDOW, **options)
+    assert starts(tmp_path / "0_0") == expected
+    assert done.records == len(expected)
+
+
+def test_a_stream_that_is_read_once_is_restored_from_its_first_record(tmp_path: Path) -> None:
+    records = changelogs.table(windows((2000, 2200), (3400, 3500)))
+    restore(records.to_reader(), tmp_path, "store", **WINDOW)
+    assert starts(tmp_path) == [2000, 3400]
+
+
+@pytest.mark.parametrize("store_type", ["key-value", "versioned"])
+def test_other_stores_are_restored_from_their_first_record(tmp_path: Path, store_type: Any) -> None:
+    options = {"layout": "plain", "retention": 1000, "segment_interval": 500} if store_type == "versioned" else {}
+    table = changelogs.table([record(b"a", b"1", 5000), record(b"b", b"2", 9000)])
+    restore(table, tmp_path, "store", store_type=store_type, **options)  # type: ignore[arg-type]
+    with lh.read.state(tmp_path, store_type=store_type) as reader:
+        assert reader.read_all()["key"].to_pylist() == [b"a", b"b"]
+
+
+def test_after_a_transaction_a_windowed_store_begins_with_its_first_record(tmp_path: Path) -> None:
+    """The last offset of the log is the marker, from which Kafka Streams learns no time."""
+    log = tmp_path / "app-store-changelog-0" / f"{0:020}.log"
+    log.parent.mkdir()
+    keys = [window_key(b"k", start) for start in (2000, 3400)]
+    batches = [
+        batch(logged(key=key), base_offset=offset, attributes=TRANSACTIONAL, producer=(1, 0, 0), times=(time, time))
+        for offset, (key, time) in enumerate(zip(keys, (2200, 3500), strict=True))
+    ]
+    log.write_bytes(b"".join(batches) + mark(2, 1, commit=True))
+    restore(log.parent, tmp_path / "0_0", "store", **WINDOW)
+    assert starts(tmp_path / "0_0") == [2000, 3400]
+
+
+def test_a_start_that_is_no_offset_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match='start must be "earliest", an offset or a mapping'):
+        restore(changelogs.table(windows((0, 1))), tmp_path, "store", **WINDOW, start="latest")

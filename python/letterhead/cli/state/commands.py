@@ -213,6 +213,9 @@ def restore_command(
         str | None, option("--topic", "Name of the changelog, if the source does not tell.", "NAME")
     ] = None,
     partition: Annotated[int | None, option("--partition", "Only this partition.", "N", min=0)] = None,
+    start: Annotated[
+        str | None, option("--start", "earliest, or an offset; by default where Kafka Streams 4.4 begins.", "OFFSET")
+    ] = None,
     end: Annotated[
         str | None, option("--end", "Stop before this offset, or the first record of this time.", "OFFSET|TIME")
     ] = None,
@@ -228,6 +231,10 @@ def restore_command(
     as app/0_0, and must not have the store yet. Kafka Streams opens the store and
     continues there. The changelog is named APPLICATION-STORE-changelog.
     If the command is stopped, run it again to continue.
+
+    A window or session store begins with the first record that is not older than
+    the last one minus the retention, as in Kafka Streams 4.4. With --start earliest
+    it gets all rows of its oldest segments, as in 4.3.
 
     \b
     Examples:
@@ -249,6 +256,7 @@ def restore_command(
         layout=layout,
         topic=topic,
         partition=partition,
+        start=start,
         end=end,
         force=force,
         json=json,

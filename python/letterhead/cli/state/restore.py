@@ -13,7 +13,7 @@ from letterhead.cli.render import console, counted, print_json, progress, warn
 from letterhead.cli.spelling import read_time
 from letterhead.cli.state.options import ChangelogSource
 from letterhead.cli.state.rows import failures
-from letterhead.state.restoring.restore import restore
+from letterhead.state.restoring.restore import Start, restore
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -27,6 +27,7 @@ def run_restore(
     layout: str,
     topic: str | None,
     partition: int | None,
+    start: str | None,
     end: str | None,
     force: bool,
     json: bool,
@@ -47,6 +48,7 @@ def run_restore(
                 segment_interval=source.segment_interval,
                 topic=topic,
                 partition=partition,
+                start=_start(source, partition, start, store_type, end),
                 end=_end(end),
                 force=force,
                 progress=advance,
@@ -79,6 +81,25 @@ def _end(text: str | None) -> int | datetime | None:
         return EPOCH + timedelta(milliseconds=read_time("--end", text) or 0)
     except Failure:
         raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
+
+
+def _start(
+    source: ChangelogSource, partition: int | None, start: str | None, store_type: str, end: str | None
+) -> Start:
+    """Return where to begin, as the option says it; for a topic, find where Kafka Streams begins."""
+    if start == "earliest":
+        return "earliest"
+    if start is not None:
+        if not start.isascii() or not start.isdecimal():
+            raise Failure('--start is "earliest" or an offset')
+        return int(start)
+    if source.bootstrap_server is None or store_type in ("key-value", "versioned") or not source.retention:
+        return None
+    if end is not None:
+        return None  # the last record to restore is not the last one of the topic
+    from letterhead.state.restoring.first_offsets import topic_retained_from
+
+    return topic_retained_from(source.path, source.bootstrap_server, source.retention, partition)
 
 
 def opened(source: ChangelogSource, partition: int | None = None) -> Any:

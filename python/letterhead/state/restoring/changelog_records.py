@@ -19,10 +19,22 @@ from letterhead.reader import Reader
 if TYPE_CHECKING:
     from letterhead._arrow_types import ArrowStream
 
-__all__ = ["Records", "Source", "changelog_records", "check_end", "records_of"]
+__all__ = [
+    "Integers",
+    "Records",
+    "Source",
+    "batches_of",
+    "changelog_records",
+    "check_end",
+    "milliseconds_of",
+    "records_of",
+    "stop_index",
+]
 
 Source: TypeAlias = "ArrowStream | str | Path"
 """An Arrow stream, a Parquet file or directory of such files, or what ``letterhead.read.segments`` takes."""
+
+Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ROWS, BYTES = 65_536, 32 << 20
 """The most rows of a batch, and about how many bytes, so that few of them wait to be written at once."""
@@ -47,8 +59,8 @@ class Records(NamedTuple):
 
     topic: str | None
     partition: int
-    offsets: np.ndarray[Any, np.dtype[np.int64]]
-    timestamps: np.ndarray[Any, np.dtype[np.int64]]
+    offsets: Integers
+    timestamps: Integers
     keys: pa.BinaryArray
     values: pa.BinaryArray
     headers: pa.ListArray | None
@@ -84,7 +96,7 @@ def changelog_records(
     topics: set[str | None] = set()
     last: dict[int, int] = {}
     ended: set[int] = set()
-    for batch in _batches(source):
+    for batch in batches_of(source, (*REQUIRED, *OPTIONAL)):
         for records in _by_partition(batch, partition):
             topics.add(records.topic)
             if len(topics) > 1:
@@ -98,7 +110,7 @@ def changelog_records(
             last[records.partition] = int(records.offsets[-1])
             if records.partition in ended:
                 continue
-            stop = _stop(records, end)
+            stop = stop_index(records.offsets, records.timestamps, end)
             if stop < len(records.offsets):
                 ended.add(records.partition)
                 records = records.slice(0, stop)
@@ -126,18 +138,19 @@ def check_end(end: object) -> None:
             raise ValueError(f"end is {end}: an offset is not negative")
 
 
-def _stop(records: Records, end: int | datetime | None) -> int:
-    """Return the index of the first record to leave out."""
+def stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | None) -> int:
+    """Return the index of the first record that is not before the end; their count if all of them are."""
     if isinstance(end, datetime):
-        late = np.flatnonzero(records.timestamps >= round(end.timestamp() * 1000))
-        return int(late[0]) if len(late) else len(records.offsets)
-    return len(records.offsets) if end is None else int(np.searchsorted(records.offsets, end))
+        late = np.flatnonzero(timestamps >= round(end.timestamp() * 1000))
+        return int(late[0]) if len(late) else len(offsets)
+    return len(offsets) if end is None else int(np.searchsorted(offsets, end))
 
 
-def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+def batches_of(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Read a source; of a file only some columns."""
     stream: Iterable[pa.RecordBatch]
     if isinstance(source, str | Path):
-        stream = records_of(Path(source), (*REQUIRED, *OPTIONAL))
+        stream = records_of(Path(source), columns)
     elif isinstance(source, Reader):
         stream = source  # an error of an Arrow stream would lose its type
     else:
@@ -202,7 +215,8 @@ def _by_partition(batch: pa.RecordBatch, requested: int | None) -> Iterator[Reco
             raise ValueError(f"the record at offset {at} of partition {number} has no key: is it from a changelog?")
         headers = records.column("headers") if "headers" in names else None
         values = records.column("value").cast(pa.binary())
-        yield Records(topics[0], number, offsets, _times(records.column("timestamp")), keys, values, headers)
+        times = milliseconds_of(records.column("timestamp"))
+        yield Records(topics[0], number, offsets, times, keys, values, headers)
 
 
 def _several_topics(topics: Iterable[str | None]) -> ValueError:
@@ -210,9 +224,10 @@ def _several_topics(topics: Iterable[str | None]) -> ValueError:
     return ValueError(f"the source has records of topics {names}: select those of the changelog")
 
 
-def _times(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+def milliseconds_of(column: pa.Array) -> Integers:
+    """Return a column of timestamps in milliseconds since 1970; -1 for null."""
     if pa.types.is_timestamp(column.type):
         # Spark writes nanoseconds or microseconds; a record's timestamp has whole milliseconds.
         column = column.cast(pa.timestamp("ms", column.type.tz), safe=False)
-    times: np.ndarray[Any, np.dtype[np.int64]] = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    times: Integers = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return times

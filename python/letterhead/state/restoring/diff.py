@@ -90,7 +90,8 @@ def diff(
         A state, application, task or store directory.
     second : path or Arrow stream
         Such a directory, or the changelog as :func:`restore` takes it. The changelog is read up to the offset that the
-        directory has, into a temporary directory.
+        directory has, into a temporary directory, from its first record: a window or session store that was restored may
+        lack rows of its oldest segments, see ``start`` of :func:`restore`.
     store : str, optional
         The store to compare; by default all, which both sides must have. For a changelog, the directory must have one.
     store_type : str, optional
@@ -193,6 +194,7 @@ def _restored(
             segment_interval=segment_interval,
             topic=topic,
             partition=int(partition),
+            start="earliest",  # as in a store that was not restored: that one has rows older than its retention
             end=offset + 1,
             force=True,  # the store itself names the topic
         )

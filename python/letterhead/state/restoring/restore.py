@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ PersistentStoreType: TypeAlias = Literal[
     "key-value", "window", "session", "versioned", "time-ordered-window", "time-ordered-session"
 ]
 StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
+Start: TypeAlias = "Literal['earliest'] | int | Mapping[int, int] | None"
 
 WRITE_BYTES = 64 << 20
 """How many bytes of rows of a partition are written at once: RocksDB merges fewer files later, and a killed restore
@@ -70,6 +71,7 @@ def restore(
     segment_interval: Milliseconds | None = None,
     topic: str | None = None,
     partition: int | None = None,
+    start: Start = None,
     end: int | datetime | None = None,
     force: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -109,6 +111,11 @@ def restore(
         Name of the changelog, under which the offset is stored; by default that in the column ``topic``.
     partition : int, optional
         The partition to restore; by default the only one of the source.
+    start : "earliest", int or mapping of int to int, optional
+        The offset to begin with, or one for each partition. By default, a window or session store begins where Kafka
+        Streams 4.4 begins to restore it: at the first record that is not older than the timestamp of the last record
+        minus the retention. Other stores, and streams that can be read only once, begin with the first record. Kafka
+        Streams 4.3 begins with ``"earliest"``: its oldest segments have rows that 4.4 leaves out.
     end : int or datetime, optional
         Where to stop: before an offset, or before the first record that is not older than a datetime with a time zone.
     force : bool, default False
@@ -154,6 +161,7 @@ def restore(
 
     restored, pattern = Restored(), str(directory)
     check_end(end)
+    first = _first_offsets(source, plan, start, partition, end)
     targets: dict[int, _Restoring] = {}
 
     def target_of(number: int, topic_of_source: str | None) -> _Restoring:
@@ -175,8 +183,9 @@ def restore(
         try:
             for records in changelog_records(source, partition=partition, end=end):
                 target = target_of(records.partition, records.topic)
-                if records.offsets[-1] > target.offset and not target.complete:
-                    records = records.slice(int((records.offsets > target.offset).argmax()))
+                before = max(target.offset, first(records.partition) - 1)
+                if records.offsets[-1] > before and not target.complete:
+                    records = records.slice(int((records.offsets > before).argmax()))
                     writes.add(target, target.rows(records))
                     restored.records += len(records.offsets)
                 if progress is not None:
@@ -203,6 +212,25 @@ def restore(
                     target.close()
             raise
     return restored
+
+
+def _first_offsets(
+    source: Source, plan: RestorePlan, start: Start, partition: int | None, end: int | datetime | None
+) -> Callable[[int], int]:
+    """Return a function from a partition to the offset of its first record to restore."""
+    if isinstance(start, Mapping):
+        offsets = dict(start)
+    elif isinstance(start, int) and not isinstance(start, bool):
+        return lambda _: start
+    elif start is not None and start != "earliest":
+        raise TypeError('start must be "earliest", an offset or a mapping of partition to offset')
+    else:
+        from letterhead.state.restoring.first_offsets import can_be_read_again, retained_from
+
+        offsets = {}
+        if start is None and plan.segmented and plan.retention and can_be_read_again(source):
+            offsets = retained_from(source, plan.retention, partition=partition, end=end)
+    return lambda number: offsets.get(number, 0)
 
 
 class _Writes:

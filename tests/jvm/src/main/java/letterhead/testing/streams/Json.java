@@ -82,7 +82,7 @@ final class Json {
         ObjectNode shown = MAPPER.createObjectNode()
                 .put("key", hex(record.key()))
                 .put("value", hex(record.value()))
-                .put("timestamp", Long.toString(record.timestamp()));
+                .put("timestamp", record.timestamp() == null ? null : record.timestamp().toString());
         shown.set("headers", shown(record.headers()));
         return shown;
     }

@@ -39,7 +39,8 @@ final class StoreRun {
      * Opens a store.
      *
      * @param task where its files are, or will be: the directory of a task
-     * @param config what store it is, in the words of {@link StoreBuilders}, and {@code write_buffer_bytes}
+     * @param config what store it is, in the words of {@link StoreBuilders}, {@code write_buffer_bytes}, and
+     *     {@code transactional}
      */
     StoreRun(Path task, JsonNode config) throws IOException {
         // The driver removes its state when it closes. What it finds here, and removes, is a link.
@@ -52,6 +53,8 @@ final class StoreRun {
         properties.put(StreamsConfig.STATE_DIR_CONFIG, state.toString());
         properties.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.ByteArraySerde.class);
         properties.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.ByteArraySerde.class);
+        // A string, as the version that the tests run with may not have it.
+        properties.put("enable.transactional.statestores", config.path("transactional").asBoolean());
         if (config.has("write_buffer_bytes")) {
             properties.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, WriteBuffer.class);
             properties.put(WRITE_BUFFER, config.get("write_buffer_bytes").longValue());

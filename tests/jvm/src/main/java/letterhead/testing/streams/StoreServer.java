@@ -20,6 +20,8 @@ import java.util.Map;
  * <ul>
  *   <li>{@code {"do": "open", "directory": task directory, "config": …}} answers {@code {"store": number}}
  *   <li>{@code {"do": "step", "store": number, "record": …, "ops": […]}} answers {@code {"results": […], "changelog": […]}}
+ *   <li>{@code {"do": "dsl", "directory": task directory, "config": …}} answers with the records of each topic that
+ *       {@link DslRun} wrote
  *   <li>{@code {"do": "close", "store": number}} answers {@code {"changelog": […]}}
  * </ul>
  *
@@ -64,6 +66,9 @@ public final class StoreServer {
             StoreRun run = new StoreRun(Path.of(command.get("directory").textValue()), command.get("config"));
             runs.put(++opened, run);
             return Json.MAPPER.createObjectNode().put("store", opened);
+        }
+        if (what.equals("dsl")) {
+            return DslRun.run(Path.of(command.get("directory").textValue()), command.get("config"));
         }
         int store = command.get("store").intValue();
         return switch (what) {

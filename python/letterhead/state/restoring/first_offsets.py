@@ -1,0 +1,134 @@
+"""Choose the offset at which the restore of a windowed store begins: :func:`retained_from`, :func:`topic_retained_from`.
+
+Kafka Streams 4.4 reads the last record of the changelog, and begins at the first record that is not older than its timestamp
+minus the retention of the store. It begins with the first record if that time is not after 1970, or if the last offset is not a
+record: under exactly-once it is the marker of a transaction. Kafka Streams 4.3 always begins with the first record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from letterhead._optional_dependencies import needed
+
+with needed("the records of a changelog", "'letterhead[arrow,state]'"):
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+from letterhead.state.restoring.changelog_records import Integers, Source, batches_of, milliseconds_of, stop_index
+
+__all__ = ["can_be_read_again", "retained_from", "topic_retained_from"]
+
+COLUMNS = ("partition", "offset", "timestamp")
+TRANSACTIONAL = "transactional"
+
+
+class _Positions(NamedTuple):
+    """Records of one partition, without keys and values."""
+
+    partition: int
+    offsets: Integers
+    timestamps: Integers
+    transactional: bool
+    """Whether the last one belongs to a transaction."""
+
+
+def can_be_read_again(source: object) -> bool:
+    """Return whether a source can be read twice: a file, a directory, or a table in memory."""
+    return isinstance(source, str | Path | pa.Table | pa.RecordBatch)
+
+
+def retained_from(
+    source: Source, retention: int, *, partition: int | None = None, end: int | datetime | None = None
+) -> dict[int, int]:
+    """Return the offset of the first record to restore of each partition that does not begin with its first record.
+
+    The source is read twice, a file without its keys and values.
+
+    Parameters
+    ----------
+    source : Arrow table or path
+        The records, as :func:`letterhead.state.restore` takes them.
+    retention : int
+        How long the store keeps rows, in milliseconds.
+    partition : int, optional
+        The partition to restore; all by default.
+    end : int or datetime, optional
+        Where every partition stops: the last record is the one before it.
+    """
+    last: dict[int, _Positions] = {}
+    for records in _positions(source, partition, end):
+        last[records.partition] = records
+    times = seek_times(last.values(), retention)
+    first: dict[int, int] = {}
+    for records in _positions(source, partition, end):
+        number = records.partition
+        if number in times and number not in first:
+            retained = np.flatnonzero(records.timestamps >= times[number])
+            if len(retained):
+                first[number] = int(records.offsets[retained[0]])
+    return first
+
+
+def topic_retained_from(
+    topic: str, bootstrap_server: str, retention: int, partition: int | None = None
+) -> dict[int, int]:
+    """Return the same for a topic: brokers find the first record by its time, so that only the last one is read."""
+    from letterhead.kafka.client import EARLIEST, LATEST, Client
+    from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
+    from letterhead.kafka.topic_reader import topic as read_topic
+    from letterhead.offsets.ranges import TopicPartition
+
+    with Client(python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)) as client:
+        partitions = [place for place in client.partitions([topic]) if partition in (None, place.partition)]
+        begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
+        ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
+        last = {place.partition: ends[place] - 1 for place in partitions if ends[place] > begins[place]}
+        with read_topic(
+            topic,
+            bootstrap_servers=bootstrap_server,
+            columns=[*COLUMNS, TRANSACTIONAL],
+            start=last,
+            end={number: offset + 1 for number, offset in last.items()},
+            partitions=last,
+            isolation_level="read_committed",
+        ) as reader:
+            times = seek_times(_positions(reader, None, None), retention)
+        offsets = client.offsets(
+            {TopicPartition(topic, number): time for number, time in times.items()}, "read_committed"
+        )
+    return {place.partition: offset for place, offset in offsets.items() if offset >= 0}
+
+
+def seek_times(last: Iterable[_Positions], retention: int) -> dict[int, int]:
+    """Return the time from which records are restored, by partition, from the last records."""
+    times = {
+        records.partition: int(records.timestamps[-1]) - retention for records in last if not records.transactional
+    }
+    return {number: time for number, time in times.items() if time > 0}
+
+
+def _positions(source: Source, partition: int | None, end: int | datetime | None) -> Iterator[_Positions]:
+    ended: set[int] = set()
+    for batch in batches_of(source, (*COLUMNS, TRANSACTIONAL)):
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        for name in ("offset", "timestamp"):
+            if name not in columns:
+                raise ValueError(f"the source has no column {name!r}: a changelog has offset and timestamp")
+        numbers = columns.get("partition", pa.array([partition] * batch.num_rows, pa.int32()))
+        for number in numbers.unique().to_pylist():
+            if number in ended or partition not in (None, number):
+                continue
+            selected = pc.equal(numbers, number)
+            offsets = columns["offset"].filter(selected).cast(pa.int64()).to_numpy()
+            timestamps = milliseconds_of(columns["timestamp"].filter(selected))
+            stop = stop_index(offsets, timestamps, end)
+            if stop < len(offsets):
+                ended.add(number)
+            if stop:
+                transactional = TRANSACTIONAL in columns and columns[TRANSACTIONAL].filter(selected)[stop - 1].as_py()
+                yield _Positions(number, offsets[:stop], timestamps[:stop], bool(transactional))
