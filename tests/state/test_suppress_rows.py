@@ -1,50 +1,109 @@
-"""Rows of the buffer of suppress(): vectors made by hand, from descriptions of Kafka 4.4, which is not released yet."""
+"""Rows of the buffer of suppress(), as Kafka Streams wrote them: 4.4 with headers of old and prior values, 4.3 without."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.versions import KAFKA
 
+import dsl
 import letterhead as lh
+from java import JavaServer
 from letterhead.errors import DecodeError
-from letterhead.state.storage.suppress_rows import Buffered, read_suppressed
+from letterhead.state.storage.suppress_rows import Buffered, Suppressed, read_suppressed, write_suppressed
+
+NOTHING = Buffered(None, None, None)
+A, B = b"a".hex(), b"b".hex()
+
+
+def changelog(case: dict[str, Any]) -> Iterator[tuple[str, bytes | None, list[tuple[str, bytes | None]]]]:
+    for record in case["out"]["app-buffer-store-changelog"]:
+        headers = [(header["key"], bytes.fromhex(header["value"])) for header in record["headers"]]
+        yield record["key"], record["value"] and bytes.fromhex(record["value"]), headers
+
+
+def rows(name: str) -> list[tuple[str, Suppressed | None]]:
+    return [(key, value and read_suppressed(value, headers)) for key, value, headers in changelog(dsl.cases()[name])]
+
+
+def headers(**values: bytes) -> lh.Headers:
+    return lh.Headers(values.items())
+
+
+def buffered(value: bytes, timestamp: int, **values: bytes) -> Buffered:
+    return Buffered(value, timestamp, headers(**values))
+
+
+UNKNOWN = Buffered(b"3", -1, lh.Headers())
+"""The value that was emitted before: Kafka Streams does not know its headers any more."""
+
+
+def test_rows_of_kafka_4_4_have_the_headers_of_old_and_prior_values() -> None:
+    assert rows("suppress-4.4.0-headers") == [
+        (A, Suppressed("in", 0, 0, 1000, buffered(b"1", 1000, o=b"x"), NOTHING, NOTHING)),
+        (A, Suppressed("in", 0, 1, 1000, buffered(b"2", 1100, p=b"y"), buffered(b"1", 1000, o=b"x"), NOTHING)),
+        (B, Suppressed("in", 0, 2, 1200, buffered(b"3", 1200), NOTHING, NOTHING)),
+        (A, None),
+        (B, None),
+        (A, Suppressed("in", 0, 4, 2600, buffered(b"4", 2600, q=b"z"), UNKNOWN, UNKNOWN)),
+        (A, Suppressed("in", 0, 5, 2600, Buffered(None, 2700, lh.Headers()), buffered(b"4", 2600, q=b"z"), UNKNOWN)),
+        (B, Suppressed("in", 0, 6, 2800, buffered(b"9", 2800, w=b"w"), UNKNOWN, UNKNOWN)),
+    ]
+
+
+@pytest.mark.parametrize("name", ["suppress-4.4.0-default", "suppress-4.3.1-headers", "suppress-4.3.1-default"])
+def test_other_rows_have_the_headers_of_the_new_value_alone(name: str) -> None:
+    def plain(value: Buffered) -> Buffered:
+        return Buffered(value.value, None, None)
+
+    expected = [
+        (key, row and row._replace(old=plain(row.old), prior=plain(row.prior)))
+        for key, row in rows("suppress-4.4.0-headers")
+    ]
+    assert rows(name) == expected
+
+
+@pytest.mark.parametrize("name", [name for name in dsl.cases() if name.startswith("suppress")])
+def test_rows_are_written_as_kafka_streams_writes_them(name: str) -> None:
+    count = 0
+    for _, value, headers in changelog(dsl.cases()[name]):
+        if value is not None:
+            assert write_suppressed(read_suppressed(value, headers)) == (value, headers)
+            count += 1
+    assert count == 6
+
+
+@pytest.mark.jvm
+@pytest.mark.parametrize("format", dsl.FORMATS)
+@pytest.mark.parametrize("topology", dsl.INPUTS)
+def test_the_vectors_are_what_kafka_streams_writes(tmp_path: Path, topology: str, format: str) -> None:
+    server = JavaServer(tmp_path / "java")
+    try:
+        topics = dsl.run(server, tmp_path / "app" / "0_0", topology, format)
+    finally:
+        server.stop()
+    case = dsl.case(KAFKA, topology, format, topics)
+    assert case == dsl.cases()[case["id"]]
 
 
 def sized(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-CONTEXT = (
-    struct.pack(">qq", 1000, 7) + sized(b"in") + struct.pack(">ii", 2, 2) + sized(b"a") + sized(b"1") + sized(b"b")
-) + sized(None)
+CONTEXT = struct.pack(">qq", 1000, 7) + sized(b"in") + struct.pack(">ii", 2, 1) + sized(b"a") + sized(b"1")
 SAME = struct.pack(">i", -2)
 TIME = struct.pack(">q", 5000)
-HEADERS = lh.Headers([("a", b"1"), ("b", None)])
-
-# Of a value with the header o = "x" and the timestamp 900: size 5, count 1, "o", "x".
-BEFORE_OLD = bytes.fromhex("0a 02 02 6f 02 78 0000000000000384".replace(" ", ""))
-# Of one without headers, and the timestamp 800.
-BEFORE_PRIOR = bytes.fromhex("00 0000000000000320".replace(" ", ""))
+OLD_PREFIX = b"\x0a\x02\x02o\x02x" + struct.pack(">q", 900)
 
 
-def test_a_record_of_kafka_4_3_has_the_headers_of_the_new_value() -> None:
-    row = read_suppressed(CONTEXT + sized(None) + sized(None) + sized(b"new") + TIME, [("v", b"\3")])
-    assert row[:4] == ("in", 2, 7, 5000)
-    assert row.new == Buffered(b"new", 1000, HEADERS)
-    assert row.old == row.prior == Buffered(None, None, None)
-
-
-def test_headers_of_old_and_prior_values_are_in_headers_of_the_record() -> None:
+def test_a_prior_value_that_is_not_the_old_one_has_no_headers_of_it() -> None:
     value = CONTEXT + sized(b"first") + sized(b"old") + sized(b"new") + TIME
-    row = read_suppressed(value, [("v", b"\3"), ("vh.old", BEFORE_OLD), ("vh.prior", BEFORE_PRIOR)])
-    assert row.old == Buffered(b"old", 900, lh.Headers([("o", b"x")]))
-    assert row.prior == Buffered(b"first", 800, lh.Headers())
-
-
-def test_without_its_own_header_the_prior_value_has_that_of_the_old_one() -> None:
-    row = read_suppressed(CONTEXT + sized(b"old") + SAME + sized(b"new") + TIME, [("v", b"\3"), ("vh.old", BEFORE_OLD)])
-    assert row.old == row.prior == Buffered(b"old", 900, lh.Headers([("o", b"x")]))
+    row = read_suppressed(value, [("v", b"\3"), ("vh.old", OLD_PREFIX)])
+    assert (row.old, row.prior) == (buffered(b"old", 900, o=b"x"), Buffered(b"first", None, None))
 
 
 @pytest.mark.parametrize("version", [None, b"\2", b"\4"])

@@ -32,6 +32,7 @@ VERSION = "1.0.0"
 """Major: a case changed or went. Minor: cases came. Patch: words, the runner, the adapters."""
 
 KAFKA = "Apache Kafka 4.3.1"
+KAFKA_BOTH = "Apache Kafka 4.4.0 and 4.3.1"
 IGGY_2023 = "Apache Iggy, iggy 0.6.210"
 IGGY = "Apache Iggy, iggy_common 0.11.1-edge.10"
 IGGY_BOTH = "Apache Iggy, iggy_common 0.11.1-edge.10 and iggy_binary_protocol 0.11.1-edge.8"
@@ -75,6 +76,7 @@ FILES = {
     "queries.jsonl": Source(f"{KAFKA}, TopologyTestDriver", STREAMS[1:], "stores"),
     "queries_window.jsonl": Source(f"{KAFKA}, TopologyTestDriver", STREAMS[1:], "stores"),
     "queries_session.jsonl": Source(f"{KAFKA}, TopologyTestDriver", STREAMS[:1], "stores"),
+    "dsl.jsonl": Source(f"{KAFKA_BOTH}, TopologyTestDriver", (), "stores"),
     "versioned_segments.jsonl": Source(f"{KAFKA}, RocksDBVersionedStoreSegmentValueFormatter", STREAMS[:1], "stores"),
     "rocksdb_fixtures.jsonl": Source(ROCKSDB, STREAMS, "stores"),
     "rocksdb/kv-headers.tar.gz": Source(ROCKSDB, STREAMS[1:], "stores"),

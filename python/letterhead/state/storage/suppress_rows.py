@@ -1,4 +1,4 @@
-"""Rows of the buffer of ``suppress()``, from its changelog: :func:`read_suppressed`.
+"""Rows of the buffer of ``suppress()`` in its changelog: :func:`read_suppressed`, :func:`write_suppressed`.
 
 ::
 
@@ -7,8 +7,8 @@
     each text and value: int32 size ‖ bytes; -1 is null, and an old size of -2 is the prior value
 
 The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` have what
-precedes the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. Without
-``vh.prior`` it is that of ``vh.old``. Kafka 4.3 and older write neither.
+precedes the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. A prior value that
+equals the old one, with its headers, has no ``vh.prior``. Kafka 4.3 and older write neither.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
-from letterhead.operations import decode
+from letterhead.message import Message
+from letterhead.operations import decode, encode
 
-__all__ = ["Buffered", "Suppressed", "read_suppressed"]
+__all__ = ["Buffered", "Suppressed", "read_suppressed", "write_suppressed"]
 
 VERSION = b"\3"
 OLD, PRIOR = "vh.old", "vh.prior"
@@ -95,15 +96,49 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     time = cursor.integer(">q")
     if cursor.at != len(value):
         raise _invalid("there are bytes after the buffer time", cursor.at, "trailing_bytes")
+    before_old = last.get(OLD)
+    before_prior = last.get(PRIOR, before_old if size == -2 else None)
     return Suppressed(
         topic,
         partition,
         offset,
         time,
         Buffered(new, timestamp, of_record),
-        _buffered(old, last.get(OLD)),
-        _buffered(prior, last.get(PRIOR, last.get(OLD))),
+        _buffered(old, before_old),
+        _buffered(prior, before_prior),
     )
+
+
+def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | None]]]:
+    """Return value and headers of a changelog record of the buffer, as Kafka 4.4 writes them.
+
+    Values without timestamps are written as by Kafka 4.3, which does not know their headers.
+    """
+    headers: list[tuple[str, bytes | None]] = [("v", VERSION)]
+    if row.prior != row.old and row.prior.timestamp is not None:
+        headers.append((PRIOR, _before(row.prior)))
+    if row.old.timestamp is not None:
+        headers.append((OLD, _before(row.old)))
+    of_record = row.new.headers or Headers()
+    name = row.topic.encode()
+    parts = [struct.pack(">qqi", row.new.timestamp or 0, row.offset, len(name)), name]
+    parts.append(struct.pack(">ii", row.partition, len(of_record)))
+    for key, value in of_record:
+        parts += [_sized(key.encode()), _sized(value)]
+    same = row.old.value is not None and row.old.value == row.prior.value
+    parts += [_sized(row.prior.value), struct.pack(">i", -2) if same else _sized(row.old.value), _sized(row.new.value)]
+    parts.append(struct.pack(">q", row.time))
+    return b"".join(parts), headers
+
+
+def _before(buffered: Buffered) -> bytes:
+    """Return headers and timestamp of a value, which a store with headers writes before the value."""
+    message = Message(headers=buffered.headers or Headers(), timestamp=buffered.timestamp, payload=b"")
+    return encode(message, "streams-timestamped")
+
+
+def _sized(data: bytes | None) -> bytes:
+    return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
 def _buffered(value: bytes | None, before: bytes | None) -> Buffered:
