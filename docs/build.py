@@ -6,6 +6,8 @@ Marks in a page are replaced:
 * ``<!-- formats -->``: the table of formats, from the native module, each linked to its page; ``<!-- carries -->``: what each of
   them can hold
 * ``<!-- types -->``: the table of types and their codes, from the native module
+* ``<!-- store versions -->``: which version of Kafka Streams opens which directory, from ``store-versions.json``, which a test
+  writes
 * ``<!-- profiles -->``: the headers of every convention, from ``letterhead.conventions``
 * ``<!-- contributing -->``: ``CONTRIBUTING.md`` without its title
 * ``<!-- run: letterhead ... -->``: the command and its output; ``<!-- run, exit 1: ... -->`` where it must fail
@@ -15,6 +17,7 @@ Images in SVG are inlined, so that they follow the colors of the theme.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -46,6 +49,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         "formats": formats,
         "carries": carries,
         "types": types,
+        "store versions": store_versions,
         "profiles": profiles,
         "contributing": contributing,
     }
@@ -159,6 +163,26 @@ def types() -> str:
             for row in _native.types()
         ],
     )
+
+
+def store_versions() -> str:
+    """Return the table of directories, by layout and by the program that opens them."""
+    results = json.loads((DOCS / "store-versions.json").read_text(encoding="utf-8"))
+    columns: dict[str, None] = {}
+    rows = []
+    for store, by_stored in results.items():
+        for stored, by_opened in by_stored.items():
+            for opened, by_writer in by_opened.items():
+                outcomes: dict[str, set[str]] = {}
+                for readers in by_writer.values():
+                    for reader, outcome in readers.items():
+                        outcomes.setdefault(reader, set()).add(outcome)
+                columns |= dict.fromkeys(outcomes)
+                cells = [
+                    "yes" if found == {"yes"} else f"no: `{'`, `'.join(sorted(found))}`" for found in outcomes.values()
+                ]
+                rows.append([store, stored, opened, *cells])
+    return table(["store", "written as", "opened as", *columns], rows)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
