@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from letterhead._invariants import present
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.message import Message
@@ -123,7 +124,7 @@ def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | No
     name = row.topic.encode()
     parts = [struct.pack(">qqi", row.new.timestamp or 0, row.offset, len(name)), name]
     parts.append(struct.pack(">ii", row.partition, len(of_record)))
-    for key, value in of_record:
+    for key, value in cast("Sequence[tuple[str, bytes | None]]", of_record):
         parts += [_sized(key.encode()), _sized(value)]
     same = row.old.value is not None and row.old.value == row.prior.value
     parts += [_sized(row.prior.value), struct.pack(">i", -2) if same else _sized(row.old.value), _sized(row.new.value)]
@@ -134,7 +135,7 @@ def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | No
 def _before(buffered: Buffered) -> bytes:
     """Return headers and timestamp of a value, which a store with headers writes before the value."""
     message = Message(headers=buffered.headers or Headers(), timestamp=buffered.timestamp, payload=b"")
-    return encode(message, "streams-timestamped")
+    return present(encode(message, "streams-timestamped"), "the encoded headers")
 
 
 def _sized(data: bytes | None) -> bytes:
