@@ -164,8 +164,13 @@ def evicted(reason: int) -> Callable[[bytes], bytes]:
         (9, PermissionError, "the user name or the password is wrong"),
         (10, PermissionError, "the personal access token is wrong"),
         (11, PermissionError, "the user is not active"),
-        (14, Refused, r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and this client has 0\.11"),
-        (15, Refused, r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and this client has 0\.11"),
+        (
+            14,
+            Refused,
+            r"accepts the protocol from 0\.12\.0 to 0\.13\.0, and the login has 0\.11\.0: this version of letterhead writes "
+            r"frames of 0\.11; update it, or if these frames are the same, add \?protocol_version=0\.12\.0 to the address",
+        ),
+        (15, Refused, r"cannot read the login of protocol 0\.11\.0$"),
         (3, TimeoutError, r"did not answer in 0\.3 s: 127.* ended the session \(reason 3\)"),
     ],
 )

@@ -18,7 +18,8 @@ Little-endian. The header has 256 bytes, which the size counts. The client is a 
 operation 1, and its reply has the session that later requests carry. Commands that change nothing are operation 2 and
 are named by their code at byte 196; messages are sent by operation 160. A reply repeats operation and request.
 
-These are the frames of the protocol since 0.11, verified against server 0.9.0-edge.5.
+These are the frames of the protocol 0.11, verified against server 0.9.0-edge.5. A server admits clients by the minor version of
+the protocol that the login has, and rejects others with the versions that it accepts.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ _HEADER_LEN = 256
 _PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
 _LOGIN, _LOGIN_WITH_TOKEN = 40, 45
-_PROTOCOL = 11 << 10
-"""Version 0.11.0, ten bits for each number."""
+_FRAMES = (11 << 10,)
+"""The versions of the protocol whose frames this client writes, ten bits for each number; patches do not change frames."""
 
 _TRANSIENT = (57, 58)
 _NOT_ALLOWED = {
@@ -68,7 +69,7 @@ _EVICTED = {9: 42, 10: 53, 11: 47}
 
 _INCOMPATIBLE, _MALFORMED_LOGIN = 14, 15
 
-_OPTIONS = ("tls", "tls_ca_file", "tls_domain")
+_OPTIONS = ("tls", "tls_ca_file", "tls_domain", "protocol_version")
 _PORT = 8090
 
 
@@ -80,12 +81,25 @@ class Refused(LetterheadError, RuntimeError):
         self.status = status
 
 
+class _Incompatible(Refused):
+    """The server does not accept the version of the protocol; it accepts those from ``oldest`` to ``newest``."""
+
+    def __init__(self, message: str, status: int, oldest: int, newest: int) -> None:
+        super().__init__(message, status)
+        self.oldest = oldest
+        self.newest = newest
+
+
 class TooLarge(ProtocolError):
     """A reply is larger than its reader accepts; it was not read."""
 
 
 class Address(NamedTuple):
-    """The address of a server, and how to log in; a token replaces user and password."""
+    """The address of a server, and how to log in; a token replaces user and password.
+
+    ``protocol_version`` is the version that the login has, whatever frames it is the version of; by default one that this client
+    writes.
+    """
 
     host: str
     port: int
@@ -94,6 +108,7 @@ class Address(NamedTuple):
     tls: bool
     tls_ca_file: str | None
     tls_domain: str | None
+    protocol_version: int | None = None
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -138,7 +153,7 @@ class Address(NamedTuple):
                 raise ValueError(f"the {what} of the address is longer than 255 bytes")
         address = cls(
             host or "", port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
-            options.get("tls_domain"),
+            options.get("tls_domain"), _parsed_version(options.get("protocol_version")),
         )  # fmt: skip
         return address, parts.path
 
@@ -166,6 +181,19 @@ class Connection:
         self._session = 0
         self._operation = REGISTER
         self._buffer = bytearray()
+        self._version = _FRAMES[0] if address.protocol_version is None else address.protocol_version
+        try:
+            self._open(until)
+        except _Incompatible as error:
+            accepted = _accepted(error.oldest, error.newest)
+            if address.protocol_version is not None or accepted in (None, self._version):
+                raise
+            self._version = accepted
+            self._open(until)
+
+    def _open(self, until: float) -> None:
+        """Connect, and log in with the version of the protocol."""
+        address = self._address
         self._socket = _connected(address, until)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -255,7 +283,7 @@ class Connection:
         return memoryview(self._buffer)[:size]
 
     def _login(self, until: float) -> None:
-        version = struct.pack("<I", _PROTOCOL) + text_of("letterhead") + text_of("1")
+        version = struct.pack("<I", self._version) + text_of("letterhead") + text_of("1")
         user, password = self._address.user, self._address.password
         who = text_of(user) if password is None else text_of(user) + text_of(password)
         self.send(REGISTER, _LOGIN_WITH_TOKEN if password is None else _LOGIN, version + who + bytes(4), until)
@@ -270,14 +298,17 @@ class Connection:
         reason = header[-1]
         if reason in _EVICTED:
             return self._error(_EVICTED[reason])
-        if reason in (_INCOMPATIBLE, _MALFORMED_LOGIN):
-            newest, oldest = (
-                ".".join(str(number >> bits & 1023) for bits in (20, 10, 0))
-                for number in struct.unpack_from("<II", header, 144)
-            )
-            return Refused(
-                f"{self._address} accepts the protocol from {oldest} to {newest}, and this client has 0.11", reason
-            )
+        if reason == _MALFORMED_LOGIN:
+            return Refused(f"{self._address} cannot read the login of protocol {_version_text(self._version)}", reason)
+        if reason == _INCOMPATIBLE:
+            newest, oldest = struct.unpack_from("<II", header, 144)
+            written = ", ".join(_version_text(version).rpartition(".")[0] for version in _FRAMES)
+            return _Incompatible(
+                f"{self._address} accepts the protocol from {_version_text(oldest)} to {_version_text(newest)}, and the "
+                f"login has {_version_text(self._version)}: this version of letterhead writes frames of {written}; update "
+                f"it, or if these frames are the same, add ?protocol_version={_version_text(oldest)} to the address",
+                reason, oldest, newest,
+            )  # fmt: skip
         return ConnectionError(f"{self._address} ended the session (reason {reason})")
 
     def _error(self, status: int) -> Exception:
@@ -286,6 +317,29 @@ class Connection:
         if status in _NOT_ALLOWED:
             return PermissionError(f"{self._address}: {_NOT_ALLOWED[status]}")
         return Refused(f"{self._address} refuses the request with error {status}", status)
+
+
+def _version_text(version: int) -> str:
+    return ".".join(str(version >> bits & 1023) for bits in (20, 10, 0))
+
+
+def _parsed_version(text: str | None) -> int | None:
+    if text is None:
+        return None
+    parts = text.split(".")
+    if len(parts) != 3 or not all(part.isascii() and part.isdecimal() and int(part) < 1024 for part in parts):
+        raise ValueError("the option protocol_version of the address is three numbers below 1024, such as 0.11.0")
+    major, minor, patch = map(int, parts)
+    return major << 20 | minor << 10 | patch
+
+
+def _accepted(oldest: int, newest: int) -> int | None:
+    """Return a version that the server accepts and whose frames this client writes; None if there is none."""
+    for version in _FRAMES:
+        accepted = max(version, oldest)
+        if accepted >> 10 == version >> 10 <= newest >> 10:
+            return accepted
+    return None
 
 
 def text_of(text: str) -> bytes:
