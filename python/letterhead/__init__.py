@@ -23,7 +23,7 @@ from letterhead.fields import Field, field
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import Message
-from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
+from letterhead.one_message import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.results import Converted, Loss, Losses
 from letterhead.values import (
     Binary,

@@ -20,7 +20,7 @@ LAYERS = (
     ("headers",),
     ("fields", "message"),
     ("results",),
-    ("operations",),
+    ("one_message",),
     ("where",),
     ("conventions",),
     ("",),  # letterhead itself

@@ -11,7 +11,7 @@ import pytest
 import topology_app as app
 from letterhead import Headers
 from letterhead import spark as lhs
-from letterhead.operations import decode, encode
+from letterhead.one_message import decode, encode
 from letterhead.spark.topology.engine import GroupTask, check_protobuf
 from letterhead.spark.topology.rows import PAGE_ROWS, PagedRows
 from letterhead.spark.topology.state import KeyState, PartitionState

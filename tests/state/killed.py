@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from letterhead import Headers
-from letterhead.operations import decode, encode
+from letterhead.one_message import decode, encode
 from letterhead.state import (
     AggregationWithHeaders,
     ChangelogRecord,

@@ -377,7 +377,7 @@ def starts(directory: Path) -> list[int]:
         # The last record before the end is of 2450.
         ({"end": 4}, [2000, 2100, 2200, 2400]),
         # The last of those is of 2300, whose retention begins before all of them.
-        ({"until": 2400}, [2000, 2100]),
+        ({"end": datetime.fromtimestamp(2.4, UTC)}, [2000, 2100]),
     ],
 )
 @pytest.mark.parametrize("source", ["table", "parquet"])

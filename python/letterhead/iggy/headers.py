@@ -14,7 +14,7 @@ from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
 from letterhead.iggy.formats import Format, ReadFormat, check_format, check_header_bytes
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.message import Data
-from letterhead.operations import decode, encode
+from letterhead.one_message import decode, encode
 from letterhead.results import Types
 from letterhead.values import Value
 

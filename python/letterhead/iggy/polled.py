@@ -17,8 +17,8 @@ from letterhead.iggy.formats import POLLED, Format, ReadFormat, check_format
 from letterhead.iggy.message_headers import MessageHeaders
 from letterhead.iggy.wire import Cursor, Frame, begins_batch, read_batches, write_batch
 from letterhead.message import bytes_of
-from letterhead.operations import decode
-from letterhead.operations import messages as messages_of
+from letterhead.one_message import decode
+from letterhead.one_message import messages as messages_of
 
 __all__ = ["MessageState", "PolledMessage", "PolledMessages"]
 

@@ -18,7 +18,7 @@ from letterhead.iggy.message_headers import as_map, map_or_bytes
 from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
 from letterhead.iggy.wire import Cursor, read_batches, write_batch
 from letterhead.message import bytes_of
-from letterhead.operations import messages as messages_of
+from letterhead.one_message import messages as messages_of
 
 __all__ = ["SendMessages"]
 

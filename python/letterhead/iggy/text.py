@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from letterhead.errors import DecodeError
 from letterhead.iggy.errors import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.operations import encode, select
+from letterhead.one_message import encode, select
 from letterhead.values import VALUE_TYPES, Binary, Float32, String, Value
 
 __all__ = ["format_value", "parse_value"]

@@ -138,7 +138,7 @@ def begins_batch(data: bytes, at: int) -> bool:
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
     """Return a batch of at least one message, with checksums; in a request partition, offset and timestamp are 0."""
-    from letterhead.iggy import batches  # imported on first use, as in `letterhead.operations`
+    from letterhead.iggy import batches  # imported on first use, as in `letterhead.one_message`
 
     origin = min(frame.origin_timestamp for frame in frames)
     for index, frame in enumerate(frames):

@@ -11,7 +11,7 @@ from letterhead import headers as core
 from letterhead._invariants import instance
 from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
-from letterhead.operations import decode, encode
+from letterhead.one_message import decode, encode
 
 __all__ = ["DraftHeaders", "HeaderErrors", "HeadersInput"]
 

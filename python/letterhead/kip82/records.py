@@ -18,7 +18,7 @@ from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import Data, Message, bytes_of
-from letterhead.operations import encode
+from letterhead.one_message import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
 

@@ -9,7 +9,7 @@ import warnings
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.files import replace_file
 from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
-from letterhead.operations import validate
+from letterhead.one_message import validate
 
 __all__ = ["check_kafka_segment", "open_tail"]
 

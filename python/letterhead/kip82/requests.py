@@ -31,7 +31,7 @@ from letterhead.kip82.header_formats import MESSAGE_FORMATS, Codec, HeaderFormat
 from letterhead.kip82.versions import MAGIC, VERSIONS, check_version, header_format_of, set_format
 from letterhead.kip82.wire import BYTES, INT16, INT32, INT64
 from letterhead.message import Message
-from letterhead.operations import batch, messages
+from letterhead.one_message import batch, messages
 
 __all__ = [
     "ErrorCode",

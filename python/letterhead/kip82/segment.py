@@ -42,7 +42,7 @@ from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.files import sync_directory
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat
 from letterhead.message import Message
-from letterhead.operations import messages, validate
+from letterhead.one_message import messages, validate
 
 __all__ = ["SegmentFile", "StoredMessages", "segment_name"]
 

@@ -29,7 +29,7 @@ from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.header_formats import BATCH_FORMATS, CODECS, MESSAGE_FORMATS, HeaderFormat, check_header_format
 from letterhead.message import Message
-from letterhead.operations import batch, convert, encode, messages
+from letterhead.one_message import batch, convert, encode, messages
 
 __all__ = [
     "MAGIC",

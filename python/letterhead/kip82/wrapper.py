@@ -11,7 +11,7 @@ from letterhead.kip82.header_formats import WRAPPER_FORMAT
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.serializers import A, Serializer, V
 from letterhead.message import Data, Message, bytes_of
-from letterhead.operations import decode, encode, validate
+from letterhead.one_message import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from letterhead.errors import DecodeError
-from letterhead.operations import encode, select
+from letterhead.one_message import encode, select
 from letterhead.scan.guesses import Guess, guesses_of, moment
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 from letterhead.scan.statistics import Key, KeyStatistics

@@ -15,7 +15,7 @@ from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, check_name
 from letterhead.fields import Field, field, field_of, normalise, plain_key
-from letterhead.operations import select
+from letterhead.one_message import select
 from letterhead.spark.expressions import Check, guarded, header_parser, is_type, raised
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail

@@ -9,7 +9,7 @@ from letterhead._invariants import instance
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
-from letterhead.operations import decode
+from letterhead.one_message import decode
 from letterhead.state.storage.keys import RowKey, stored_key
 from letterhead.state.storage.raw import shifted
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from letterhead.errors import check_name
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.message import Message
-from letterhead.operations import encode
+from letterhead.one_message import encode
 from letterhead.testing import plain
 from letterhead.values import of_message
 

@@ -17,7 +17,7 @@ from letterhead._invariants import instance
 from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
-from letterhead.operations import encode
+from letterhead.one_message import encode
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext

@@ -10,7 +10,7 @@ from __future__ import annotations
 from letterhead._native import split_value
 from letterhead.errors import DecodeError, replaced
 from letterhead.headers import Headers
-from letterhead.operations import decode
+from letterhead.one_message import decode
 
 __all__ = [
     "convert_to_timestamped_format", "has_empty_headers", "headers", "headers_end", "raw_aggregation", "raw_plain_value",

@@ -21,7 +21,7 @@ from letterhead._invariants import present
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.message import Message
-from letterhead.operations import decode, encode
+from letterhead.one_message import decode, encode
 
 __all__ = ["Buffered", "Suppressed", "read_suppressed", "write_suppressed"]
 
