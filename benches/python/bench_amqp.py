@@ -23,7 +23,8 @@ from pyspark.util import fail_on_stopiteration
 import letterhead as lh
 from benches import data
 from conftest import OBJECTS, RELEASED, Sizes
-from letterhead import arrow as lha
+from letterhead.conventions.columns import ParseAmqp
+from letterhead.operations import Select
 
 CALLS = 1 if data.QUICK else 10
 """Batches in a run: one alone would be over before the caches know it."""
@@ -172,7 +173,7 @@ def test_profile_row_by_row(measure: Callable[..., None], sizes: Sizes) -> None:
 
 
 def selected(batches: list[pa.Array]) -> list[pa.Array]:
-    return [lha.select(batch, "kafka", PROPERTIES, _dialect="spark") for batch in batches]
+    return [Select("kafka", PROPERTIES, dialect="spark").run(batch) for batch in batches]
 
 
 def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
@@ -188,7 +189,7 @@ def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[p
 
 
 def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
-    return [lha.amqp(batch, type, _dialect="spark") for batch in batches]
+    return [ParseAmqp(type, dialect="spark").run(batch) for batch in batches]
 
 
 def given(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:

@@ -10,7 +10,7 @@ from letterhead import _native
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "OnError", "to_pyarrow"]
+__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "Dialect", "OnError", "to_pyarrow"]
 
 
 class ArrowArray(Protocol):
@@ -30,6 +30,9 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 """A column and the result of a function on it. Type checkers choose the first type that fits, so pyarrow's come first."""
 
 OnError: TypeAlias = Literal["raise", "null", "column"]
+
+Dialect: TypeAlias = Literal["arrow", "spark"]
+"""Whose types the columns of headers and times have."""
 
 
 def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:

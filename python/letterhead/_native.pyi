@@ -58,7 +58,7 @@ _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
-_Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, null_headers, canonical
+_Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
 _Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate", "where"]
 
 @final
@@ -118,7 +118,7 @@ class _Options(TypedDict, total=False):
     limits: Limits | None
     on_loss: _OnLoss
     types: _Types | None
-    null_headers: _NullHeaders
+    nulls: _NullHeaders
     canonical: bool
     dialect: _Dialect
     threads: int
@@ -147,7 +147,7 @@ def encode(
     format: str,
     on_loss: _OnLoss = "raise",
     types: _Types | None = None,
-    null_headers: _NullHeaders = "empty",
+    nulls: _NullHeaders = "empty",
     canonical: bool = False,
 ) -> bytes | None: ...
 def convert(

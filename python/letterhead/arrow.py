@@ -48,23 +48,22 @@ views : bool, default False
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Literal
 
-from letterhead import _native
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
-from letterhead._arrow_types import ColumnT, to_pyarrow
+from letterhead._arrow_types import ColumnT
 from letterhead._arrow_types import OnError as OnError
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
 from letterhead.conventions.schemas import by_schema_id, decode_by_schema
-from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
+from letterhead.fields import Columns
 from letterhead.limits import Limits
-from letterhead.results import Types, plain_types
+from letterhead.operations import Convert, Decode, Encode, ExplodeBatches, ReadOptions, Select, Validate, WriteOptions
+from letterhead.results import Types
 from letterhead.where.conditions import Where
-from letterhead.where.program import Filter, Program, fields_of_format, resolve
 
 if TYPE_CHECKING:
     from letterhead.scan.report import Scan
@@ -143,20 +142,11 @@ def decode(
     >>> lha.decode(column, "kafka", views=True).type
     ListType(list<element: struct<key: string, value: binary_view>>)
     """
-    return _apply(
-        "decode",
-        column,
-        format,
-        errors=errors,
-        error_column=error_column,
-        lenient=lenient,
-        strict_types=strict_types,
-        text_keys=text_keys,
-        where=_program(where, format),
-        limits=limits,
-        threads=threads,
-        views=views,
-    )
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
+        limits=limits
+    )  # fmt: skip
+    return Decode(format, options, where, views).run(column, threads=threads)
 
 
 def encode(
@@ -165,7 +155,7 @@ def encode(
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     threads: int = 1,
 ) -> ColumnT:
@@ -185,7 +175,7 @@ def encode(
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
         For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
         types, the types of untyped values, as in :func:`letterhead.convert`.
-    null_headers : {"empty", "raise"}, default "empty"
+    nulls : {"empty", "raise"}, default "empty"
         Whether null headers are written as no headers or raise.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
@@ -217,16 +207,8 @@ def encode(
     >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
     ['02066b65790261', '']
     """
-    return _apply(
-        "encode",
-        column,
-        format,
-        on_loss=on_loss,
-        types=plain_types(types),
-        null_headers=null_headers,
-        canonical=canonical,
-        threads=threads,
-    )
+    options = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
+    return Encode(format, options).run(column, threads=threads)
 
 
 def convert(
@@ -236,7 +218,7 @@ def convert(
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -253,7 +235,7 @@ def convert(
         One message per row. Null stays null.
     format, target : str
         Names of the formats to read and to write, each a headers format or a message format.
-    on_loss, null_headers, canonical
+    on_loss, nulls, canonical
         As in :func:`encode`.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
         Which types values have or how they are written, as in :func:`letterhead.convert`.
@@ -283,22 +265,11 @@ def convert(
     >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    return _apply(
-        "convert",
-        column,
-        format,
-        target=target,
-        on_loss=on_loss,
-        types=plain_types(types),
-        null_headers=null_headers,
-        canonical=canonical,
-        errors=errors,
-        error_column=error_column,
-        lenient=lenient,
-        strict_types=strict_types,
-        limits=limits,
-        threads=threads,
-    )
+    reading = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
+    return Convert(format, target, reading, writing).run(column, threads=threads)
 
 
 def messages(
@@ -315,7 +286,6 @@ def messages(
     where: Where | None = None,
     limits: Limits | None = None,
     threads: int = 1,
-    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> ColumnT:
     """Read a column of batches into one row per message.
 
@@ -357,28 +327,11 @@ def messages(
     >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
-    if isinstance(columns, str):
-        raise TypeError("columns must be a list of column names, not str")
-    fields: list[str] | None = None if columns is None else list(columns)
-    wanted: list[ColumnSpec] = [] if headers is None else normalise(headers, sql=_dialect == "spark")
-    # A field may be requested twice; then it is returned twice.
-    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
-    return _apply(
-        "messages",
-        column,
-        format,
-        fields=fields,
-        columns=wanted,
-        errors=errors,
-        error_column=error_column,
-        lenient=lenient,
-        strict_types=strict_types,
-        text_keys=text_keys,
-        dialect=_dialect,
-        where=_program(where, format, headers),
-        limits=limits,
-        threads=threads,
-    )
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
+        limits=limits
+    )  # fmt: skip
+    return ExplodeBatches(format, columns, headers, options, where).run(column, threads=threads)
 
 
 def select(
@@ -394,7 +347,6 @@ def select(
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
-    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> ColumnT:
     """Read some headers into typed columns.
 
@@ -431,23 +383,10 @@ def select(
     >>> lha.select(column, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    wanted = normalise(columns, sql=_dialect == "spark")
-    check_distinct([name for name, *_ in wanted], errors, error_column)
-    return _apply(
-        "select",
-        column,
-        format,
-        columns=wanted,
-        errors=errors,
-        error_column=error_column,
-        lenient=lenient,
-        strict_types=strict_types,
-        dialect=_dialect,
-        where=_program(where, format, columns, "columns="),
-        limits=limits,
-        threads=threads,
-        views=views,
-    )
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    return Select(format, columns, options, where, views).run(column, threads=threads)
 
 
 def scan(
@@ -513,9 +452,8 @@ def scan(
     """
     from letterhead.scan.column import scan_column
 
-    return scan_column(
-        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
-    )
+    options = ReadOptions(errors="column", lenient=lenient, strict_types=strict_types, limits=limits)
+    return scan_column(column, format, errors=errors, max_keys=max_keys, options=options)
 
 
 def validate(
@@ -551,27 +489,5 @@ def validate(
     >>> found[0], found[1][0]["code"]
     (None, 'negative_count')
     """
-    return _apply(
-        "validate", column, format, lenient=lenient, strict_types=strict_types, limits=limits, threads=threads
-    )
-
-
-def _matches(column: ColumnT, format: str, *, where: Where | Filter, **options: Any) -> ColumnT:
-    """Return which rows a condition selects, as a struct with the field ``selected``; with errors, as in :func:`select`."""
-    return _apply("where", column, format, where=_program(where, format), **options)
-
-
-def _program(
-    where: Where | Filter | None, format: str, columns: Columns | None = None, what: str = "headers="
-) -> Program | None:
-    """Return a condition for the compiled core; a reader passes one whose names it has resolved."""
-    if not isinstance(where, Filter):
-        where = resolve(where, fields_of_format(format), columns, columns_name=what)
-    return None if where is None else where.program
-
-
-def _apply(operation: _native._Operation, column: ColumnT, format: str, **options: Unpack[_native._Options]) -> ColumnT:
-    """Run an operation of the compiled core, and return a pyarrow result for a pyarrow column."""
-    made: Any = _native.apply(operation, column, format, **options)
-    result: ColumnT = to_pyarrow(made) if type(column).__module__.partition(".")[0] == "pyarrow" else made
-    return result
+    options = ReadOptions(lenient=lenient, strict_types=strict_types, limits=limits)
+    return Validate(format, options).run(column, threads=threads)

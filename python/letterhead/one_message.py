@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
 
-class ReadOptions(TypedDict, total=False):
-    """Options of functions that read a message; :func:`decode` documents them."""
+class ReadKeywords(TypedDict, total=False):
+    """Keyword arguments of functions that read a message; :func:`decode` documents them."""
 
     lenient: bool
     strict_types: bool
     limits: Limits | None
 
 
-class WriteOptions(TypedDict, total=False):
-    """Options of functions that write a message, but ``on_loss``; :func:`encode` documents them."""
+class WriteKeywords(TypedDict, total=False):
+    """Keyword arguments of functions that write a message, except ``on_loss``; :func:`encode` documents them."""
 
     types: Types | None
-    null_headers: Literal["empty", "raise"]
+    nulls: Literal["empty", "raise"]
     canonical: bool
 
 
-class ConvertOptions(ReadOptions, WriteOptions, total=False):
-    """Options of :func:`convert`, but ``on_loss``."""
+class ConvertKeywords(ReadKeywords, WriteKeywords, total=False):
+    """Keyword arguments of :func:`convert`, except ``on_loss``."""
 
 
 @overload
-def decode(data: Data, format: HeadersFormat, **options: Unpack[ReadOptions]) -> Headers: ...
+def decode(data: Data, format: HeadersFormat, **options: Unpack[ReadKeywords]) -> Headers: ...
 @overload
-def decode(data: Data, format: MessageFormat, **options: Unpack[ReadOptions]) -> Message: ...
+def decode(data: Data, format: MessageFormat, **options: Unpack[ReadKeywords]) -> Message: ...
 @overload
-def decode(data: Data, format: str, **options: Unpack[ReadOptions]) -> Headers | Message: ...
+def decode(data: Data, format: str, **options: Unpack[ReadKeywords]) -> Headers | Message: ...
 def decode(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | Message:
@@ -145,7 +145,7 @@ def batch(
     codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none",
     on_loss: Literal["raise", "drop"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
 ) -> bytes:
     """Write messages as one batch, which :func:`messages` reads back.
 
@@ -162,7 +162,7 @@ def batch(
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
         How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message contains them all, and
         has the offset of the last one.
-    on_loss, types, null_headers
+    on_loss, types, nulls
         As in :func:`encode`.
 
     Returns
@@ -198,7 +198,7 @@ def batch(
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
     given = [fields_of(message, format, field_types) for message in messages]
-    written: bytes = native.batch(given, format, codec, (on_loss, plain_types(types), null_headers, False))
+    written: bytes = native.batch(given, format, codec, (on_loss, plain_types(types), nulls, False))
     return written
 
 
@@ -209,7 +209,7 @@ def convert(
     *,
     target: HeadersFormat,
     on_loss: Literal["raise", "drop"] = "raise",
-    **options: Unpack[ConvertOptions],
+    **options: Unpack[ConvertKeywords],
 ) -> bytes: ...
 @overload
 def convert(
@@ -218,11 +218,11 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop"] = "raise",
-    **options: Unpack[ConvertOptions],
+    **options: Unpack[ConvertKeywords],
 ) -> bytes | None: ...
 @overload
 def convert(
-    data: Data, format: str, *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertOptions]
+    data: Data, format: str, *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
 ) -> Converted: ...
 def convert(
     data: Data,
@@ -231,7 +231,7 @@ def convert(
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     lenient: bool = False,
     strict_types: bool = False,
@@ -255,7 +255,7 @@ def convert(
         For a target without types, how a typed value is written: big-endian, little-endian, or as text. For a target
         with types, the types of untyped values: ``"binary"``, or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
         list for a key that occurs more than once. ``losses.types`` of a conversion can be passed to convert back.
-    null_headers, canonical
+    nulls, canonical
         As in :func:`encode`.
     lenient, strict_types, limits
         As in :func:`decode`.
@@ -289,7 +289,7 @@ def convert(
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
     made: bytes | None
-    read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), null_headers, canonical)
+    read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), nulls, canonical)
     made, losses, backs = _native().convert(bytes_of(data), format, target, read, write)
     if on_loss != "report":
         return made
@@ -302,7 +302,7 @@ def encode(
     format: HeadersFormat,
     *,
     on_loss: Literal["raise", "drop"] = "raise",
-    **options: Unpack[WriteOptions],
+    **options: Unpack[WriteKeywords],
 ) -> bytes: ...
 @overload
 def encode(
@@ -310,7 +310,7 @@ def encode(
     format: str,
     *,
     on_loss: Literal["raise", "drop"] = "raise",
-    **options: Unpack[WriteOptions],
+    **options: Unpack[WriteKeywords],
 ) -> bytes | None: ...
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
@@ -318,7 +318,7 @@ def encode(
     *,
     types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> bytes | None:
     """Encode one message.
@@ -335,7 +335,7 @@ def encode(
         types, the types of untyped values, as in :func:`convert`.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
-    null_headers : {"empty", "raise"}, default "empty"
+    nulls : {"empty", "raise"}, default "empty"
         Whether null headers are written as no headers or raise.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
@@ -382,7 +382,7 @@ def encode(
     else:
         raise ValueError(f"{format} is a batch: encode its messages one by one")
     written: bytes | None = native.encode(
-        given, format, on_loss, None if types is None else plain_types(types), null_headers, canonical
+        given, format, on_loss, None if types is None else plain_types(types), nulls, canonical
     )
     return written
 

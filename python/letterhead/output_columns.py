@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead._arrow_types import Dialect
 from letterhead.errors import DecodeError, ErrorDetail, unknown_name
 from letterhead.fields import check_distinct
 
@@ -19,8 +20,6 @@ __all__ = [
     "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns", "first_offset_in_error", "time_error",
     "times_outside", "with_errors",
 ]  # fmt: skip
-
-Dialect: TypeAlias = Literal["arrow", "spark"]
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
 """The type of a timestamp column. Spark's only timestamp type counts microseconds."""

@@ -113,7 +113,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
     /// Appends the message to `out`. Nothing is written on failure.
     pub fn encode<R: Log>(&mut self, headers: Presence, log: &mut R, out: &mut Vec<u8>) -> Result<Encoded> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
-            let rejected = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
+            let rejected = || "the list of headers is null, and nulls=\"raise\" refuses that".into();
             return Err(log.fatal(Code::NullNotCarried, None, rejected));
         }
         let has_headers_field = headers != Presence::Absent;

@@ -232,7 +232,7 @@ pub mod argument {
         errors: text -> &'a str
         error_column: text -> &'a str
         on_loss: text -> &'a str
-        null_headers: text -> &'a str
+        nulls: text -> &'a str
         dialect: text -> &'a str
         codec: text -> &'a str
         lenient: flag -> bool
@@ -307,7 +307,7 @@ pub fn read_options(py: Python<'_>, argument: Option<Bound<'_, PyTuple>>) -> PyR
     })
 }
 
-/// The options of a writer of messages: `(on_loss, types, null_headers, canonical)`, or None for the defaults.
+/// The options of a writer of messages: `(on_loss, types, nulls, canonical)`, or None for the defaults.
 pub fn write_options(argument: Option<Bound<'_, PyTuple>>) -> PyResult<WriteOptions> {
     let Some(argument) = argument else { return Ok(WriteOptions::default()) };
     let (loss, types, nulls, canonical): (Bound<'_, PyAny>, _, Bound<'_, PyAny>, Bound<'_, PyAny>) =
@@ -315,7 +315,7 @@ pub fn write_options(argument: Option<Bound<'_, PyTuple>>) -> PyResult<WriteOpti
     Ok(WriteOptions {
         on_loss: on_loss(argument::on_loss(&loss)?)?,
         types: type_option(types)?,
-        refuse_null_headers: null_headers(argument::null_headers(&nulls)?)?,
+        refuse_null_headers: refuses_nulls(argument::nulls(&nulls)?)?,
         canonical: argument::canonical(&canonical)?,
     })
 }
@@ -325,8 +325,8 @@ pub fn on_loss(name: &str) -> Result<OnLoss, Error> {
 }
 
 /// Whether null lists of headers are rejected.
-pub fn null_headers(name: &str) -> Result<bool, Error> {
-    named("null_headers value", name, &[("empty", false), ("raise", true)])
+pub fn refuses_nulls(name: &str) -> Result<bool, Error> {
+    named("nulls value", name, &[("empty", false), ("raise", true)])
 }
 
 pub fn type_option(types: Option<TypesArgument>) -> Result<TypeOption, Error> {

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 
-use super::arguments::{KeyArgument, argument, limits_or_default, named, null_headers, on_loss, type_option};
+use super::arguments::{KeyArgument, argument, limits_or_default, named, on_loss, refuses_nulls, type_option};
 use super::capsule::{self, FormatOperation, Schema};
 use super::filter::filter;
 use crate::arrow::amqp::ReadAmqp;
@@ -79,7 +79,7 @@ impl Options {
                 "limits" => options.read.limits = limits_or_default(py, Some(&value))?,
                 "on_loss" => options.write.on_loss = on_loss(argument::on_loss(&value)?)?,
                 "types" => options.write.types = type_option(value.extract()?)?,
-                "null_headers" => options.write.refuse_null_headers = null_headers(argument::null_headers(&value)?)?,
+                "nulls" => options.write.refuse_null_headers = refuses_nulls(argument::nulls(&value)?)?,
                 "canonical" => options.write.canonical = argument::canonical(&value)?,
                 "dialect" => {
                     let dialects = [("arrow", Dialect::Arrow), ("spark", Dialect::Spark)];

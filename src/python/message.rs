@@ -157,18 +157,18 @@ impl MessageReader {
 
 /// Headers, or a dict of a message's fields, to bytes; None if the format writes no bytes for it.
 #[pyfunction]
-#[pyo3(signature = (message, format, on_loss="raise", types=None, null_headers="empty", canonical=false))]
+#[pyo3(signature = (message, format, on_loss="raise", types=None, nulls="empty", canonical=false))]
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: Format,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     types: Option<TypesArgument>,
-    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    #[pyo3(from_py_with = argument::nulls)] nulls: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let (on_loss, types) = (arguments::on_loss(on_loss)?, type_option(types)?);
-    let refuse_null_headers = arguments::null_headers(null_headers)?;
+    let refuse_null_headers = arguments::refuses_nulls(nulls)?;
     let options = WriteOptions { on_loss, types, refuse_null_headers, canonical };
     let info = format.info();
     let argument = MessageArgument::of(message, info)?;

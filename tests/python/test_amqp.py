@@ -15,6 +15,8 @@ import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
+from letterhead.conventions.columns import ParseAmqp
+from letterhead.operations import ReadOptions, Select
 from letterhead.types import SELECT_TYPES
 from reference import types
 from strategies import amqp_values
@@ -116,16 +118,16 @@ def test_column_agrees_with_the_decoder_of_one_value(rows, type, dialect, cut):
             values.append(None)
             detail = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
             details.append([{**detail, "header": None, "key": None, "column": None}])
-    column = lha.amqp(pa.array(rows, pa.binary())[cut:], type, errors="column", _dialect=dialect)
+    column = ParseAmqp(type, errors="column", dialect=dialect).run(pa.array(rows, pa.binary())[cut:])
     column.validate(full=True)
     assert column.field("error").to_pylist() == details
     assert spelt(column.field("value")) == [str(value) for value in values]
-    nulls = lha.amqp(pa.array(rows, pa.binary())[cut:], type, errors="null", _dialect=dialect)
+    nulls = ParseAmqp(type, errors="null", dialect=dialect).run(pa.array(rows, pa.binary())[cut:])
     assert spelt(nulls) == spelt(column.field("value"))
     # The same bytes as the value of a header, and the same words about them.
     blocks = pa.array([lh.encode([("k", data)], "kafka") for data in rows[cut:]], pa.binary())
     requested = {"value": lh.field(f"{type}:amqp", key="k")}
-    selected = lha.select(blocks, "kafka", requested, errors="column", _dialect=dialect)
+    selected = Select("kafka", requested, ReadOptions(errors="column"), dialect=dialect).run(blocks)
     assert spelt(selected.field("value")) == spelt(column.field("value"))
     reported = selected.field("error").to_pylist()
     assert [said(error) for error in reported] == [said(error) for error in details]
@@ -185,7 +187,7 @@ def test_bits_of_floats_are_kept():
 
 def test_dialect_spark_returns_types_of_spark():
     def made(type):
-        return lha.amqp(pa.array([], pa.binary()), type, _dialect="spark").type
+        return ParseAmqp(type, dialect="spark").run(pa.array([], pa.binary())).type
 
     assert made("uint8") == pa.int16()
     assert made("uint16") == pa.int32()
@@ -195,10 +197,8 @@ def test_dialect_spark_returns_types_of_spark():
     # What select makes of the same types.
     for type in amqp.READ_AS:
         for dialect in ("arrow", "spark"):
-            selected = (
-                lha.select(pa.array([], pa.binary()), "kafka", {"v": type}, _dialect=dialect).type.field("v").type
-            )
-            assert lha.amqp(pa.array([], pa.binary()), type, _dialect=dialect).type == selected
+            selected = Select("kafka", {"v": type}, dialect=dialect).run(pa.array([], pa.binary())).type.field("v").type
+            assert ParseAmqp(type, dialect=dialect).run(pa.array([], pa.binary())).type == selected
 
 
 def test_stream_becomes_chunks_and_rows_count_across_them():

@@ -12,6 +12,7 @@ import letterhead as lh
 from implementations import NATIVE, REFERENCE, Decoded, Implementation, binary_column, headers_type, messages, place
 from letterhead import arrow as lha
 from letterhead.errors import ConversionError, DecodeError, EncodeError, ErrorDetail
+from letterhead.operations import ExplodeBatches, Select
 from reference import ops
 from reference.formats import FORMATS
 from strategies import BATCHES, BLOCKS, MESSAGES, ONE, WRITTEN
@@ -234,7 +235,7 @@ def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
     column = messages([None], format)
     assert lha.encode(column, format).to_pylist() == [b""]
     with pytest.raises(EncodeError) as caught:
-        lha.encode(column, format, null_headers="raise")
+        lha.encode(column, format, nulls="raise")
     assert (caught.value.code, caught.value.row) == ("null_not_carried", 0)
 
 
@@ -469,6 +470,10 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
         binary_column([b""]), "kafka", target=format, **options
     ),
     "arrow.messages": lambda format="kip82-messages", **options: lha.messages(binary_column([b""]), format, **options),
+    "Select": lambda format="kafka", **options: Select(format, {"a": "string"}, **options).run(binary_column([b""])),
+    "ExplodeBatches": lambda format="kip82-messages", **options: ExplodeBatches(format, **options).run(
+        binary_column([b""])
+    ),
     "reference.convert": lambda format="kafka", **options: ops.convert(b"", format, target="iggy", **options),
     "reference.convert into": lambda format="kafka", **options: ops.convert(b"", "kafka", target=format, **options),
     "reference.messages": lambda format="kip82-messages", **options: ops.messages(b"", format, **options),
@@ -503,7 +508,7 @@ def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
         (lambda: lh.decode(b"\0", "kafka", lenient="yes"), "lenient must be bool, not str"),
         (lambda: lh.decode(b"\0", "kafka", strict_types=1), "strict_types must be bool, not int"),
         (lambda: lh.encode([], "iggy", canonical="yes"), "canonical must be bool, not str"),
-        (lambda: lh.encode([], "kafka", null_headers=3), "null_headers must be str, not int"),
+        (lambda: lh.encode([], "kafka", nulls=3), "nulls must be str, not int"),
         (lambda: lh.encode(3, "kafka"), "headers must be pairs of key and value, not int"),
         (lambda: lh.convert(b"\0", "kafka", target=3), "target must be str, not int"),
         (lambda: lh.convert(b"\0", "kafka", target="iggy", on_loss=3), "on_loss must be str, not int"),
@@ -511,7 +516,7 @@ def test_a_format_that_is_no_text_is_a_type_error(operation: str) -> None:
         (lambda: lh.batch(3), "messages must be an iterable of messages, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", errors=3), "errors must be str, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", text_keys="yes"), "text_keys must be bool, not str"),
-        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, _dialect=3), "dialect must be str, not int"),
+        (lambda: Select("kafka", {"a": "string"}, dialect=3).run(pa.array([b"\0"])), "dialect must be str, not int"),
     ],
 )
 def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, message: str) -> None:
@@ -568,30 +573,30 @@ def test_the_error_column_has_the_requested_name() -> None:
     [
         ("arrow.decode", {"errors": "rais"}, "raise"),
         ("arrow.select", {"errors": "colum"}, "column"),
-        ("arrow.select", {"_dialect": "sparc"}, "spark"),
+        ("Select", {"dialect": "sparc"}, "spark"),
         ("arrow.encode", {"on_loss": "dorp"}, "drop"),
         ("arrow.encode", {"types": "txt"}, "text"),
-        ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
+        ("arrow.encode", {"nulls": "emtpy"}, "empty"),
         ("arrow.convert", {"errors": "colum"}, "column"),
         ("arrow.convert", {"on_loss": "reprot"}, "report"),
         ("arrow.convert", {"types": "binray"}, "binary"),
         ("arrow.messages", {"errors": "nul"}, "null"),
-        ("arrow.messages", {"_dialect": "sparc"}, "spark"),
+        ("ExplodeBatches", {"dialect": "sparc"}, "spark"),
         ("arrow.messages", {"columns": ["offest"]}, "offset"),
         ("convert", {"on_loss": "reprot"}, "report"),
         ("convert", {"types": "binray"}, "binary"),
         ("convert", {"types": {"a": "itn32"}}, "int32"),
-        ("convert", {"null_headers": "emtpy"}, "empty"),
+        ("convert", {"nulls": "emtpy"}, "empty"),
         ("reference.convert", {"on_loss": "reprot"}, "report"),
         ("reference.convert", {"types": {"a": "itn32"}}, "int32"),
         ("encode", {"on_loss": "dorp"}, "drop"),
         ("encode", {"types": "txt"}, "text"),
-        ("encode", {"null_headers": "emtpy"}, "empty"),
+        ("encode", {"nulls": "emtpy"}, "empty"),
         ("reference.decode", {"errors": "rais"}, "raise"),
         ("reference.select", {"dialect": "sparc"}, "spark"),
         ("reference.encode", {"on_loss": "dorp"}, "drop"),
         ("reference.encode", {"types": "txt"}, "text"),
-        ("reference.encode", {"null_headers": "emtpy"}, "empty"),
+        ("reference.encode", {"nulls": "emtpy"}, "empty"),
     ],
 )
 def test_a_misspelt_option_gets_a_suggestion(operation: str, options: dict[str, Any], near: str) -> None:

@@ -17,7 +17,8 @@ import letterhead as lh
 from command import runner
 from letterhead.cli.document import read_message, to_json
 from letterhead.cli.exits import Failure
-from letterhead.cli.spelling import of_text, read_key, read_value, spell, spell_key, text_of
+from letterhead.cli.spelling import of_text, read_key, read_value, spell_key
+from letterhead.value_text import text_of, text_with_type
 from letterhead.values import VALUE_TYPES, Value, of_message
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -70,7 +71,7 @@ def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObje
         assert type in ("binary", "char", "bool", "string", "float32", "float64")
     else:
         assert of_text(type, text) == value
-        assert read_value(spell(value)) == value
+        assert read_value(text_with_type(value)) == value
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObje
     ],
 )
 def test_a_value_is_written_as_in_errors(value: Value, spelt: str) -> None:
-    assert spell(value) == spelt
+    assert text_with_type(value) == spelt
 
 
 def test_an_error_names_a_key_as_the_command_writes_it() -> None:

@@ -21,7 +21,9 @@ LAYERS = (
     ("fields", "message"),
     ("results",),
     ("one_message",),
+    ("value_text",),
     ("where",),
+    ("operations",),
     ("conventions",),
     ("",),  # letterhead itself
     ("scan", "kip82"),

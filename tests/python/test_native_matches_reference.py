@@ -19,6 +19,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.fields import normalise
+from letterhead.operations import ExplodeBatches, ReadOptions, Select
 from letterhead.types import ORDERS, SELECT_TYPES
 from list_columns import list_column, list_rows
 from outcomes import decoded, decoded_alike, outcome, read_alike, read_tuple, same, selected
@@ -105,9 +106,9 @@ def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors:
     rows = data.draw(strategies.rows(format))
     columns = data.draw(strategies.columns(format))
     column = column_of(rows, data)
-    options: dict[str, Any] = {**read, "errors": errors, "_dialect": dialect}
-    native = outcome(lambda: selected(lha.select(column, format, columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **reference_options(options)))
+    options: dict[str, Any] = {**read, "errors": errors}
+    native = outcome(lambda: selected(Select(format, columns, ReadOptions(**options), dialect=dialect).run(column)))
+    assert native == outcome(lambda: ops.select_rows(rows, format, columns, dialect=dialect, **options))
 
 
 @every_batch
@@ -119,26 +120,19 @@ def test_messages(
     rows = data.draw(strategies.rows(format))
     headers = data.draw(st.none() | strategies.columns(format))
     column = column_of(rows, data)
-    options: dict[str, Any] = {
-        **read,
-        "errors": errors,
-        "text_keys": text_keys,
-        "headers": headers,
-        "_dialect": dialect,
-    }
-    native = outcome(lambda: messages_of(lha.messages(column, format, **options)))
-    assert native == outcome(lambda: ops.messages_rows(rows, format, **reference_options(options)))
+    options: dict[str, Any] = {**read, "errors": errors, "text_keys": text_keys}
+    native = outcome(
+        lambda: messages_of(
+            ExplodeBatches(format, headers=headers, options=ReadOptions(**options), dialect=dialect).run(column)
+        )
+    )
+    assert native == outcome(lambda: ops.messages_rows(rows, format, headers=headers, dialect=dialect, **options))
 
 
 def messages_of(column: Any) -> list[dict[str, Any]]:
     """Return messages as plain values, with times as the numbers they are: not every one is a date of Python's."""
     columns = selected(column)
     return [from_row(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
-
-
-def reference_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of a function over columns as the reference implementation names them."""
-    return {name.lstrip("_"): value for name, value in options.items()}
 
 
 EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:] for order in ORDERS)]
@@ -149,10 +143,10 @@ EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:
 @given(st.lists(strategies.values, max_size=8), st.sampled_from(DIALECTS))
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
-    options: dict[str, Any] = {"errors": "column", "_dialect": dialect}
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
-    native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), "kafka", columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **reference_options(options)))
+    select = Select("kafka", columns, ReadOptions(errors="column"), dialect=dialect)
+    native = outcome(lambda: selected(select.run(pa.array(rows, pa.binary()))))
+    assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, errors="column", dialect=dialect))
 
 
 @pytest.mark.parametrize("type", amqp.READ_AS)
@@ -161,10 +155,10 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
 def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, types: bool) -> None:
     format = "kip82-typed" if types else "kafka"
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
-    options: dict[str, Any] = {"errors": "column", "_dialect": dialect}
     columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
-    native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), format, columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **reference_options(options)))
+    select = Select(format, columns, ReadOptions(errors="column"), dialect=dialect)
+    native = outcome(lambda: selected(select.run(pa.array(rows, pa.binary()))))
+    assert native == outcome(lambda: ops.select_rows(rows, format, columns, errors="column", dialect=dialect))
 
 
 @pytest.mark.parametrize(("type", "bits"), [("float32", 0x7FA0_0001), ("float64", 0x7FF4_0000_0000_0001)])

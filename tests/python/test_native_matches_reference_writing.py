@@ -34,7 +34,7 @@ def write_options(draw: st.DrawFn, target: str, keys: list[Any]) -> dict[str, An
     return {
         "types": draw(strategies.types_for(target, keys)),
         "on_loss": draw(on_loss_options),
-        "null_headers": draw(null_headers_options),
+        "nulls": draw(null_headers_options),
         "canonical": draw(st.booleans()) and FORMATS[target].traits.canonical is not None,
     }
 
@@ -46,9 +46,9 @@ def types_option(types: Any) -> Types | None:
     return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
 
 
-def write_tuple(types: Any, on_loss: Any, null_headers: Any, canonical: bool = False) -> Any:
+def write_tuple(types: Any, on_loss: Any, nulls: Any, canonical: bool = False) -> Any:
     """Return the options of a writer as the core takes them."""
-    return on_loss, plain_types(types_option(types)), null_headers, canonical
+    return on_loss, plain_types(types_option(types)), nulls, canonical
 
 
 def pairs_in(message: Any) -> Any:
@@ -204,7 +204,7 @@ def opened(data: bytes, format: str, codec: str) -> Any:
 def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) -> None:
     source = data.draw(set_messages(format))
     options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(source)))
-    options = {name: options[name] for name in ("types", "null_headers")} | {"on_loss": "drop"}
+    options = {name: options[name] for name in ("types", "nulls")} | {"on_loss": "drop"}
     if data.draw(st.booleans()):
         options["on_loss"] = "raise"
     reported = write_tuple(**options)

@@ -45,7 +45,7 @@ every_writer = pytest.mark.parametrize("name", WRITING)
 
 
 @every_writer
-@pytest.mark.parametrize("option", ["on_loss", "null_headers", "types"])
+@pytest.mark.parametrize("option", ["on_loss", "nulls", "types"])
 def test_unknown_value_of_an_option_is_rejected(name: str, option: str) -> None:
     with pytest.raises(ValueError, match="nonsense"):
         WRITING[name](**{option: "nonsense"})
@@ -62,9 +62,9 @@ def test_losses_are_reported_or_the_option_is_rejected(name: str) -> None:
 
 @every_writer
 def test_null_headers_are_rejected_if_they_are_to_be(name: str) -> None:
-    WRITING[name](null_headers="empty")
+    WRITING[name](nulls="empty")
     with pytest.raises(lh.EncodeError) as caught:
-        WRITING[name](null_headers="raise")
+        WRITING[name](nulls="raise")
     assert caught.value.code == "null_not_carried"
 
 

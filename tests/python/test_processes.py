@@ -550,24 +550,23 @@ def test_a_transform_is_shipped_as_spark_ships_it(name: str) -> None:
 
 def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], str]:
     runner = pickle.loads(shipped)
-    return list(runner(iter([batch]))), runner.operation
+    return list(runner(iter([batch]))), type(runner.operation).__name__
 
 
 def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    from letterhead.operations import ReadOptions, Select
     from letterhead.spark.runner import Runner
     from letterhead.spark.schemas import declared
 
-    options = {"columns": COLUMNS, "errors": "column", "_dialect": "spark"}
-    made = declared("select", FORMAT, **options)
+    select = Select(FORMAT, COLUMNS, ReadOptions(errors="column"), dialect="spark")
+    result = declared(select)
     runner = Runner(
-        operation="select",
-        format=FORMAT,
-        options=options,
+        operation=select,
         kept=("key",),
         inputs=1,
-        made=made.arrow,
-        names=tuple(field.name for field in made.spark),
+        result_type=result.arrow,
+        names=tuple(field.name for field in result.spark),
         identify={},
     )
     batch = pa.RecordBatch.from_arrays([pa.array(range(len(stored))), stored], ["key", "value"])
@@ -576,6 +575,6 @@ def test_transforms_are_pickled_and_run_on_workers(stored: pa.Array) -> None:
     for method in METHODS:
         with multiprocessing.get_context(method).Pool(1) as pool:
             restored, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=300)
-        assert operation == "select"
+        assert operation == "Select"
         assert len(restored) == len(expected)
         assert all(one.equals(other) for one, other in zip(restored, expected, strict=True))

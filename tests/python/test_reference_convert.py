@@ -395,7 +395,7 @@ def test_null_headers_are_none_unless_that_is_refused() -> None:
     older = kip82(0, magic=1, timestamp=5)
     assert ops.convert(older, "kip82-message", target="kip82-message-int") == older
     raised(
-        lambda: ops.convert(older, "kip82-message", target="kip82-message-int", null_headers="raise"),
+        lambda: ops.convert(older, "kip82-message", target="kip82-message-int", nulls="raise"),
         EncodeError,
         "null_not_carried",
     )

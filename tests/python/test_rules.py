@@ -168,7 +168,7 @@ def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_a_message_format() 
 def test_null_headers_are_none_unless_that_is_refused() -> None:
     assert ops.encode(None, "kafka") == b""
     with pytest.raises(EncodeError, match="list of headers is null"):
-        ops.encode(None, "kafka", null_headers="raise")
+        ops.encode(None, "kafka", nulls="raise")
 
 
 def test_a_null_payload_is_a_tombstone_and_its_headers_are_a_loss() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
+from letterhead.operations import ReadOptions, Select
 from letterhead.types import READ_SUFFIXES, SELECT_TYPES
 from reference import types
 
@@ -162,7 +163,7 @@ def test_integers_of_any_length_are_read_as_by_the_reference(name: str, data: by
 def compare(type: str, data: bytes) -> None:
     column = pa.array([lh.encode([("x", data)], "kafka")])
     for dialect in ("arrow", "spark"):
-        row = lha.select(column, "kafka", {"x": type}, errors="column", _dialect=dialect)
+        row = Select("kafka", {"x": type}, ReadOptions(errors="column"), dialect=dialect).run(column)
         try:
             expected, code = types.read(type, data, dialect=dialect), None
         except types.Misfit as misfit:

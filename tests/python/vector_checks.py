@@ -213,7 +213,7 @@ def check_aggregation(implementation: Implementation, line: Line) -> None:
     if "error" in line:
         message = Decoded(None, {"payload": b""})
         try:
-            implementation.encode(message, "streams", null_headers="raise")
+            implementation.encode(message, "streams", nulls="raise")
         except EncodeError as error:
             assert error.code == "null_not_carried"
         else:

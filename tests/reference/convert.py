@@ -65,14 +65,14 @@ def convert(
     target: str,
     on_loss: str = "raise",
     types: TypesOption = None,
-    null_headers: str = "empty",
+    nulls: str = "empty",
     canonical: bool = False,
     lenient: bool = False,
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes | Converted | None:
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
-    source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
+    source, writer = _pair(format, target, on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
     options = ReadOptions(lenient, strict_types).within(limits)
     writer.most_reports = options.max_reports
     report, faulty, error = _convert(data, source, writer, options)
@@ -87,7 +87,7 @@ def convert_rows(
     target: str,
     on_loss: str = "raise",
     types: TypesOption = None,
-    null_headers: str = "empty",
+    nulls: str = "empty",
     canonical: bool = False,
     errors: str = "raise",
     lenient: bool = False,
@@ -100,7 +100,7 @@ def convert_rows(
     that were asked for, each null where there are none. Losses are raised whatever ``errors`` says.
     """
     check_name("errors", errors, ERRORS)
-    source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
+    source, writer = _pair(format, target, on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
     options = ReadOptions(lenient, strict_types).within(limits)
     out: list[Any] = []
     error_lists, loss_lists = error_reports(options), loss_reports(options.max_reports)

@@ -388,7 +388,7 @@ def encode(
     *,
     types: TypesOption = None,
     on_loss: str = "raise",
-    null_headers: str = "empty",
+    nulls: str = "empty",
     canonical: bool = False,
 ) -> bytes | None:
     """Write one message: headers if the format is a block, a mapping of fields otherwise.
@@ -396,7 +396,7 @@ def encode(
     A header is ``(key, value)`` or ``(key, type, bits)``.
     """
     row = target(format)
-    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, nulls=nulls, canonical=canonical, converting=False)
     return _write(message, writer).data
 
 
@@ -406,7 +406,7 @@ def encode_rows(
     *,
     types: TypesOption = None,
     on_loss: str = "raise",
-    null_headers: str = "empty",
+    nulls: str = "empty",
     canonical: bool = False,
 ) -> list[Any]:
     """Write every row. A null row is a null list in a headers format, and no message in a message format.
@@ -414,7 +414,7 @@ def encode_rows(
     With ``on_loss="report"`` a row is a dict of ``data`` and ``losses``, null where nothing was lost.
     """
     row = target(format)
-    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, nulls=nulls, canonical=canonical, converting=False)
     out: list[Any] = []
     reports = loss_reports(REPORTS)
     for number, message in enumerate(rows):
@@ -432,12 +432,12 @@ def batch(
     codec: str = "none",
     types: TypesOption = None,
     on_loss: str = "raise",
-    null_headers: str = "empty",
+    nulls: str = "empty",
 ) -> bytes:
     """Write messages, each a mapping of all fields, as one set of ``kip82-messages*``."""
     number = SET_CODECS.index(codec)
     row = target(format.replace("messages", "message"))
-    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, nulls=nulls, canonical=False, converting=False)
     laid_out: list[Fields] = []
     written: list[bytes] = []
     try:

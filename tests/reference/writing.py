@@ -42,7 +42,7 @@ class Writer:
         How values lose or get their types.
     on_loss : {"raise", "drop", "report"}
         What to do with what the target cannot carry.
-    null_headers : {"empty", "raise"}
+    nulls : {"empty", "raise"}
         Whether headers that are null are written as none or refused.
     canonical : bool
         Write headers in the one order that the format has for them.
@@ -63,19 +63,19 @@ class Writer:
         *,
         types: TypesOption,
         on_loss: str,
-        null_headers: str,
+        nulls: str,
         canonical: bool,
         converting: bool,
         from_typed_keys: bool = False,
     ) -> None:
         check_name("on_loss", on_loss, ON_LOSS)
-        check_name("null_headers", null_headers, NULL_HEADERS)
+        check_name("nulls", nulls, NULL_HEADERS)
         if canonical and row.traits.canonical is None:
             raise ValueError(f"canonical=True: {row.name} has no order of its own for headers")
         self.row = row
         self.requested = RequestedTypes(types, row)
         self.on_loss = on_loss
-        self.null_headers = null_headers
+        self.nulls = nulls
         self.canonical = canonical
         self.converting = converting
         self.from_typed_keys = from_typed_keys
@@ -84,8 +84,8 @@ class Writer:
 
     def gather(self, headers: Iterable[Any] | None, ledger: Ledger) -> list[Outgoing]:
         """Read headers through the gate."""
-        if headers is None and self.null_headers == "raise":
-            raise Refused("null_not_carried", 'the list of headers is null, and null_headers="raise" refuses that')
+        if headers is None and self.nulls == "raise":
+            raise Refused("null_not_carried", 'the list of headers is null, and nulls="raise" refuses that')
         gate = Gate(self.row, self.requested, ledger, converting=self.converting, from_typed_keys=self.from_typed_keys)
         carried = [gate.carry(index, *_checked(index, header)) for index, header in enumerate(headers or ())]
         outgoing = [header for header in carried if header is not None]

@@ -19,6 +19,7 @@ import letterhead as lh
 from frames import collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.operations import Select
 
 COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>"}
 
@@ -39,7 +40,7 @@ def session(type: str):
 def check(spark, samples: Path) -> None:
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 3000").repartition(4)
     table = pq.read_table(samples / "orders-0.parquet").slice(0, 3000)
-    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, _dialect="spark")
+    expected = Select("kafka", COLUMNS, dialect="spark").run(table["headers"].combine_chunks())
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
     by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")

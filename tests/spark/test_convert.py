@@ -201,8 +201,8 @@ def test_options_of_the_reader_and_of_the_writer_arrive(spark):
     assert "value type code 200 is unknown" in failure(values_of(spark, [EXAMPLES["iggy"].value]).transform(strict))
     # Null headers: there is no such field before the later of the message formats.
     old = lh.encode(lh.Message(magic=1, value=b"v", headers=None), "kip82-message")
-    refused = lhs.convert_headers("data", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
-    assert 'null_headers="raise" refuses that' in failure(values_of(spark, [old]).transform(refused))
+    refused = lhs.convert_headers("data", "kip82-message", target="streams", nulls="raise", on_loss="drop")
+    assert 'nulls="raise" refuses that' in failure(values_of(spark, [old]).transform(refused))
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ def test_options_of_the_reader_and_of_the_writer_arrive(spark):
         ({"target": "kafka", "strict_types": None}, TypeError, "strict_types must be bool"),
         ({"target": "kafka", "on_loss": "keep"}, ValueError, "on_loss"),
         ({"target": "kafka", "errors": "colum"}, ValueError, "did you mean 'column'"),
-        ({"target": "kafka", "null_headers": "drop"}, ValueError, "null_headers"),
+        ({"target": "kafka", "nulls": "drop"}, ValueError, "nulls"),
         ({"target": "kafka", "into": 7}, TypeError, "into must be str"),
         ({"target": "kafka", "into": "error", "errors": "column"}, ValueError, "two columns 'error' would be made"),
         ({"target": "kafka", "keep": "data"}, TypeError, "keep must be a list of column names"),

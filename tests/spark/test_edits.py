@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 import letterhead as lh
 from frames import HEADERS, collected, explained, failure, plain
-from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.operations import ReadOptions, Select
 from letterhead.types import SELECT_TYPES
 from letterhead.values import VALUE_TYPES
 from sample_values import TYPES, many_rows, values
@@ -205,11 +205,11 @@ def test_written_messages_are_read_back(spark, types):
         for type, column in zip(types, drawn, strict=True):
             rows = pa.array([[{"key": "k", "value": value}] for value in column], HEADERS)
             fields = {"k": lh.field(type)}
-            columns[type] = lha.select(rows, "kafka", fields, errors="null", _dialect="spark").field("k")
+            columns[type] = Select("kafka", fields, ReadOptions(errors="null"), dialect="spark").run(rows).field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
         result = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
         lists = result.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
-        restored = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, _dialect="spark")
+        restored = Select("kafka", {type: lh.field(type) for type in types}, dialect="spark").run(lists)
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
             assert plain(restored.field(type)) == plain(columns[type]), type
             if not type.endswith(":text") and "float" not in type:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from frames import HEADERS, collected, plain
-from letterhead import arrow as lha
+from letterhead.operations import ReadOptions, Select
 from sample_values import TYPES, many_rows, values
 
 GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
@@ -37,7 +37,7 @@ def read_columns(type: str):
 
 def read_by_native(type: str, messages: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": message}] for message in messages], HEADERS)
-    found = lha.select(rows, "kafka", {"k": type}, errors="column", _dialect="spark")
+    found = Select("kafka", {"k": type}, ReadOptions(errors="column"), dialect="spark").run(rows)
     errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
     return plain(found.field("k")), errors
 

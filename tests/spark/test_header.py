@@ -13,6 +13,7 @@ from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.fields import REPEATS
+from letterhead.operations import ReadOptions, Select
 from letterhead.types import SELECT_TYPES
 from sample_values import TYPES, headers, many_rows, typed_headers
 
@@ -49,7 +50,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, engines, types):
             for repeat in REPEATS
             for required in (False, True)
         }
-        expected = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="null", _dialect="spark")
+        expected = Select("kafka", wanted, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, HEADERS))
         df = frame_of(spark, rows)
         # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine in engines:
@@ -81,7 +82,7 @@ def test_engines_fail_at_the_same_rows(spark, engines, type, repeat):
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
     def agree(rows):
         wanted = {"k": lh.field(type, repeat=repeat)}
-        errors = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="column", _dialect="spark")
+        errors = Select("kafka", wanted, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, HEADERS))
         found_errors = errors.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         read = collected(
@@ -117,7 +118,7 @@ def read_both(spark, rows, format, key, wanted, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     of = list_of(format)
     requested = {name: one._replace(key=key) for name, one in wanted.items()}
-    expected = lha.select(pa.array(rows, of), format, requested, errors="null", _dialect="spark")
+    expected = Select(format, requested, ReadOptions(errors="null"), dialect="spark").run(pa.array(rows, of))
     df = frame_of(spark, rows, of)
     for engine in engines:
         columns = [
@@ -191,7 +192,7 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
         wanted = {"k": lh.field(type, key=key)}
-        read = lha.select(pa.array(rows, of), format, wanted, errors="column", _dialect="spark")
+        read = Select(format, wanted, ReadOptions(errors="column"), dialect="spark").run(pa.array(rows, of))
         found_errors = read.field("error").to_pylist()
         whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
@@ -347,7 +348,7 @@ def test_an_expression_is_of_the_type_that_is_declared(spark, type, repeat):
     from letterhead.spark.schemas import declared
 
     df = frame_of(spark, [])
-    wanted = declared("select", "kafka", columns={"k": lh.field(type, repeat=repeat)}, _dialect="spark").spark[0]
+    wanted = declared(Select("kafka", {"k": lh.field(type, repeat=repeat)}, dialect="spark")).spark[0]
     for errors in ("raise", "null"):
         result = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
         assert (result.name, result.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
@@ -407,7 +408,7 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
         orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in wanted.items()])
     )
     column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
-    expected = lha.select(column, "kafka", wanted, _dialect="spark")
+    expected = Select("kafka", wanted, dialect="spark").run(column)
     for name in wanted:
         assert found[name] == plain(expected.field(name)), name
     assert len(found["tenant"]) == 10_000

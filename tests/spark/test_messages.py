@@ -14,8 +14,8 @@ import letterhead as lh
 from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
 from frames import batches_of, collected, failure, values_of
 from letterhead import _native
-from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.operations import ExplodeBatches, ReadOptions
 
 IDS = [bytes(range(number, number + 16)) for number in range(3)]
 
@@ -104,7 +104,9 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     values += [value[: len(value) * 2 // 3] for value in values if value is not None]
     df = values_of(spark, values).transform(lhs.explode_batches("data", format, errors="column"))
     found = collected(df)
-    expected = lha.messages(pa.array(values, pa.binary()), format, errors="column", _dialect="spark")
+    expected = ExplodeBatches(format, options=ReadOptions(errors="column"), dialect="spark").run(
+        pa.array(values, pa.binary())
+    )
     for name in found:
         assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
     assert any(error is None for error in found["error"])

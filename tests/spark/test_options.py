@@ -9,6 +9,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
+from letterhead import operations
 from letterhead import spark as lhs
 from letterhead.spark.sources import options as sources
 
@@ -44,56 +45,57 @@ def test_the_options_are_those_of_arrow(operation):
     of_arrow = inspect.signature(getattr(lha, operation)).parameters
     of_spark = inspect.signature(OPERATIONS[operation]).parameters
     own = {"keep", "identify", "into", "fields"}
-    other = {"_dialect", "threads", "views"} | ({"where"} if operation != "messages" else set())
+    other = {"threads", "views"} | ({"where"} if operation != "messages" else set())
     assert set(of_spark) - own == set(of_arrow) - other
     for name in set(of_spark) - own - {"column"}:
         assert of_spark[name].default == of_arrow[name].default, name
 
 
-@pytest.mark.parametrize(
-    ("operation", "format", "options"),
-    [
-        ("decode", "iggy", {"errors": "null", "lenient": True, "strict_types": True, "text_keys": True, "limits": LIMITS}),
-        ("select", "iggy", {
-            "columns": {"a": "int8"}, "errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS,
-        }),
-        (
-            "encode",
-            "iggy",
-            {"on_loss": "drop", "types": {lh.Int32(3): ["int8", "type-20"]}, "null_headers": "raise", "canonical": True},
+READING = {"errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS}
+READ = operations.ReadOptions(**READING)
+READ_TEXT = operations.ReadOptions(**READING, text_keys=True)
+TYPES = {lh.Int32(3): ["int8", "type-20"]}
+
+EXPECTED = {
+    "decode": ("iggy", READING | {"text_keys": True}, operations.Decode("iggy", READ_TEXT)),
+    "select": (
+        "iggy",
+        READING | {"columns": {"a": "int8"}},
+        operations.Select("iggy", {"a": "int8"}, READ, dialect="spark"),
+    ),
+    "encode": (
+        "iggy",
+        {"on_loss": "drop", "types": TYPES, "nulls": "raise", "canonical": True},
+        operations.Encode(
+            "iggy", operations.WriteOptions(on_loss="drop", types=TYPES, nulls="raise", canonical=True)
         ),
-        (
-            "convert",
-            "kafka",
-            {
-                "target": "iggy", "on_loss": "drop", "types": "binary", "null_headers": "raise", "canonical": True,
-                "errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS,
-            },
+    ),
+    "convert": (
+        "kafka",
+        READING | {"target": "iggy", "on_loss": "drop", "types": "binary", "nulls": "raise", "canonical": True},
+        operations.Convert(
+            "kafka", "iggy", READ,
+            operations.WriteOptions(on_loss="drop", types="binary", nulls="raise", canonical=True),
         ),
-        (
-            "messages",
-            "iggy-batch",
-            {
-                "columns": ["offset"], "headers": {"a": "int8"}, "errors": "null", "lenient": True, "strict_types": True,
-                "text_keys": True, "limits": LIMITS,
-            },
+    ),
+    # The number of the row that a message is from comes first.
+    "messages": (
+        "iggy-batch",
+        READING | {"columns": ["offset"], "headers": {"a": "int8"}, "text_keys": True, "where": "offset > 3"},
+        operations.ExplodeBatches(
+            "iggy-batch", ("row", "offset"), {"a": "int8"}, READ_TEXT, "offset > 3", dialect="spark"
         ),
-    ],
-)  # fmt: skip
-def test_every_option_is_handed_on(operation, format, options):
-    """To the function that the workers call, by its name there. A condition is resolved first."""
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_option_is_part_of_the_operation(operation):
     function = OPERATIONS[operation]
-    own = {"column", "format", "keep", "identify", "into", "fields", "error_column", "where"}
+    own = {"column", "format", "keep", "identify", "into", "fields", "error_column"}
+    format, options, expected = EXPECTED[operation]
     assert set(options) == set(inspect.signature(function).parameters) - own
-    handed = dict(function("value", format, **options).options)
-    assert operation == "encode" or handed.pop("error_column") == "error"
-    if operation in ("select", "messages"):
-        assert handed.pop("_dialect") == "spark"
-    if operation == "messages":
-        # What says which row a message is from goes in front.
-        assert handed["columns"] == ("row", "offset")
-        handed["columns"] = ["offset"]
-    assert handed == options
+    assert function("value", format, **options).step.operation == expected
 
 
 def test_what_travels_can_be_pickled():
@@ -102,9 +104,9 @@ def test_what_travels_can_be_pickled():
     types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
     transform = lhs.convert_headers("value", "kafka", target="iggy", types=types)
     assert pickle.loads(pickle.dumps(transform)) == transform
-    # The mapping is the user's; what is in the transform is not.
+    # The mapping belongs to the caller.
     types["k"] = "int8"
-    assert transform.options["types"]["k"] == "type-200"
+    assert transform.step.operation.writing.types["k"] == "type-200"
 
 
 def test_every_limit_is_an_option_of_the_sources():

@@ -14,6 +14,7 @@ import letterhead as lh
 from frames import HEADERS, Recorder, batches_of, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.operations import Select
 
 ORDERS = {
     "tenant": "string",
@@ -134,7 +135,7 @@ def test_every_type_of_select_arrives(spark):
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
     df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
-    expected = lha.select(row, "kafka", columns, _dialect="spark")
+    expected = Select("kafka", columns, dialect="spark").run(row)
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
@@ -332,9 +333,7 @@ def test_losses_are_raised_dropped_or_reported(spark):
         None,
         None,
     ]
-    assert "null" in failure(
-        df.transform(lhs.encode_headers("headers", "streams", on_loss="drop", null_headers="raise"))
-    )
+    assert "null" in failure(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop", nulls="raise")))
 
 
 def test_headers_whose_values_are_text_name_the_cast_that_makes_them_bytes(spark):
@@ -409,7 +408,7 @@ def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch)
     from letterhead import _native
 
     # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
-    monkeypatch.setattr("letterhead.arrow._native.apply", partial(_native.apply, max_offset=1))
+    monkeypatch.setattr(_native, "apply", partial(_native.apply, max_offset=1))
     parts = batches_of(lhs.decode_headers("message", "kafka", keep=["id"]), batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
@@ -441,8 +440,10 @@ def test_what_travels_to_a_worker_is_small(spark, batch):
 def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, result, message):
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
     transform = lhs.select_headers("message", "kafka", {"a": "int64", "b": "int64"}, keep=[])
-    monkeypatch.setattr(lha, "select", lambda *arguments, **options: [result])
-    with pytest.raises(RuntimeError, match=f"select of kafka made {message} on this worker where the driver declared"):
+    monkeypatch.setattr(Select, "chunks", lambda self, stream: iter([result]))
+    with pytest.raises(
+        RuntimeError, match=f"Select of kafka returned {message} on this worker where the driver declared"
+    ):
         run_on(transform, batch)
 
 
@@ -521,7 +522,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
         ),
         (lambda: lhs.encode_headers("headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
         (lambda: lhs.encode_headers("headers", "kafka", types="big"), ValueError, "types"),
-        (lambda: lhs.encode_headers("headers", "kafka", null_headers="drop"), ValueError, "null_headers"),
+        (lambda: lhs.encode_headers("headers", "kafka", nulls="drop"), ValueError, "nulls"),
     ],
 )
 def test_wrong_arguments_are_rejected_when_passed(make, error, message):

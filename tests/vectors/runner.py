@@ -367,7 +367,7 @@ def _timestamped(line: Line, _: int, codes: bool) -> Exchanges:
 def _aggregation(line: Line, _: int, codes: bool) -> Exchanges:
     if "error" in line:
         source = {"headers": None, "payload": ""}
-        yield _encode("streams", source, refused(codes, "null_not_carried"), null_headers="raise")
+        yield _encode("streams", source, refused(codes, "null_not_carried"), nulls="raise")
         yield _encode("streams", source, written("00"))
     elif line["hex"] is None:
         yield _encode("streams", {"headers": [], "payload": None}, written(None))

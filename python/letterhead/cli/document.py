@@ -20,18 +20,9 @@ import letterhead as lh
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.source import parse_base64, parse_hex
-from letterhead.cli.spelling import (
-    KeyForm,
-    as_key,
-    check_type,
-    looks_typed,
-    of_text,
-    read_key,
-    read_value,
-    spell_key,
-    text_of,
-)
+from letterhead.cli.spelling import KeyForm, as_key, check_type, looks_typed, of_text, read_key, read_value, spell_key
 from letterhead.headers import HeaderKey, HeaderValue
+from letterhead.value_text import text_of
 from letterhead.values import Value, of_message
 
 SPELLINGS = ("hex", "text", "base64")

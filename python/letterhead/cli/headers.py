@@ -11,8 +11,8 @@ import letterhead as lh
 from letterhead._formatting import printable, quoted, spaced_hex
 from letterhead.cli.document import headers_of
 from letterhead.cli.render import counted, short, table, value_text
-from letterhead.cli.spelling import spell, text_of
 from letterhead.headers import HeaderKey, HeaderValue
+from letterhead.value_text import text_of, text_with_type
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24
@@ -52,7 +52,7 @@ def header_text(key: HeaderKey, value: HeaderValue, limit: int | None) -> Text:
 
 def key_text(key: HeaderKey) -> str:
     """Return a key as errors name it."""
-    return spell(key) if isinstance(key, Value) else str(key)
+    return text_with_type(key) if isinstance(key, Value) else str(key)
 
 
 def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:

@@ -8,7 +8,7 @@ A text key is that text; one that looks like a typed value has `string:` before 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import letterhead as lh
 from letterhead.cli.exits import Failure, usage_errors
@@ -16,30 +16,10 @@ from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
 from letterhead.types import type_name
+from letterhead.value_text import BYTES, UNNAMED, parse_number, text_with_type
 from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
-
-UNNAMED = {f"type-{code}" for code in range(16, 256)}
-# Types whose values have no text form.
-BYTES = {"binary", *UNNAMED}
-
-
-def text_of(value: Value) -> str | None:
-    """Return a value as text; None if reading that text would not give the same bits, as for an unusual NaN."""
-    if value.type in BYTES:
-        return None
-    try:
-        plain = value.value
-    except HeaderError:
-        return None
-    if isinstance(plain, float):
-        block = lh.encode([("", value)], "kafka", types="text") or b""
-        text = str(lh.select(block, "kafka", {"": "string"})[""])
-        return text if of_text(value.type, text) == value else None
-    if isinstance(value, Char):
-        return None if "\ud800" <= str(plain) <= "\udfff" else str(plain)
-    return plain if isinstance(plain, str) else str(plain).lower()
 
 
 def of_text(type: str, text: str) -> Value:
@@ -50,19 +30,9 @@ def of_text(type: str, text: str) -> Value:
             return Char(text)
         if type in BYTES or type == "string":
             return of_message(type, String(text).bits)
-        # The core parses numbers and booleans, as in a text column.
-        block = lh.encode([("k", text)], "iggy", types={"k": f"{type}:text"}) or b""
-        headers: Any = lh.decode(block, "iggy")
-        value: Value = headers["k"]
-        return value
+        return parse_number(type, text)
     except HeaderError as error:
         raise Failure(error.message) from error
-
-
-def spell(value: Value) -> str:
-    """Return a value as its type, a colon, and its text or hex."""
-    text = text_of(value)
-    return f"{value.type}:{value.bits.hex() if text is None else text}"
 
 
 def looks_typed(text: str) -> bool:
@@ -82,7 +52,7 @@ def read_value(text: str) -> Value | None:
 def spell_key(key: HeaderKey, form: KeyForm) -> str:
     """Return a key as text."""
     if isinstance(key, Value):
-        return spell(key)
+        return text_with_type(key)
     return f"string:{key}" if form == "typed" and looks_typed(str(key)) else str(key)
 
 

@@ -8,15 +8,17 @@ arrays, and all but :func:`amqp` need numpy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from letterhead import _native
-from letterhead._arrow_types import ArrowArray, ArrowStream, Column, OnError, to_pyarrow
+from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, to_pyarrow
 from letterhead._optional_dependencies import needed
 from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.errors import check_name
 from letterhead.limits import Limits
+from letterhead.operations import ReadOptions, Select
 from letterhead.types import ValueType
 
 if TYPE_CHECKING:
@@ -33,9 +35,7 @@ _INSTALL = "'letterhead[arrow]'"
 def amqp(column: ArrowArray, type: ValueType, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
-def amqp(
-    column: Column, type: ValueType, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow"
-) -> Any:
+def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
     The type code of each value decides: a value of another type than the requested one is an error, but any encoding of
@@ -79,10 +79,26 @@ def amqp(
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
     ['hi', None]
     """
-    name = checked_type(type)
-    with needed("lha.amqp", _INSTALL):
-        import pyarrow  # noqa: F401
-    return to_pyarrow(_native.amqp_column(column, name, errors=errors, dialect=_dialect))
+    return ParseAmqp(type, errors).run(column)
+
+
+@dataclass(frozen=True)
+class ParseAmqp:
+    """Parse AMQP 1.0 primitives into a column of ``type``, with the Arrow types of ``dialect``; see :func:`amqp`."""
+
+    type: InitVar[ValueType]
+    errors: OnError = "raise"
+    dialect: Dialect = "arrow"
+    type_name: str = field(init=False)
+
+    def __post_init__(self, type: ValueType) -> None:
+        object.__setattr__(self, "type_name", checked_type(type, sql=self.dialect == "spark"))
+
+    def run(self, column: Column) -> Any:
+        """Return the values as a pyarrow Array or ChunkedArray."""
+        with needed("lha.amqp", _INSTALL):
+            import pyarrow  # noqa: F401
+        return to_pyarrow(_native.amqp_column(column, self.type_name, errors=self.errors, dialect=self.dialect))
 
 
 @overload
@@ -196,11 +212,10 @@ def trace_links(
     with needed("lha.trace_links", _INSTALL):
         import pyarrow as pa
 
-        from letterhead.conventions.readers.trace_links import LINK, read_links, specs
+        from letterhead.conventions.readers.trace_links import LINK, columns_of_links, read_links
 
-    selected = to_pyarrow(
-        _native.apply("select", column, format, columns=specs(format), errors="column", limits=limits)
-    )
+    select = Select(format, columns_of_links(format), ReadOptions(errors="column", limits=limits))
+    selected = to_pyarrow(select.run_native(column))
     if isinstance(selected, pa.Array):
         return read_links(selected, format, baggage, errors, 0)
     links, row = [], 0

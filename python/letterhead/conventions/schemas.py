@@ -6,21 +6,23 @@ Avro, Protobuf or JSON: a decoder of the caller gets the values of one schema at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from letterhead._arrow_types import Column, OnError
+from letterhead._arrow_types import ArrowStream, Column, OnError
 from letterhead._optional_dependencies import needed
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.errors import check_name
 from letterhead.fields import check_distinct
+from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead.limits import Limits
 
-__all__ = ["by_schema_id", "decode_by_schema", "decode_struct"]
+__all__ = ["DecodeBySchema", "by_schema_id", "decode_by_schema"]
 
 _INSTALL = "'letterhead[arrow]'"
 
@@ -148,25 +150,45 @@ def decode_by_schema(
     >>> decoded.field("unit").to_pylist(), decoded.field("error")[2].as_py()[0]["message"]
     (['degrees', 'percent', None], 'the decoder does not know schema 8')
     """
-    check_name("errors value", errors, ("raise", "null", "column"))
-    check_distinct(schema.names, errors, error_column)
-    if not callable(decode):
-        raise TypeError(f"decode must be a function, not {type(decode).__name__}")
-    with needed("lha.decode_by_schema", _INSTALL):
-        from letterhead.conventions.readers.schema_groups import decoded
-
-    return decoded(values, headers, decode, schema, format, header, errors, error_column, limits)
+    options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
+    return DecodeBySchema(decode, schema, format, header, options).run(values, headers)
 
 
-def decode_struct(
-    columns: Any, format: str, *, schema: pa.Schema, decode: SchemaDecoder, header: str, **options: Any
-) -> Iterator[pa.StructArray]:
-    """Decode a stream of structs of ``value`` and, if headers may have the ids, ``headers``; for Spark."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class DecodeBySchema:
+    """Decode serialized values with a decoder that gets the values of one schema at a time; see :func:`decode_by_schema`.
 
-    for chunk in pa.chunked_array(columns).chunks:
-        fields: Sequence[str] = chunk.type.names
-        headers = chunk.field("headers") if "headers" in fields else None
-        yield decode_by_schema(
-            chunk.field("value"), decode, schema, headers=headers, format=format, header=header, **options
-        )
+    It has the methods of :class:`letterhead.operations.Operation`, but reads two columns. As one column, they are a struct of
+    ``value`` and, if headers may contain the ids, ``headers``.
+    """
+
+    decode: SchemaDecoder
+    schema: pa.Schema
+    format: str = "kafka"
+    header: str = "__value_schema_id"
+    options: ReadOptions = READ_DEFAULTS
+
+    def __post_init__(self) -> None:
+        check_distinct(self.schema.names, self.options.errors, self.options.error_column)
+        if not callable(self.decode):
+            raise TypeError(f"decode must be a function, not {type(self.decode).__name__}")
+
+    def run(self, values: Column, headers: Column | None = None) -> pa.StructArray:
+        """Return the columns of each value."""
+        with needed("lha.decode_by_schema", _INSTALL):
+            from letterhead.conventions.readers.schema_groups import decoded
+
+        return decoded(values, headers, self.decode, self.schema, self.format, self.header, self.options)
+
+    def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
+        """Yield the result for each chunk of a stream of structs."""
+        import pyarrow as pa
+
+        for chunk in pa.chunked_array(stream).chunks:
+            yield self.run(chunk.field("value"), chunk.field("headers") if "headers" in chunk.type.names else None)
+
+    def result_type(self, input: pa.StructType) -> pa.DataType:
+        """Return the type of the result for structs of a type; the decoder is not called."""
+        import pyarrow as pa
+
+        return next(self.chunks(pa.chunked_array([pa.array([], input)]))).type

@@ -14,6 +14,7 @@ from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import CONSTANTS, IggyRowReader
 from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.operations import Select
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
 
@@ -123,7 +124,7 @@ class MappedRowReader:
         ]
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
-        return lha.select(headers, "kafka", self._headers or {}, _dialect=self._dialect)
+        return Select("kafka", self._headers or {}, dialect=self._dialect).run(headers)
 
 
 def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, constants: Mapping[str, Any]) -> DecodeError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead import arrow as lha
 from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.output_columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
 from letterhead.where.program import Filter, RecordField, resolve
 
@@ -62,10 +63,8 @@ class RowReader:
         self.where = where if isinstance(where, Filter) else resolve(where, self.where_fields, headers)
         # The offset is always read, because rows outside of the requested offsets are removed by it.
         fields = [*dict.fromkeys(["offset", *(name for name in columns if name in self.fields)])]
-        self._options: dict[str, Any] = {
-            "columns": fields, "headers": headers, "errors": errors, "error_column": error_column, "_dialect": dialect,
-            "limits": limits,
-        }  # fmt: skip
+        self._fields, self._headers = fields, headers
+        self._options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
         self._columns = frozenset(columns)
         self._dialect = dialect
         self._errors = errors
@@ -113,10 +112,20 @@ class RowReader:
     def _offset_in_error(self, batches: pa.Array, constants: Mapping[str, Any], first: int | None) -> int | None:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
         where = self.where and self.where.bind(constants)
-        rows = self._messages(batches, where, columns=["offset"], errors="column", error_column=UNUSED_NAME)
+        options = replace(self._options, errors="column", error_column=UNUSED_NAME)
+        rows = self._messages(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
 
-    def _messages(self, batches: pa.Array, where: Filter | None, **options: Any) -> pa.StructArray:
+    def _messages(
+        self,
+        batches: pa.Array,
+        where: Filter | None,
+        fields: Sequence[str] | None = None,
+        options: ReadOptions | None = None,
+    ) -> pa.StructArray:
         if where is not None and where.known:
             where = None
-        return lha.messages(batches, self.format, where=where, **self._options | options)
+        operation = ExplodeBatches(
+            self.format, fields or self._fields, self._headers, options or self._options, where, self._dialect
+        )
+        return operation.run(batches)

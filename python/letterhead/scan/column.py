@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead._arrow_types import to_pyarrow
 from letterhead.errors import DecodeError, ErrorDetail, check_name
+from letterhead.operations import Decode, ExplodeBatches, ReadOptions, Validate
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
@@ -21,7 +21,9 @@ _BYTES = 16 << 20
 _ROWS = 10_000
 
 
-def scan_column(column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, **options: Any) -> Scan:
+def scan_column(
+    column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, options: ReadOptions
+) -> Scan:
     """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
     check_name("errors", errors, ("count", "raise"))
     classes = {row["name"]: row["is_"] for row in _native.formats()}
@@ -61,18 +63,15 @@ def _arrays(column: Any) -> Iterable[Any]:
     return whole.chunks or [pa.array([], whole.type)]
 
 
-def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _read(piece: Any, format: str, is_batch: bool, options: ReadOptions) -> tuple[Any, Any, Any]:
     """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows
-    if is_batch:
-        decoded = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
-    else:
-        decoded = _native.apply("decode", piece, format, errors="column", **options)
-    structs = pa.array(to_pyarrow(decoded))
+        return piece, Validate(format, options).run(piece), rows
+    operation = ExplodeBatches(format, ("row", "headers"), options=options) if is_batch else Decode(format, options)
+    messages = operation.run(piece)
     # flatten() applies the struct's own nulls to its fields.
-    fields = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
+    fields = dict(zip((field.name for field in messages.type), messages.flatten(), strict=True))
     return fields["headers"], fields["error"], fields.get("row", rows)
 
 

@@ -132,7 +132,9 @@ def _figure(quantity: str, numbers: Histogram, drawn: bool) -> str:
         else f"always {numbers.low:,}"
     )
     caption = f"{quantity}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
-    return f"<figure>{_histogram(numbers, quantity=quantity) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
+    return (
+        f"<figure>{_histogram(numbers, quantity=quantity) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
+    )
 
 
 def _guesses(key: KeyScan) -> str:

@@ -7,20 +7,21 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from letterhead import _native
-from letterhead import arrow as lha
 from letterhead._invariants import present
-from letterhead.errors import DecodeError, check_name
-from letterhead.fields import Field, field, field_of, normalise, plain_key
-from letterhead.one_message import select
+from letterhead.errors import check_name
+from letterhead.fields import Field, field_of, plain_key
+from letterhead.operations import ReadOptions, Select
 from letterhead.spark.expressions import Check, guarded, header_parser, is_type, raised
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import active_is_sail
 from letterhead.spark.schemas import declared
 from letterhead.types import ValueType, is_only_read
+from letterhead.value_text import text_of_key
 
 if TYPE_CHECKING:
     from letterhead.fields import Repeat
@@ -112,33 +113,33 @@ def header(
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
     Row(n=0)
     """
-    wanted = field_of(type, key, repeat, required, sql=True)
+    field = field_of(type, key, repeat, required, sql=True)
     if errors == "column":  # type: ignore[comparison-overlap]
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
         check_name("engine", engine, ("spark", "arrow"))
-    is_by_arrow = is_only_read(wanted.type)
+    is_by_arrow = is_only_read(field.type)
     if is_by_arrow and engine == "spark":
-        raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
+        raise ValueError(f"type '{field.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
     on_sail = active_is_sail()
     by_spark = engine == "spark" or (engine is None and format is None and not is_by_arrow and not on_sail)
     if by_spark and limits is not None:
         raise ValueError("limits= applies to binary columns, and Spark's expressions read lists of headers: omit it")
     format = "kafka" if format is None else format
-    layout = _layout(format, wanted)
-    name = _text(key)
+    header_list = _header_list(format, field)
+    name = text_of_key(key)
     if on_sail and by_spark:
         raise ValueError("engine='spark' does not run on Sail, whose expressions return other values: omit engine=")
     if by_spark:
-        return _by_spark(column, name, wanted, errors, layout).alias(name)
-    options: dict[str, Any] = {"columns": {name: wanted}, "errors": errors, "_dialect": "spark", "limits": limits}
-    made = declared("select", format, **options).spark[0].dataType
-    function = ArrowFunction(lha.select, {"format": format, **options}, only=True)
-    return function.of(column, made, instead=": use select_headers").alias(name)
+        return _by_spark(column, name, field, errors, header_list).alias(name)
+    select = Select(format, {name: field}, ReadOptions(errors=errors, limits=limits), dialect="spark")
+    type_in_spark = declared(select).spark[0].dataType
+    function = ArrowFunction(select.run, first_field=True)
+    return function.column(column, type_in_spark, remedy=": use select_headers").alias(name)
 
 
-class _Layout(NamedTuple):
+class _HeaderList(NamedTuple):
     """The structure of a list of headers of a format."""
 
     format: str
@@ -152,52 +153,39 @@ class _Layout(NamedTuple):
         return f"array<struct<{key},{'type:string,' if self.types else ''}value:binary>>"
 
 
-def _layout(format: str, wanted: Field) -> _Layout:
+def _header_list(format: str, field: Field) -> _HeaderList:
     # Rejects misspelt names, batch formats, and keys that the format does not have.
-    _native.schema("select", format, columns=normalise({"": wanted}))
+    Select(format, {"": field}).result_type(pa.binary())
     row = next(row for row in _native.formats() if row["name"] == format)
-    return _Layout(format, row["keys"], row["types"])
-
-
-def _text(key: GivenKey) -> str:
-    """Write a key as errors do."""
-    if isinstance(key, str | int):
-        return str(key)
-
-    try:
-        # The error for an absent header contains its key.
-        select(b"", "iggy", {"": field("binary", key=key, required=True)})
-    except DecodeError as error:
-        return str(error.key)
-    raise AssertionError("a header was found in an empty message")
+    return _HeaderList(format, row["keys"], row["types"])
 
 
 def _by_spark(
-    column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], layout: _Layout
+    column: str | Column, name: str, field: Field, errors: Literal["raise", "null"], header_list: _HeaderList
 ) -> Column:
-    parse, strict = header_parser(wanted.type, layout.types), errors == "raise"
+    parse, strict = header_parser(field.type, header_list.types), errors == "raise"
 
     # Written out where it is used: Spark computes a repeated part once, which is twice as fast as binding it.
-    named = F.filter(column, _is_wanted(wanted, layout, strict))
+    named = F.filter(column, _is_requested(field, header_list, strict))
     # The size of a null list is null, or -1 if ANSI mode is off.
     count = F.coalesce(F.size(named), F.lit(0))
     checks = []
-    if wanted.required and strict:
+    if field.required and strict:
         # With errors="null" an absent header is null or an empty list in any case.
         checks.append(Check(count <= 0, "missing_key", F.lit("the header is required and absent")))
-    if wanted.repeat == "error":
+    if field.repeat == "error":
         checks.append(Check(count > 1, "repeated_key", F.lit("the key occurs a second time")))
 
     def fail(check: Check) -> Column:
         return raised(f"header {name}: ", check) if strict else F.lit(None)
 
-    if wanted.repeat != "all":
-        found = parse(F.get(named, 0) if wanted.repeat == "first" else F.try_element_at(named, F.lit(-1)))
-        return _of_type(column, layout, guarded([*checks, *found.checks], found.value, fail))
+    if field.repeat != "all":
+        parsed = parse(F.get(named, 0) if field.repeat == "first" else F.try_element_at(named, F.lit(-1)))
+        return _of_type(column, header_list, guarded([*checks, *parsed.checks], parsed.value, fail))
 
     def element(header: Column) -> Column:
-        found = parse(header)
-        return guarded(found.checks, found.value, fail)
+        parsed = parse(header)
+        return guarded(parsed.checks, parsed.value, fail)
 
     def is_bad(header: Column) -> Column:
         return guarded(parse(header).checks, F.lit(False), lambda _: F.lit(True))
@@ -208,17 +196,17 @@ def _by_spark(
     if not strict:
         # A null element would look like a header with a null value, so one bad value makes the whole list null.
         values = F.when(F.exists(named, is_bad), F.lit(None)).otherwise(values)
-    return _of_type(column, layout, guarded(checks, values, fail))
+    return _of_type(column, header_list, guarded(checks, values, fail))
 
 
-def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column], Column]:
+def _is_requested(field: Field, header_list: _HeaderList, strict: bool) -> Callable[[Column], Column]:
     """Return the predicate for headers; a malformed header ends the query, or has the key as far as that is known."""
-    key: Any = present(wanted.key, "the key")
+    key: Any = present(field.key, "the key")
     plain = plain_key(key)
 
-    def is_wanted(header: Column) -> Column:
+    def is_requested(header: Column) -> Column:
         # Spark interprets this for every header: each step shows in the run time of a query.
-        if layout.keys == "typed":
+        if header_list.keys == "typed":
             type, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
             same = (header["key_type"] == F.lit(type)) & (header["key"] == F.lit(bits))
         else:
@@ -226,45 +214,46 @@ def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column
         if not strict:
             # A header of an unknown type is kept, so that the column is null and not the value of another header.
             return same
-        if layout.keys != "typed" and not layout.types:
+        if header_list.keys != "typed" and not header_list.types:
             # Only a null key makes the comparison null.
             return F.coalesce(same, F.raise_error(F.lit(_NULL_KEY)))
-        checks = _malformed(header, layout)
+        checks = _malformed(header, header_list)
         malformed, message = reduce(or_, (when for when, _ in checks)), checks[-1][1]
         for when, reason in reversed(checks[:-1]):
             message = F.when(when, reason).otherwise(message)
         return F.when(malformed, F.raise_error(message)).otherwise(same)
 
-    return is_wanted
+    return is_requested
 
 
 _NULL_KEY = "the key of a header is null (null_key)"
 
 
-def _malformed(header: Column, layout: _Layout) -> list[tuple[Column, Column]]:
-    """Return what makes a header malformed, in order, with messages. A type may be null; that of a key may not."""
+def _malformed(header: Column, header_list: _HeaderList) -> list[tuple[Column, Column]]:
+    """Return the conditions that make a header malformed, in order, with messages.
+
+    The type of a value may be null, the type of a key may not.
+    """
 
     def unknown(name: str) -> tuple[Column, Column]:
         return ~is_type(header[name]), F.lit("the name of the type is unknown (unknown_type)")
 
     null_key, checks = header["key"].isNull(), []
-    if layout.keys == "typed":
+    if header_list.keys == "typed":
         null_key = header["key_type"].isNull() | null_key
         checks.append(unknown("key_type"))
-    if layout.types:
+    if header_list.types:
         checks.append(unknown("type"))
     return [(null_key, F.lit(_NULL_KEY)), *checks]
 
 
-def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
+def _of_type(column: str | Column, header_list: _HeaderList, value: Column) -> Column:
     """Reject columns of another type, whose values would be misread.
 
     Spark knows the type before a job runs, and removes the condition.
     """
     # Spark Connect writes out the default collation of strings.
-    given = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
-    remedy = (
-        f", and a header of {layout.format} is read from {layout.type}: pass format= with the format of the headers"
-    )
-    error = F.raise_error(F.concat(F.lit("the column is "), given, F.lit(remedy)))
-    return F.when(given != layout.type, error).otherwise(value)
+    column_type = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
+    remedy = f", and a header of {header_list.format} is read from {header_list.type}: pass format= with the format of the headers"
+    error = F.raise_error(F.concat(F.lit("the column is "), column_type, F.lit(remedy)))
+    return F.when(column_type != header_list.type, error).otherwise(value)

@@ -1,18 +1,19 @@
 """Values with a structure of their own, parsed into columns: AMQP primitives, traces, schema ids, times.
 
-Each function is an Arrow UDF of the one of the same name in :mod:`letterhead.arrow`.
+Each function is an Arrow UDF of the function with the same name in :mod:`letterhead.arrow`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import arrow as lha
-from letterhead.conventions.amqp import checked_type
+from letterhead.conventions.columns import ParseAmqp
 from letterhead.limits import Limits
 from letterhead.spark.frame import check_column
 from letterhead.spark.runner import ArrowFunction
@@ -55,7 +56,7 @@ def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "nul
     >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
     Row(tenant='acme')
     """
-    return _parsed("amqp", column, type=checked_type(type, sql=True), errors=errors, _dialect="spark")
+    return _parsed(ParseAmqp(type, errors, dialect="spark").run, column)
 
 
 def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -79,7 +80,7 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     >>> spark.range(1).select(trace).select("trace.parent_id", "trace.sampled").first()
     Row(parent_id='b7ad6b7169203331', sampled=True)
     """
-    return _parsed("traceparent", column, errors=errors)
+    return _parsed(partial(lha.traceparent, errors=errors), column)
 
 
 def trace_links(
@@ -114,10 +115,7 @@ def trace_links(
     (9700, 10000)
     """
     check_column("column", column)
-    options: dict[str, Any] = {"format": format, "baggage": baggage, "errors": errors, "limits": limits}
-    # Rejects misspelt names before a job runs.
-    made = lha.trace_links(pa.array([], pa.binary()), **options).type
-    return ArrowFunction(lha.trace_links, options).of(column, spark_type(made))
+    return _parsed(partial(lha.trace_links, format=format, baggage=baggage, errors=errors, limits=limits), column)
 
 
 def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -140,7 +138,7 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
     >>> spark.range(1).select(lhs.schema_id(F.unhex(F.lit("0000000007"))).alias("schema")).select("schema.id").first()
     Row(id=7)
     """
-    return _parsed("schema_id", column, errors=errors)
+    return _parsed(partial(lha.schema_id, errors=errors), column)
 
 
 def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -166,10 +164,11 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
     >>> spark.range(1).select(time.cast("long").alias("seconds")).first()
     Row(seconds=1767225600)
     """
-    return _parsed("rfc3339", column, unit="us", errors=errors)
+    return _parsed(partial(lha.rfc3339, unit="us", errors=errors), column)
 
 
-def _parsed(function: str, column: str | Column, **options: Any) -> Column:
-    parse = getattr(lha, function)
-    type = parse(pa.array([], pa.binary()), **options).type
-    return ArrowFunction(parse, options).of(column, spark_type(type))
+def _parsed(parse: Callable[[pa.Array], pa.Array], column: str | Column) -> Column:
+    """Return the result of a function on a column."""
+    # A call without rows returns the type, and rejects misspelt names before a job runs.
+    type = parse(pa.array([], pa.binary())).type
+    return ArrowFunction(parse).column(column, spark_type(type))

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from letterhead import arrow as lha
 from letterhead.arrow import SchemaDecoder
-from letterhead.errors import check_name
-from letterhead.fields import check_distinct
+from letterhead.conventions.schemas import DecodeBySchema
+from letterhead.fields import Field
 from letterhead.limits import Limits
-from letterhead.spark.frame import (
-    Input,
-    check_column,
-    check_names,
-    check_no_collision,
-    check_str,
-    check_types,
-    computed,
-    crossing_columns,
-    fields_of,
-    identifying_names,
-    kept_names,
-)
-from letterhead.spark.runner import Runner
-from letterhead.spark.sail import is_sail
-from letterhead.spark.schemas import header_lists, spark_type
+from letterhead.operations import ReadOptions, Select
+from letterhead.spark.frame import Input, check_column, check_names, check_str
+from letterhead.spark.schemas import Declared, header_lists, spark_type
+from letterhead.spark.transform import ArrowStep, Transform
 
 __all__ = ["decode_by_schema"]
 
@@ -49,7 +36,7 @@ def decode_by_schema(
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     limits: Limits | None = None,
-) -> Callable[[DataFrame], DataFrame]:
+) -> Transform:
     """Decode serialized values with a decoder that gets the values of one schema at a time.
 
     The id of the schema is in a header or in front of the value, as Confluent's serializers write it. Spark's own
@@ -81,7 +68,7 @@ def decode_by_schema(
 
     Returns
     -------
-    callable
+    Transform
         A function from DataFrame to DataFrame, for ``df.transform``; batch and streaming.
 
     Raises
@@ -104,59 +91,39 @@ def decode_by_schema(
         check_column("headers", headers)
         inputs.append(Input(headers, f"{format} is read from", ("binary", *header_lists(format))))
     check_str("header", header)
-    check_name("errors value", errors, ("raise", "null", "column"))
     if not callable(decode):
         raise TypeError(f"decode must be a function, not {type(decode).__name__}")
     if not isinstance(schema, str | StructType):
         raise TypeError(f"schema must be str or StructType, not {type(schema).__name__}")
-    options: dict[str, Any] = {
-        "decode": decode, "header": header, "errors": errors, "error_column": error_column, "limits": limits
-    }  # fmt: skip
-    return _Decoding(
-        format, options, tuple(inputs), check_names("keep", keep), check_names("identify", identify) or (), schema
+    options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
+    # Rejects misspelt names before a job runs.
+    Select(format, {"id": Field("binary", header)}).result_type(pa.binary())
+    step = _SchemaStep(
+        decode, schema, format, header, options, check_names("keep", keep), check_names("identify", identify) or ()
     )
+    return Transform(tuple(inputs), step)
 
 
 @dataclass(frozen=True)
-class _Decoding:
-    """A function from DataFrame to DataFrame, as :class:`letterhead.spark.transforms.Transform`."""
+class _SchemaStep:
+    """A decoder and its columns, which a session parses: Spark reads DDL only there."""
 
+    decode: SchemaDecoder
+    schema: str | StructType
     format: str
-    options: dict[str, Any]
-    inputs: tuple[Input, ...]
+    header: str
+    options: ReadOptions
     keep: tuple[str, ...] | None
     identify: tuple[str, ...]
-    schema: str | StructType
 
-    def __call__(self, df: DataFrame) -> DataFrame:
-        columns = fields_of(df)
-        if is_sail(df.sparkSession) and df.isStreaming:
-            raise ValueError("Sail does not run Python on streams: pass a batch frame")
-        df, inputs = computed(df, self.inputs)
-        check_types(fields_of(df), inputs)
-        kept = kept_names(columns, self.keep, self.inputs)
-        # Spark parses text only in a session.
-        given = df.sparkSession.createDataFrame([], self.schema).schema
-        schema = StructType([StructField(field.name, field.dataType) for field in given.fields])
-        check_distinct(schema.names, self.options["errors"], self.options["error_column"])
-        arrow = to_arrow_schema(schema)
-        # Rejects misspelt names before a job runs.
-        nothing = pa.array([], pa.binary())
-        options = {name: value for name, value in self.options.items() if name != "decode"}
-        made = lha.decode_by_schema(nothing, _not_called, arrow, headers=nothing, format=self.format, **options).type
-        if self.options["errors"] == "column":
-            schema = schema.add(made[-1].name, spark_type(made[-1].type))
-        check_no_collision(df, kept, schema.names)
-        identify = identifying_names(columns, kept, self.identify)
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
-        places = {column.field: crossing.index(column.name) for column in inputs}
-        runner = Runner(
-            "decode_by_schema", self.format, {**self.options, "schema": arrow}, tuple(kept), places, made,
-            tuple(schema.names), {name: crossing.index(name) for name in identify},
-        )  # fmt: skip
-        result = StructType([*(columns[name] for name in kept), *schema.fields])
-        return df.select(*crossing_columns(crossing)).mapInArrow(runner, result)
-
-
-def _not_called(group: object) -> Any:
-    raise AssertionError("no rows were given")
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the kept columns of a frame, then the decoded ones."""
+        requested = df.sparkSession.createDataFrame([], self.schema).schema
+        schema = StructType([StructField(field.name, field.dataType) for field in requested.fields])
+        operation = DecodeBySchema(self.decode, to_arrow_schema(schema), self.format, self.header, self.options)
+        result = operation.result_type(pa.struct([(column.field, pa.binary()) for column in inputs]))
+        if self.options.errors == "column":
+            schema = schema.add(result[-1].name, spark_type(result[-1].type))
+        names = tuple(schema.names)
+        step = ArrowStep(operation, Declared(result, schema.fields), names, self.keep, self.identify, null_fields={})
+        return step.apply(df, fields, inputs)

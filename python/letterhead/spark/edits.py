@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType
+from pyspark.sql.types import BinaryType, DataType, StructField
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.spark.expressions import guarded, raised
@@ -16,9 +18,6 @@ from letterhead.spark.frame import (
     Input,
     check_replaced,
     check_str,
-    check_types,
-    computed,
-    fields_of,
     is_column,
     name_of_result,
     named,
@@ -27,6 +26,7 @@ from letterhead.spark.frame import (
 from letterhead.spark.runner import ArrowFunction
 from letterhead.spark.sail import is_sail, unfiltered, written_values
 from letterhead.spark.schemas import spelled
+from letterhead.spark.transform import Transform
 from letterhead.spark.writing import writer, written_from
 from letterhead.types import is_only_read, type_name
 
@@ -47,7 +47,7 @@ def edit_headers(
     rename: Renames | None = None,
     insert: Mapping[str, Inserted] | Sequence[tuple[str, Inserted]] | None = None,
     nulls: Literal["insert", "skip"] = "insert",
-) -> Callable[[DataFrame], DataFrame]:
+) -> Transform:
     """Drop, keep, rename and insert headers; all others are unchanged.
 
     It covers Connect's transforms DropHeaders, InsertHeader and HeaderFrom. The steps run in the order of the parameters:
@@ -80,8 +80,8 @@ def edit_headers(
 
     Returns
     -------
-    function from DataFrame to DataFrame
-        For ``df.transform``. The column of headers keeps its position. Null headers, as the Kafka source returns them
+    Transform
+        A function from DataFrame to DataFrame, for ``df.transform``. The column of headers keeps its position. Null headers, as the Kafka source returns them
         for a message without headers, stay null unless something is inserted.
 
     Raises
@@ -111,39 +111,50 @@ def edit_headers(
     >>> edited.where(lhs.header("headers", "source_offset", "int64") == F.col("offset")).count()
     10000
     """
-    made_name = name_of_result(column, into)
+    result_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("insert", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
-    news = _news(insert)
-    if only is None and drop is None and rename is None and not news:
+    inserted = _inserted_headers(insert)
+    if only is None and drop is None and rename is None and not inserted:
         raise ValueError("no edit was requested: pass only, drop, rename or insert")
     _check_order(only, drop, rename)
+    step = _EditStep(result_name, only, drop, rename, inserted, nulls == "skip")
+    return Transform((Input(column, "headers are edited in", (HEADERS,)),), step)
 
-    def edited(df: DataFrame) -> DataFrame:
-        fields, on_sail = fields_of(df), is_sail(df.sparkSession)
-        check_replaced(df, made_name)
-        df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
-        check_types(fields_of(df), [read])
+
+@dataclass(frozen=True)
+class _EditStep:
+    """An edit of headers by expressions of Spark SQL, with the arguments of :func:`edit_headers`."""
+
+    result_name: str
+    only: Keys | None
+    drop: Keys | None
+    rename: Renames | None
+    inserted: tuple[_InsertedHeader, ...]
+    skip_nulls: bool
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the frame with the edited headers in the column ``result_name``."""
+        check_replaced(df, fields, self.result_name)
+        on_sail = is_sail(df.sparkSession)
         # Inserted values become columns first: a random expression, which is used several times, is drawn once.
-        places = {unused_name(f"inserted_{n}", fields): new for n, new in enumerate(news)}
-        wide = df.select("*", *(_column_of(new, fields).alias(place) for place, new in places.items()))
-        given = {field.name: field.dataType for field in wide.schema.fields}
-        made = [
-            F.struct(F.lit(new.key).alias("key"), _written(new, place, given[place], on_sail).alias("value"))
-            for place, new in places.items()
+        columns = {unused_name(f"inserted_{n}", fields): header for n, header in enumerate(self.inserted)}
+        wide = df.select("*", *(_column_of(header, fields).alias(name) for name, header in columns.items()))
+        types = {field.name: field.dataType for field in wide.schema.fields}
+        new = [
+            F.struct(F.lit(header.key).alias("key"), _written(header, name, types[name], on_sail).alias("value"))
+            for name, header in columns.items()
         ]
-        headers = _without(named(read.name), only, drop, rename)
-        if made:
-            headers = _with(headers, F.array(*made), nulls == "skip", on_sail)
+        headers = _without(named(inputs[0].name), self.only, self.drop, self.rename)
+        if new:
+            headers = _with(headers, F.array(*new), self.skip_nulls, on_sail)
         if on_sail:
             headers = unfiltered(headers)
-        names = dict.fromkeys([*fields, made_name])
-        return wide.select(*(headers.alias(name) if name == made_name else named(name) for name in names))
-
-    return edited
+        names = dict.fromkeys([*fields, self.result_name])
+        return wide.select(*(headers.alias(name) if name == self.result_name else named(name) for name in names))
 
 
-class _New(NamedTuple):
+class _InsertedHeader(NamedTuple):
     """A header to insert: its key, the name of a column, a Column or constant bytes, and the type to write."""
 
     key: str
@@ -154,25 +165,25 @@ class _New(NamedTuple):
 # Arguments ------------------------------------------------------------------------------------------------------------
 
 
-def _keys(what: str, given: Any) -> Any:
-    if given is None or callable(given):
-        return given
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise TypeError(f"{what} must be a list of keys or a function of a Column, not {given.__class__.__name__}")
-    return [_checked_key(what, key) for key in given]
+def _keys(parameter: str, keys: Any) -> Any:
+    if keys is None or callable(keys):
+        return keys
+    if isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
+        raise TypeError(f"{parameter} must be a list of keys or a function of a Column, not {keys.__class__.__name__}")
+    return [_checked_key(parameter, key) for key in keys]
 
 
-def _renames(given: Any) -> Any:
-    if given is None or callable(given):
-        return given
-    if not isinstance(given, Mapping):
-        what = given.__class__.__name__
-        raise TypeError(f"rename must be a mapping of old key to new or a function of a Column, not {what}")
-    return {_checked_key("rename", old): _checked_key("rename", new) for old, new in given.items()}
+def _renames(rename: Any) -> Any:
+    if rename is None or callable(rename):
+        return rename
+    if not isinstance(rename, Mapping):
+        name = rename.__class__.__name__
+        raise TypeError(f"rename must be a mapping of old key to new or a function of a Column, not {name}")
+    return {_checked_key("rename", old): _checked_key("rename", new) for old, new in rename.items()}
 
 
-def _checked_key(what: str, key: Any) -> Any:
-    check_str(f"a key of {what}", key)
+def _checked_key(parameter: str, key: Any) -> Any:
+    check_str(f"a key of {parameter}", key)
     return key
 
 
@@ -188,30 +199,30 @@ def _check_order(only: Any, drop: Any, rename: Any) -> None:
             raise ValueError(f"only and drop both name {key!r}: leave it out of one of them")
 
 
-def _news(given: Any) -> list[_New]:
-    if given is None:
-        return []
-    if isinstance(given, str | bytes) or not isinstance(given, Mapping | Sequence):
-        raise TypeError(f"insert must be a mapping of key to value or a list of pairs, not {given.__class__.__name__}")
-    pairs = list(given.items()) if isinstance(given, Mapping) else list(given)
+def _inserted_headers(insert: Any) -> tuple[_InsertedHeader, ...]:
+    if insert is None:
+        return ()
+    if isinstance(insert, str | bytes) or not isinstance(insert, Mapping | Sequence):
+        raise TypeError(f"insert must be a mapping of key to value or a list of pairs, not {insert.__class__.__name__}")
+    pairs = list(insert.items()) if isinstance(insert, Mapping) else list(insert)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
             raise TypeError(f"insert takes pairs of a key, which is str, and a value, not {pair.__class__.__name__}")
-    return [_new(key, value) for key, value in pairs]
+    return tuple(_inserted_header(key, value) for key, value in pairs)
 
 
-def _new(key: str, given: Any) -> _New:
-    if given is None or isinstance(given, bytes):
-        return _New(key, given, "binary")
-    if isinstance(given, str):
-        return _New(key, given.encode(), "binary")
-    if is_column(given):
-        return _New(key, given)
-    if not isinstance(given, tuple) or len(given) != 2 or not (isinstance(given[0], str) or is_column(given[0])):
+def _inserted_header(key: str, value: Any) -> _InsertedHeader:
+    if value is None or isinstance(value, bytes):
+        return _InsertedHeader(key, value, "binary")
+    if isinstance(value, str):
+        return _InsertedHeader(key, value.encode(), "binary")
+    if is_column(value):
+        return _InsertedHeader(key, value)
+    if not isinstance(value, tuple) or len(value) != 2 or not (isinstance(value[0], str) or is_column(value[0])):
         raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
-                        f"not {given.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
+                        f"not {value.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
     try:
-        type = type_name(given[1], sql=True)
+        type = type_name(value[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
     if is_only_read(type):
@@ -219,7 +230,7 @@ def _new(key: str, given: Any) -> _New:
         raise ValueError(
             f"header {key!r}: type '{type}' can be read, but not written: pass '{name}' without ':{suffix}'"
         )
-    return _New(key, given[0], type)
+    return _InsertedHeader(key, value[0], type)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
@@ -231,9 +242,9 @@ def _without(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
     def stays(header: Column) -> Column:
         key, stays = header["key"], F.lit(True)
         if only is not None:
-            stays = F.coalesce(_is_one(key, only, "only"), F.lit(False))
+            stays = F.coalesce(_matches(key, only, "only"), F.lit(False))
         if drop is not None:
-            stays = stays & ~F.coalesce(_is_one(key, drop, "drop"), F.lit(False))
+            stays = stays & ~F.coalesce(_matches(key, drop, "drop"), F.lit(False))
         return stays
 
     def renamed(header: Column) -> Column:
@@ -244,25 +255,25 @@ def _without(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
     return headers if rename is None or rename == {} else F.transform(headers, renamed)
 
 
-def _is_one(key: Column, keys: Any, what: str) -> Column:
-    return _made(what, keys(key)) if callable(keys) else key.isin(*keys)
+def _matches(key: Column, keys: Any, parameter: str) -> Column:
+    return _checked_column(parameter, keys(key)) if callable(keys) else key.isin(*keys)
 
 
 def _renamed(key: Column, rename: Any) -> Column:
     if callable(rename):
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
-        return F.coalesce(_made("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
+        return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
     new = key
     for old, to in rename.items():
         new = F.when(key == old, F.lit(to)).otherwise(new)
     return new
 
 
-def _made(what: str, made: Any) -> Column:
-    if not is_column(made):
-        raise TypeError(f"the function of {what} must return a Column, not {made.__class__.__name__}")
-    column: Column = made
+def _checked_column(parameter: str, result: Any) -> Column:
+    if not is_column(result):
+        raise TypeError(f"the function of {parameter} must return a Column, not {result.__class__.__name__}")
+    column: Column = result
     return column
 
 
@@ -277,30 +288,32 @@ def _with(headers: Column, new: Column, skip: bool, on_sail: bool) -> Column:
     return F.when(headers.isNotNull() | (F.size(new) > 0), all) if skip else all
 
 
-def _column_of(new: _New, fields: dict[str, Any]) -> Column:
-    if not isinstance(new.column, str):
-        return new.column if is_column(new.column) else F.lit(new.column).cast("binary")
-    if new.column not in fields:
-        raise ValueError(f"header {new.key!r}: {unknown_name('column', new.column, fields)}")
-    return named(new.column)
+def _column_of(header: _InsertedHeader, fields: Mapping[str, StructField]) -> Column:
+    if not isinstance(header.column, str):
+        return header.column if is_column(header.column) else F.lit(header.column).cast("binary")
+    if header.column not in fields:
+        raise ValueError(f"header {header.key!r}: {unknown_name('column', header.column, fields)}")
+    return named(header.column)
 
 
-def _written(new: _New, place: str, given: DataType, on_sail: bool) -> Column:
-    """Return the bytes that a column is written as."""
-    what = f"header {new.key!r}: " + (f"column {new.column!r}" if isinstance(new.column, str) else "the column")
-    type = new.type
+def _written(header: _InsertedHeader, name: str, column_type: DataType, on_sail: bool) -> Column:
+    """Return the bytes of a header, whose value is in the column ``name``."""
+    column = f"column {header.column!r}" if isinstance(header.column, str) else "the column"
+    where = f"header {header.key!r}: {column}"
+    type = header.type
     if type is None:
-        type = spelled(given)
+        type = spelled(column_type)
         if type not in ("string", "binary"):
             raise TypeError(
-                f"{what} is {type}, which needs a type to be written: pass a pair such as (column, 'int64')"
+                f"{where} is {type}, which needs a type to be written: pass a pair such as (column, 'int64')"
             )
-    needed = written_from(type, given)
-    if needed is not None:
-        raise TypeError(f"{what} is {spelled(given)}, and {type} is written from {needed}")
+    accepted = written_from(type, column_type)
+    if accepted is not None:
+        raise TypeError(f"{where} is {spelled(column_type)}, and {type} is written from {accepted}")
     if on_sail:
         if type in ("string", "binary"):
-            return named(place).cast("binary")
-        return ArrowFunction(written_values, {"key": new.key, "type": type}).of(named(place), BinaryType())
-    written = writer(type)(named(place))
-    return guarded(written.checks, written.value, lambda check: raised(f"header {new.key}: ", check))
+            return named(name).cast("binary")
+        write = partial(written_values, key=header.key, type=type)
+        return ArrowFunction(write).column(named(name), BinaryType())
+    written = writer(type)(named(name))
+    return guarded(written.checks, written.value, lambda check: raised(f"header {header.key}: ", check))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -58,45 +58,49 @@ class Input(NamedTuple):
     field: str = "headers"
 
 
-def is_column(given: object) -> bool:
+def is_column(argument: object) -> bool:
     """Return whether an argument is a Column, of classic Spark or of Connect."""
     # Up to Spark 3.5 a Column of Connect has a class of its own, which cannot be imported without Connect.
-    return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(given).__mro__)
+    return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(argument).__mro__)
 
 
-def check_str(what: str, given: object) -> None:
+def check_str(name: str, argument: object) -> None:
     """Raise ``TypeError`` unless an argument is a str."""
-    if not isinstance(given, str):
-        raise TypeError(f"{what} must be str, not {given.__class__.__name__}")
+    if not isinstance(argument, str):
+        raise TypeError(f"{name} must be str, not {argument.__class__.__name__}")
 
 
-def check_column(what: str, given: object) -> None:
+def check_column(name: str, argument: object) -> None:
     """Raise ``TypeError`` unless an argument is a column name or a Column."""
-    if not isinstance(given, str) and not is_column(given):
-        raise TypeError(f"{what} must be str or a Column, not {given.__class__.__name__}")
+    if not isinstance(argument, str) and not is_column(argument):
+        raise TypeError(f"{name} must be str or a Column, not {argument.__class__.__name__}")
 
 
-def check_names(what: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+def check_names(parameter: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return a list of distinct column names as a tuple; raise ``TypeError`` or ``ValueError`` for anything else."""
     if names is None:
         return None
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise TypeError(f"{what} must be a list of column names, not {names.__class__.__name__}")
+        raise TypeError(f"{parameter} must be a list of column names, not {names.__class__.__name__}")
     for name in names:
-        check_str(f"a column of {what}", name)
+        check_str(f"a column of {parameter}", name)
     if len(set(names)) < len(names):
-        raise ValueError(f"{what} names a column twice: {', '.join(names)}")
+        raise ValueError(f"{parameter} names a column twice: {', '.join(names)}")
     return tuple(names)
 
 
-def check_replaced(df: DataFrame, name: str) -> None:
-    """Raise ``ValueError`` if a new column, which replaces one of the same name, differs from one only by case."""
-    if name not in df.columns:
-        check_no_collision(df, [], [*df.columns, name])
+def check_replaced(df: DataFrame, columns: Iterable[str], name: str) -> None:
+    """Raise ``ValueError`` if the name of a new column differs from the name of another column only by case.
+
+    A column of exactly this name is replaced.
+    """
+    columns = [*columns]
+    if name not in columns:
+        check_no_collision(df, [], [*columns, name])
 
 
 def name_of_result(column: str | Column, into: str | None) -> str:
-    """Return the name of the new column: ``into``, or by default that of the column read."""
+    """Return the name of the new column: ``into``, or by default the name of the column that is read."""
     check_column("column", column)
     if into is None and not isinstance(column, str):
         raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
@@ -121,7 +125,7 @@ def computed(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[In
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
-    """Return the columns of a frame by name; raise ``ValueError`` if two have the same one."""
+    """Return the columns of a frame by name; raise ``ValueError`` if two have the same name."""
     fields = {field.name: field for field in df.schema.fields}
     if len(fields) < len(df.schema.fields):
         names = [field.name for field in df.schema.fields]
@@ -130,48 +134,50 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
     return fields
 
 
-def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()) -> list[str]:
+def kept_names(
+    fields: Mapping[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()
+) -> list[str]:
     """Return the columns to keep: those requested, which must exist, or by default all that are not read."""
     if keep is None:
-        read = {column.name for column in inputs if isinstance(column.name, str)}
-        return [name for name in fields if name not in read]
+        input_names = {column.name for column in inputs if isinstance(column.name, str)}
+        return [name for name in fields if name not in input_names]
     for name in keep:
         if name not in fields:
             raise unknown_name("column", name, fields)
     return list(keep)
 
 
-def identifying_names(fields: dict[str, StructField], kept: Sequence[str], identify: Sequence[str]) -> list[str]:
-    """Return the columns that errors may quote: the place of a record if it is kept, and those that the caller names."""
+def identifying_names(fields: Mapping[str, StructField], kept: Sequence[str], identify: Sequence[str]) -> list[str]:
+    """Return the columns that errors may quote: the position of a record if it is kept, and columns that the caller names."""
     for name in identify:
         if name not in fields:
             raise unknown_name("column", name, fields)
-    # A column of another type has the name of a place by chance.
-    places = [name for name in kept if spelled(fields[name].dataType) in _PLACE_TYPES.get(name, ())]
-    return list(dict.fromkeys([*places, *identify]))
+    # A column of another type has such a name by chance.
+    positions = [name for name in kept if spelled(fields[name].dataType) in _POSITION_TYPES.get(name, ())]
+    return list(dict.fromkeys([*positions, *identify]))
 
 
-def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
+def check_types(fields: Mapping[str, StructField], inputs: Iterable[Input]) -> None:
     """Raise ``ValueError`` if a column to read is missing, and ``TypeError`` if it has the wrong type."""
     for column in inputs:
         if column.name not in fields:
             error = unknown_name("column", column.name, fields)
             raise ValueError(f"{error}: {column.hint}") if column.hint else error
-        given = spelled(fields[column.name].dataType)
-        if given not in column.types:
-            hint = _CASTS.get((given, column.types[0]), "")
-            if given.replace("value:string", "value:binary") in column.types:
+        type = spelled(fields[column.name].dataType)
+        if type not in column.types:
+            hint = _CASTS.get((type, column.types[0]), "")
+            if type.replace("value:string", "value:binary") in column.types:
                 hint = f": {_VALUES_AS_BYTES.format(column.name)} makes it one"
             fits = " or ".join(column.types)
-            raise TypeError(f"column {column.name!r} is {given}, and {column.purpose} {fits}{hint}")
+            raise TypeError(f"column {column.name!r} is {type}, and {column.purpose} {fits}{hint}")
 
 
-def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
-    """Raise ``ValueError`` if Spark could not tell a new column from a kept one, or from another new one."""
+def check_no_collision(df: DataFrame, kept: Iterable[str], new: Iterable[str]) -> None:
+    """Raise ``ValueError`` if Spark could not tell a new column from a kept column, or from another new column."""
     # Spark ignores the case of names unless it is configured otherwise.
     kept = list(kept)
     taken = {name.lower(): name for name in kept}
-    for name in made:
+    for name in new:
         other = taken.setdefault(name.lower(), name)
         if other not in kept and other == name:
             continue
@@ -191,10 +197,10 @@ def _is_case_sensitive(df: DataFrame) -> bool:
 def crossing_columns(names: Iterable[str]) -> list[Column]:
     """Return the columns to transfer to Python, whatever characters their names contain."""
     columns = []
-    for place, name in enumerate(names):
+    for position, name in enumerate(names):
         column = named(name)
         # `mapInArrow` of Spark 4.2 reads a dot in a name as the field of a struct.
-        columns.append(column.alias(f"column_{place}") if "." in name or "`" in name else column)
+        columns.append(column.alias(f"column_{position}") if "." in name or "`" in name else column)
     return columns
 
 
@@ -211,11 +217,11 @@ def unused_name(name: str, fields: Iterable[str]) -> str:
     return name
 
 
-_PLACE_TYPES = {
+_POSITION_TYPES = {
     "topic": ("string",), "partition": ("int", "bigint"), "offset": ("int", "bigint"),
     "timestamp": ("timestamp", "timestamp_ntz", "bigint"),
 }  # fmt: skip
-"""Columns that tell the place of a record, and their types."""
+"""Columns with the position of a record in its topic, and their types."""
 
 _VALUES_AS_BYTES = "transform({}, h -> struct(h.key as key, cast(h.value as binary) as value))"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -93,8 +93,9 @@ def scan_headers(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "
             "foreachBatch"
         )
-    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
-    scanner = partial(_scanned, format=format, max_keys=max_keys, **options)
+    scanner = partial(
+        _scanned, format=format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
+    )
     parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
     for row in parts.repartition(_MERGED).mapInArrow(_merged, "part binary").collect():
@@ -102,9 +103,18 @@ def scan_headers(
     return Scan(format, whole, column if isinstance(column, str) else inputs[0].name)
 
 
-def _scanned(batches: Iterator[pa.RecordBatch], format: str, **options: Any) -> Iterator[pa.RecordBatch]:
+def _scanned(
+    batches: Iterator[pa.RecordBatch],
+    format: str,
+    max_keys: int,
+    lenient: bool,
+    strict_types: bool,
+    limits: Limits | None,
+) -> Iterator[pa.RecordBatch]:
     """Return one row for a partition, on a worker: its statistics."""
-    yield _part(lha.scan((batch.column(0) for batch in batches), format, **options).statistics)
+    columns = (batch.column(0) for batch in batches)
+    scan = lha.scan(columns, format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits)
+    yield _part(scan.statistics)
 
 
 def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,28 +1,23 @@
-"""Types of the columns that operations take and return, in Arrow and in Spark; :func:`declared` is the entry point."""
+"""Types of the columns that operations read and return, in Arrow and in Spark; :func:`declared` is the entry point."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import product
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.types import DataType, StructField, StructType
 
-from letterhead import arrow as lha
-from letterhead.conventions.schemas import decode_struct
-
-Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages", "where", "decode_by_schema"]
+from letterhead.operations import Decode, Encode, Operation, ReadOptions
 
 __all__ = [
     "Declared",
-    "Operation",
     "check_case",
     "check_schema",
     "declared",
     "header_lists",
-    "operation_of",
     "same_but_for_case",
     "spark_schema",
     "spark_type",
@@ -31,26 +26,20 @@ __all__ = [
 
 
 class Declared(NamedTuple):
-    """The columns that an operation returns, in Arrow a struct or a single type, which in Spark has the operation's name."""
+    """The columns that an operation returns: in Arrow a struct or the type of a single column, in Spark always columns."""
 
     arrow: pa.DataType
     spark: list[StructField]
 
 
-def declared(operation: Operation, format: str, **options: Any) -> Declared:
-    """Run an operation on no rows: return the columns that workers will make, or raise what they would raise."""
-    given = declared("decode", format).arrow if operation == "encode" else pa.binary()
-    made = operation_of(operation)(pa.array([], given), format, **options).type
-    columns = list(made) if pa.types.is_struct(made) else [pa.field(operation, made)]
-    return Declared(made, [StructField(column.name, spark_type(column.type)) for column in columns])
-
-
-def operation_of(name: str) -> Callable[..., Any]:
-    """Return the function of :mod:`letterhead.arrow` with a name, or the one that does the same for the columns of a frame."""
-    if name == "decode_by_schema":
-        return decode_struct
-    function: Callable[..., Any] = getattr(lha, "_matches" if name == "where" else name)
-    return function
+def declared(operation: Operation) -> Declared:
+    """Return the columns that workers will return; raises any error that does not depend on rows."""
+    input = pa.binary()
+    if isinstance(operation, Encode):
+        input = Decode(operation.format).result_type(pa.binary())
+    type = operation.result_type(input)
+    columns = list(type) if pa.types.is_struct(type) else [pa.field(operation.native_name, type)]
+    return Declared(type, [StructField(column.name, spark_type(column.type)) for column in columns])
 
 
 def header_lists(format: str) -> tuple[str, ...]:
@@ -76,32 +65,32 @@ def spelled(type: DataType) -> str:
 
 def _header_type(format: str, text_keys: bool) -> Any:
     # errors="column" returns a struct of columns for a headers format too.
-    columns = declared("decode", format, errors="column", text_keys=text_keys).spark
+    columns = declared(Decode(format, ReadOptions(errors="column", text_keys=text_keys))).spark
     return next(column.dataType.elementType for column in columns if column.name == "headers")
 
 
-def spark_type(of: pa.DataType) -> DataType:
+def spark_type(type: pa.DataType) -> DataType:
     """Return Spark's type for a type of Arrow; raise ``TypeError`` if there is none."""
     plain = {
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
         pa.binary(): T.BinaryType, pa.timestamp("us", "UTC"): T.TimestampType,
     }  # fmt: skip
-    if of in plain:
-        return plain[of]()
-    if pa.types.is_decimal(of):
-        return T.DecimalType(of.precision, of.scale)
-    if pa.types.is_list(of):
-        return T.ArrayType(spark_type(of.value_type))
-    if pa.types.is_struct(of):
-        return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in of])
-    raise TypeError(f"Spark has no type for {of}")
+    if type in plain:
+        return plain[type]()
+    if pa.types.is_decimal(type):
+        return T.DecimalType(type.precision, type.scale)
+    if pa.types.is_list(type):
+        return T.ArrayType(spark_type(type.value_type))
+    if pa.types.is_struct(type):
+        return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in type])
+    raise TypeError(f"Spark has no type for {type}")
 
 
-def spark_schema(of: pa.Schema) -> StructType:
-    """Return Spark's schema for one of Arrow's; raise ``ValueError`` if two names differ only by case."""
-    check_case(of.names)
-    return spark_type(pa.struct(list(of)))
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the schema of Spark for a schema of Arrow; raise ``ValueError`` if two names differ only by case."""
+    check_case(schema.names)
+    return spark_type(pa.struct(list(schema)))
 
 
 def check_case(names: Iterable[str]) -> None:
@@ -113,20 +102,20 @@ def check_case(names: Iterable[str]) -> None:
             raise same_but_for_case(other, name)
 
 
-def same_but_for_case(one: str, other: str) -> ValueError:
+def same_but_for_case(name: str, other: str) -> ValueError:
     """Return the error for two columns that Spark cannot tell apart."""
     return ValueError(
-        f"two columns {one!r} and {other!r} would be made, and Spark ignores the case of names: rename one of them; "
+        f"two columns {name!r} and {other!r} would be made, and Spark ignores the case of names: rename one of them; "
         f"lh.field(..., key={other!r}) reads a header into a column of another name"
     )
 
 
-def check_schema(source: str, own: pa.Schema, given: StructType | pa.Schema) -> None:
-    """Raise ``ValueError`` if a user-specified schema differs from that of a data source, which does not cast."""
-    own = spark_schema(own)
-    if isinstance(given, pa.Schema):  # on Sail
-        given = spark_schema(given)
-    if given.simpleString() != own.simpleString():
+def check_schema(source: str, schema: pa.Schema, requested: StructType | pa.Schema) -> None:
+    """Raise ``ValueError`` if a user requests another schema than the data source has, which does not cast."""
+    own = spark_schema(schema)
+    if isinstance(requested, pa.Schema):  # on Sail
+        requested = spark_schema(requested)
+    if requested.simpleString() != own.simpleString():
         raise ValueError(
             f"{source} has a schema of its own, {own.simpleString()}: leave out .schema(...), and set the option columns"
         )

@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import Column
 
+from letterhead import operations
 from letterhead.errors import check_name
-from letterhead.fields import Columns, check_distinct
+from letterhead.fields import Columns
 from letterhead.limits import Limits
+from letterhead.operations import Convert, Decode, Encode, ExplodeBatches, Operation, ReadOptions, Select, WriteOptions
+from letterhead.operations.options import Nulls, OnLoss
 from letterhead.results import Types, plain_types
-from letterhead.spark.frame import (
-    Input,
-    check_column,
-    check_names,
-    check_no_collision,
-    check_str,
-    check_types,
-    computed,
-    crossing_columns,
-    fields_of,
-    identifying_names,
-    kept_names,
-    name_of_result,
-)
-from letterhead.spark.runner import Runner
-from letterhead.spark.sail import is_sail
-from letterhead.spark.schemas import Declared, Operation, declared, header_lists, spark_type, spelled
+from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
+from letterhead.spark.schemas import declared, header_lists, spark_type, spelled
+from letterhead.spark.transform import ArrowStep, Transform, selects_rows
 from letterhead.where.conditions import Where
-from letterhead.where.program import fields_of_format, resolve
 
-__all__ = [
-    "Transform",
-    "convert_headers",
-    "decode_headers",
-    "encode_headers",
-    "explode_batches",
-    "select_headers",
-    "where_headers",
-]
+__all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers", "where_headers"]
 
 
 def decode_headers(
@@ -108,17 +86,20 @@ def decode_headers(
     >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
-    read = _bytes_input(column, format)
-    options = _reading(errors, error_column, lenient, strict_types, limits) | {"text_keys": text_keys}
-    names = _field_types(format)
+    input = _bytes_input(column, format)
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
+        limits=limits,
+    )  # fmt: skip
+    fields = _field_types(format)
     if into is not None:
         check_str("into", into)
-        if len(names) > 1:
+        if len(fields) > 1:
             raise ValueError(
-                f"into= names the one column of a headers format, and {format} returns {', '.join(names)}: leave it out"
+                f"into= names the one column of a headers format, and {format} returns {', '.join(fields)}: leave it out"
             )
-    first = ("headers" if into is None else into,) if len(names) == 1 else None
-    return _transform("decode", format, options, (read,), keep, identify, first)
+    result_name = ("headers" if into is None else into) if len(fields) == 1 else None
+    return _transform(Decode(format, options), input, keep, identify, result_name)
 
 
 def select_headers(
@@ -158,10 +139,12 @@ def select_headers(
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
-    read = _bytes_input(column, format)
-    options = _reading(errors, error_column, lenient, strict_types, limits) | {"columns": columns, "_dialect": "spark"}
-    transform = _transform("select", format, options, (read,), keep, identify, None)
-    return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
+    check_column("column", column)
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    select = Select(format, columns, options, dialect="spark")
+    return _transform(select, _headers_input(column, format), keep, identify)
 
 
 def encode_headers(
@@ -174,7 +157,7 @@ def encode_headers(
     identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> Transform:
     """Encode a column of headers, with the other fields of a message format, into a binary column.
@@ -198,7 +181,7 @@ def encode_headers(
         and describe it in a column ``losses``.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
         How types are converted, as in :func:`letterhead.convert`.
-    null_headers : {"empty", "raise"}, default "empty"
+    nulls : {"empty", "raise"}, default "empty"
         Whether null headers are written as no headers or rejected.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
@@ -211,11 +194,12 @@ def encode_headers(
     DataFrame[key: binary, value: binary]
     """
     check_column("column", column)
-    options: dict[str, Any] = {"on_loss": on_loss, "types": types, "null_headers": null_headers, "canonical": canonical}
-    inputs, nulls = _field_inputs(column, format, fields)
-    into = ("headers" if nulls is None else "value") if into is None else into
+    options = _write_options(on_loss, types, nulls, canonical)
+    inputs, null_fields = _field_inputs(column, format, fields)
+    into = ("headers" if null_fields is None else "value") if into is None else into
     check_str("into", into)
-    return _transform("encode", format, options, inputs, keep, identify, (into,), nulls)
+    step = _step(Encode(format, options), keep, identify, into, null_fields)
+    return Transform(inputs, step)
 
 
 def convert_headers(
@@ -228,7 +212,7 @@ def convert_headers(
     identify: Sequence[str] = (),
     on_loss: Literal["raise", "drop", "report"] = "raise",
     types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
+    nulls: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
@@ -246,7 +230,7 @@ def convert_headers(
         Names of the formats to read and to write: headers formats or message formats.
     into : str, optional
         Name of the new binary column; by default that of ``column``.
-    on_loss, types, null_headers, canonical
+    on_loss, types, nulls, canonical
         As in :func:`encode_headers`.
     keep, identify, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
@@ -259,10 +243,13 @@ def convert_headers(
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
-    read = _bytes_input(column, format)
-    options: dict[str, Any] = {"on_loss": on_loss, "types": types, "null_headers": null_headers, "canonical": canonical}
-    options |= _reading(errors, error_column, lenient, strict_types, limits) | {"target": target}
-    return _transform("convert", format, options, (read,), keep, identify, (name_of_result(column, into),))
+    input = _bytes_input(column, format)
+    writing = _write_options(on_loss, types, nulls, canonical)
+    reading = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    convert = Convert(format, target, reading, writing)
+    return _transform(convert, input, keep, identify, name_of_result(column, into))
 
 
 def explode_batches(
@@ -311,18 +298,18 @@ def explode_batches(
     >>> fetched.transform(lhs.explode_batches("batch", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
-    read = _bytes_input(column, format)
+    input = _bytes_input(column, format)
     fields = check_names("columns", columns)
     if fields is None:
-        fields = tuple(field.name for field in declared("messages", format).spark[1:])
-    options = _reading(errors, error_column, lenient, strict_types, limits)
+        fields = tuple(field.name for field in declared(ExplodeBatches(format)).spark[1:])
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, text_keys=text_keys,
+        limits=limits,
+    )  # fmt: skip
+    headers = None if headers is None else _mapping("headers", headers)
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
-    options |= {"columns": ("row", *fields), "text_keys": text_keys, "_dialect": "spark"}
-    if headers is not None:
-        options["headers"] = _mapping("headers", headers)
-    if where is not None:
-        options["where"] = resolve(where, fields_of_format(format), headers)
-    return _transform("messages", format, options, (read,), keep, identify, ())
+    explode = ExplodeBatches(format, ("row", *fields), headers, options, where, dialect="spark")
+    return _transform(explode, input, keep, identify)
 
 
 def where_headers(
@@ -361,121 +348,47 @@ def where_headers(
     >>> orders.transform(lhs.where_headers("headers", "kafka", lh.col("tenant") == "acme", keep=["offset"])).count()
     1390
     """
-    read = _bytes_input(column, format)
-    program = resolve(where, fields_of_format(format))
-    if program is None:
-        raise TypeError("where must be a condition, not None")
-    options = _reading(errors, error_column, lenient, strict_types, limits) | {"where": program}
-    transform = _transform("where", format, options, (read,), keep, identify, None)
-    return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
-
-
-@dataclass(frozen=True)
-class Transform:
-    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
-
-    It runs as ``mapInArrow``, on batch and streaming frames, of classic Spark and Connect. Spark matches the columns of
-    ``mapInArrow`` by position, so the function and its declared schema are made together.
-
-    Attributes
-    ----------
-    operation, format, options, names
-        As in :class:`letterhead.spark.runner.Runner`.
-    inputs : tuple of Input
-        The columns that are read.
-    keep : tuple of str or None
-        The columns that are kept.
-    identify : tuple of str
-        The columns that an error quotes.
-    made : Declared
-        The columns that the operation returns.
-    nulls : mapping of str to pyarrow.DataType, optional
-        For a message format to write: the fields that are null, and their types.
-    """
-
-    operation: str
-    format: str
-    options: Mapping[str, Any]
-    inputs: tuple[Input, ...]
-    keep: tuple[str, ...] | None
-    identify: tuple[str, ...]
-    made: Declared
-    names: tuple[str, ...]
-    nulls: Mapping[str, pa.DataType] | None = None
-
-    def __post_init__(self) -> None:
-        check_distinct(self.names)
-
-    def __call__(self, df: DataFrame) -> DataFrame:
-        """Return the kept columns of a frame, then the new ones.
-
-        Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
-        """
-        columns = fields_of(df)
-        if is_sail(df.sparkSession) and df.isStreaming:
-            raise ValueError("Sail does not run Python on streams: pass a batch frame")
-        df, inputs = computed(df, self.inputs)
-        check_types(fields_of(df), inputs)
-        # A condition keeps the column that it reads.
-        all_columns = list(columns) if self.operation == "where" and self.keep is None else None
-        kept = all_columns or kept_names(columns, self.keep, self.inputs)
-        check_no_collision(df, kept, self.names)
-        if not kept and not self.names:
-            raise ValueError("no columns would be left: name columns in keep= or columns=")
-        identify = identifying_names(columns, kept, self.identify)
-        # A column that is both kept and read is transferred once.
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
-        places: Any = {column.field: crossing.index(column.name) for column in inputs}
-        places = places["headers"] if self.nulls is None else {**places, **self.nulls}
-        runner = Runner(
-            self.operation, self.format, self.options, tuple(kept), places, self.made.arrow, self.names,
-            {name: crossing.index(name) for name in identify},
-        )  # fmt: skip
-        new = [
-            StructField(name, field.dataType)
-            for name, field in zip(self.names, self.made.spark[runner.selects :], strict=True)
-        ]
-        schema = StructType([columns[name] for name in kept] + new)
-        return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
-
-
-def _reading(
-    errors: str, error_column: str, lenient: bool, strict_types: bool, limits: Limits | None
-) -> dict[str, Any]:
-    return {
-        "errors": errors, "error_column": error_column, "lenient": lenient, "strict_types": strict_types, "limits": limits
-    }  # fmt: skip
+    check_column("column", column)
+    options = ReadOptions(
+        errors=errors, error_column=error_column, lenient=lenient, strict_types=strict_types, limits=limits
+    )  # fmt: skip
+    operation = operations.Where(format, where, options)
+    return _transform(operation, _headers_input(column, format), keep, identify)
 
 
 def _transform(
     operation: Operation,
-    format: str,
-    options: Mapping[str, Any],
-    inputs: tuple[Input, ...],
+    input: Input,
     keep: Sequence[str] | None,
     identify: Sequence[str],
-    first: tuple[str, ...] | None,
-    nulls: dict[str, pa.DataType] | None = None,
+    result_name: str | None = None,
 ) -> Transform:
-    """Make a transform; ``first`` replaces the name of the first column that the operation returns."""
-    plain_types(options.get("types"), sql=True)
-    made = declared(operation, format, **options)
-    # A mapping belongs to the caller, who may change it.
-    options = {name: dict(given) if isinstance(given, Mapping) else given for name, given in options.items()}
-    # The first column of a condition only selects rows.
-    names = tuple(field.name for field in made.spark[operation == "where" :])
-    names = names if first is None else (*first, *names[1:])
-    return Transform(
-        operation,
-        format,
-        options,
-        inputs,
-        check_names("keep", keep),
-        check_names("identify", identify) or (),
-        made,
-        names,
-        nulls,
+    """Return the transform that runs an operation on a column."""
+    return Transform((input,), _step(operation, keep, identify, result_name))
+
+
+def _step(
+    operation: Operation,
+    keep: Sequence[str] | None,
+    identify: Sequence[str],
+    result_name: str | None = None,
+    null_fields: Mapping[str, pa.DataType] | None = None,
+) -> ArrowStep:
+    """Return the step of an operation; ``result_name`` replaces the name of the first column that it returns."""
+    result = declared(operation)
+    # Where and ExplodeBatches return a column first that is not part of the result.
+    names = [field.name for field in result.spark[selects_rows(operation) :]]
+    if result_name is not None:
+        names[0] = result_name
+    return ArrowStep(
+        operation, result, tuple(names), check_names("keep", keep), check_names("identify", identify) or (), null_fields
     )
+
+
+def _write_options(on_loss: OnLoss, types: Types | None, nulls: Nulls, canonical: bool) -> WriteOptions:
+    # Errors list the names that types have in Spark.
+    plain_types(types, sql=True)
+    return WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
 
 
 def _bytes_input(column: str | Column, format: str) -> Input:
@@ -483,10 +396,15 @@ def _bytes_input(column: str | Column, format: str) -> Input:
     return Input(column, f"{format} is read from", ("binary",))
 
 
+def _headers_input(column: str | Column, format: str) -> Input:
+    return Input(column, f"{format} is read from", ("binary", *header_lists(format)))
+
+
 def _field_types(format: str) -> dict[str, pa.DataType]:
-    """Return the fields of a message format with their types, or ``headers`` with that of a headers format."""
+    """Return the fields of a message format with their types; a headers format has the single field ``headers``."""
     # errors="column" returns a struct for a headers format too, and the error as its last field.
-    return {field.name: field.type for field in [*declared("decode", format, errors="column").arrow][:-1]}
+    fields = [*declared(Decode(format, ReadOptions(errors="column"))).arrow]
+    return {field.name: field.type for field in fields[:-1]}
 
 
 def _field_inputs(
@@ -502,19 +420,19 @@ def _field_inputs(
         if name is not None:
             check_column(f"the column of field {field!r}", name)
     inputs = [Input(column, f"the headers of {format} are written from", header_lists(format))]
-    nulls = {}
+    null_fields = {}
     for field in others:
         name = fields.get(field, field)
         if name is None:
-            nulls[field] = types[field]
+            null_fields[field] = types[field]
             continue
         hint = "" if field in fields else f"pass fields={{{field!r}: ...}} with another column, or None for null"
         type = spelled(spark_type(types[field]))
         inputs.append(Input(name, f"the {field} of {format} is written from", (type,), hint, field))
-    return tuple(inputs), nulls if others else None
+    return tuple(inputs), null_fields if others else None
 
 
-def _mapping(what: str, given: object) -> dict[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{what} must be a mapping, not {given.__class__.__name__}")
-    return dict(given)
+def _mapping(parameter: str, argument: object) -> dict[Any, Any]:
+    if not isinstance(argument, Mapping):
+        raise TypeError(f"{parameter} must be a mapping, not {argument.__class__.__name__}")
+    return dict(argument)

@@ -20,7 +20,7 @@ from letterhead.values import Value
 from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
 
-__all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "resolve", "truth"]
+__all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "filter_of", "resolve", "truth"]
 
 Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str, list[Any]]]]
 """Headers, fields and steps, as the compiled core takes them."""
@@ -82,11 +82,26 @@ def resolve(
     return Filter(_node(as_condition(where), fields, columns, columns_name))
 
 
+def filter_of(
+    where: Where | Filter | None, format: str, headers: Columns | None = None, *, columns_name: str = "headers="
+) -> Filter | None:
+    """Return the filter for messages of a format; a reader passes one that it has resolved itself."""
+    if where is None or isinstance(where, Filter):
+        return where
+    return resolve(where, fields_of_format(format), headers, columns_name=columns_name)
+
+
 class Filter:
     """A condition whose operands have been resolved to record fields and header columns."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Filter) and self._node == other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node)
 
     def bind(self, constants: Mapping[str, Any]) -> Filter:
         """Return the filter for messages that have these values in some fields."""

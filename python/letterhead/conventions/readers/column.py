@@ -13,11 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead import _native
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, ErrorDetail, check_name
-from letterhead.fields import ColumnSpec
+from letterhead.fields import Field
+from letterhead.operations import Encode, ReadOptions, Select
 
 __all__ = ["Bools", "ColumnReader", "present_rows", "read_values", "result_type", "run"]
 
@@ -74,9 +74,8 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     """Read values as ``select`` reads those of headers, with null for values that are not of the type."""
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
-    blocks = _native.apply("encode", lists, "kafka")
-    specs: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
-    selected = pa.array(_native.apply("select", blocks, "kafka", columns=specs, errors="column"))
+    blocks = Encode("kafka").run(lists)
+    selected = Select("kafka", {type: Field(type, "v") for type in types}, ReadOptions(errors="column")).run(blocks)
     return {type: selected.field(type) for type in types}
 
 

@@ -13,15 +13,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
 from letterhead.conventions.readers.schema_id import SchemaIdReader
-from letterhead.conventions.schema_group import SchemaGroup
+from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.errors import DecodeError, ErrorDetail, counted
-from letterhead.fields import ColumnSpec
+from letterhead.fields import Field
+from letterhead.operations import ReadOptions, Select
 
 __all__ = ["decoded", "grouped", "of_binary"]
 
@@ -73,12 +73,11 @@ def grouped(
 
 
 def decoded(
-    values: Any, headers: Any, decode: Callable[[SchemaGroup], Any], schema: pa.Schema, format: str, header: str,
-    errors: str, error_column: str, limits: Any,
-) -> pa.StructArray:  # fmt: skip
+    values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, format: str, header: str, options: ReadOptions
+) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
-    column = of_binary(values)
-    groups, row_errors = grouped(column, headers, format, header, errors, limits)
+    column, errors = of_binary(values), options.errors
+    groups, row_errors = grouped(column, headers, format, header, errors, options.limits)
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
@@ -96,7 +95,7 @@ def decoded(
     columns, fields = array.flatten(), [field.with_nullable(True) for field in schema]
     if errors == "column":
         columns.append(_error_column(row_errors, len(column)))
-        fields.append(pa.field(error_column, ERRORS))
+        fields.append(pa.field(options.error_column, ERRORS))
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 
@@ -104,8 +103,8 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
     """Return the value of the header of each row, null where it is absent, and the errors of damaged headers."""
     if headers is None:
         return pa.nulls(len(values), pa.binary()), {}
-    specs: list[ColumnSpec] = [("id", header, "binary", "last", False)]
-    selected = to_pyarrow(_native.apply("select", headers, format, columns=specs, errors="column", limits=limits))
+    select = Select(format, {"id": Field("binary", key=header)}, ReadOptions(errors="column", limits=limits))
+    selected = to_pyarrow(select.run_native(headers))
     if isinstance(selected, pa.ChunkedArray):
         selected = selected.combine_chunks()
     if len(selected) != len(values):

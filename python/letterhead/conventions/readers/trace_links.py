@@ -13,9 +13,9 @@ from letterhead import _native
 from letterhead.conventions.readers.traceparent import TraceparentReader
 from letterhead.conventions.trace_links import KNOWN_FLAGS, parse_baggage, parse_state
 from letterhead.errors import DecodeError, ErrorDetail
-from letterhead.fields import ColumnSpec
+from letterhead.fields import Field
 
-__all__ = ["ATTRIBUTES", "LINK", "read_links", "specs"]
+__all__ = ["ATTRIBUTES", "LINK", "columns_of_links", "read_links"]
 
 ATTRIBUTES = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.string())])))
 
@@ -28,11 +28,11 @@ LINK = pa.struct([
 _KEYS = ("traceparent", "tracestate", "baggage")
 
 
-def specs(format: str) -> list[ColumnSpec]:
+def columns_of_links(format: str) -> dict[str, Field]:
     """Return the columns to select: all values of each header, as binary, and as text too where values have types."""
     row = next((row for row in _native.formats() if row["name"] == format), None)
     types = ("binary", "string") if row is not None and row["types"] else ("binary",)
-    return [(f"{key}:{type}", key, type, "all", False) for key in _KEYS for type in types]
+    return {f"{key}:{type}": Field(type, key, "all") for key in _KEYS for type in types}
 
 
 def read_links(

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, ErrorDetail, StoreChoiceError, replaced
+from letterhead.operations import ReadOptions, Select
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
 from letterhead.state.reading.directory import StoreSegment
@@ -211,15 +212,8 @@ class StoreColumns:
 
     def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
         error_column = self._error_column if errors == "column" else "error"
-        return lha.select(
-            values,
-            self._format,
-            self._headers or {},
-            errors=errors,
-            _dialect=self._dialect,
-            limits=self._limits,
-            error_column=error_column,
-        )
+        options = ReadOptions(errors=errors, error_column=error_column, limits=self._limits)
+        return Select(self._format, self._headers or {}, options, dialect=self._dialect).run(values)
 
 
 class _DatabaseRows:

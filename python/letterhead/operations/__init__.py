@@ -1,0 +1,21 @@
+"""Operations on columns of messages: one class each, a frozen dataclass of checked arguments.
+
+The functions of :mod:`letterhead.arrow`, the transforms of :mod:`letterhead.spark` and the command line construct the same
+objects. They can be pickled and contain no data. :class:`letterhead.conventions.schemas.DecodeBySchema` has the same
+methods.
+"""
+
+from letterhead.operations.convert import Convert
+from letterhead.operations.decode import Decode
+from letterhead.operations.encode import Encode
+from letterhead.operations.explode_batches import ExplodeBatches
+from letterhead.operations.operation import Operation
+from letterhead.operations.options import ReadOptions, WriteOptions
+from letterhead.operations.select import Select
+from letterhead.operations.validate import Validate
+from letterhead.operations.where import Where
+
+__all__ = [
+    "Convert", "Decode", "Encode", "ExplodeBatches", "Operation", "ReadOptions", "Select", "Validate", "Where",
+    "WriteOptions",
+]  # fmt: skip

@@ -1,0 +1,134 @@
+"""A function from DataFrame to DataFrame: :class:`Transform`, with what it does as a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from letterhead.conventions.schemas import DecodeBySchema
+from letterhead.fields import check_distinct
+from letterhead.operations import ExplodeBatches, Operation, Where
+from letterhead.spark.frame import (
+    Input,
+    check_no_collision,
+    check_types,
+    computed,
+    crossing_columns,
+    fields_of,
+    identifying_names,
+    kept_names,
+)
+from letterhead.spark.runner import Runner
+from letterhead.spark.sail import is_sail
+from letterhead.spark.schemas import Declared
+
+__all__ = ["ArrowStep", "Step", "Transform", "selects_rows"]
+
+
+class Step(Protocol):
+    """What a transform does with the columns that it reads."""
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the resulting frame.
+
+        ``fields`` are the columns of the frame of the caller. ``inputs`` are the columns to read, by their names in ``df``,
+        which may have more columns for them.
+        """
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
+
+    Attributes
+    ----------
+    inputs : tuple of Input
+        The columns that are read.
+    step : Step
+        What is done with them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
+        on batch and streaming frames, of classic Spark and Connect.
+    """
+
+    inputs: tuple[Input, ...]
+    step: Step
+
+    def __call__(self, df: DataFrame) -> DataFrame:
+        """Return the transformed frame.
+
+        Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
+        """
+        fields = fields_of(df)
+        df, inputs = computed(df, self.inputs)
+        check_types(fields_of(df), inputs)
+        return self.step.apply(df, fields, tuple(inputs))
+
+
+@dataclass(frozen=True)
+class ArrowStep:
+    """An operation on columns, which runs as ``mapInArrow`` and returns the kept columns, then the new ones.
+
+    Spark matches the columns of ``mapInArrow`` by position, so the function and its declared schema are made together.
+
+    Attributes
+    ----------
+    operation : Operation or DecodeBySchema
+        The operation.
+    result : Declared
+        The columns that the operation returns.
+    names : tuple of str
+        Names of the new columns: those of ``result``, but without a first column that only selects or repeats rows.
+    keep : tuple of str or None
+        The columns that are kept; by default all that are not read.
+    identify : tuple of str
+        The columns that an error quotes.
+    null_fields : mapping of str to pyarrow.DataType, optional
+        For an operation that reads a struct: its fields that are null in every row, and their types.
+    """
+
+    operation: Operation | DecodeBySchema
+    result: Declared
+    names: tuple[str, ...]
+    keep: tuple[str, ...] | None
+    identify: tuple[str, ...]
+    null_fields: Mapping[str, pa.DataType] | None = None
+
+    def __post_init__(self) -> None:
+        check_distinct(self.names)
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the kept columns of a frame, then the new ones."""
+        if df.isStreaming and is_sail(df.sparkSession):
+            raise ValueError("Sail does not run Python on streams: pass a batch frame")
+        # A condition keeps the column that it reads.
+        keeps_all = isinstance(self.operation, Where) and self.keep is None
+        kept = list(fields) if keeps_all else kept_names(fields, self.keep, inputs)
+        check_no_collision(df, kept, self.names)
+        if not kept and not self.names:
+            raise ValueError("no columns would be left: name columns in keep= or columns=")
+        identify = identifying_names(fields, kept, self.identify)
+        # A column that is both kept and read is transferred once.
+        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
+        positions = {name: position for position, name in enumerate(crossing)}
+        read: Mapping[str, int] = {column.field: positions[column.name] for column in inputs}
+        runner = Runner(
+            self.operation,
+            tuple(kept),
+            read["headers"] if self.null_fields is None else {**read, **self.null_fields},
+            self.result.arrow,
+            self.names,
+            {name: positions[name] for name in identify},
+        )
+        columns = self.result.spark[selects_rows(self.operation) :]
+        new = [StructField(name, column.dataType) for name, column in zip(self.names, columns, strict=True)]
+        schema = StructType([*(fields[name] for name in kept), *new])
+        return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
+
+
+def selects_rows(operation: Operation | DecodeBySchema) -> bool:
+    """Return whether the first column that an operation returns only selects or repeats rows."""
+    return isinstance(operation, ExplodeBatches | Where)
