@@ -8,18 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.formats import Reading
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, progress, short, table, warn
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
 from letterhead.errors import replaced
+from letterhead.operations import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +36,13 @@ BATCH = 10_000
 SNIFFED = 100
 
 
+class ErrorOptions(TypedDict):
+    """The options of a reader for data that cannot be read."""
+
+    errors: Literal["raise", "column"]
+    error_column: str
+
+
 class Rows(NamedTuple):
     """How to process rows: what to do with bad ones, how many to read, and where to print them."""
 
@@ -45,9 +54,13 @@ class Rows(NamedTuple):
     everything: bool
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The error options of an operation: rows become null here, so that bad ones can be counted."""
+    def options(self) -> ErrorOptions:
+        """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
         return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
+
+    def read_options(self, reading: Reading) -> ReadOptions:
+        """Return the options of an operation that reads a column."""
+        return ReadOptions(**self.options, **reading)
 
     @property
     def on_screen(self) -> bool:
@@ -157,12 +170,11 @@ def processed(
                 return
 
 
-def new_columns(made: Any, name: str, rows: Rows) -> NewColumns:
-    """Split the result of an operation with `rows.options` into columns; a result that is no struct is named `name`."""
+def new_columns(array: pa.Array, name: str, rows: Rows) -> NewColumns:
+    """Split the result of an operation with `rows.read_options` into columns; a result that is no struct is named `name`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = pa.array(made)
     if not pa.types.is_struct(array.type):
         return NewColumns({name: array})
     # flatten() applies the struct's own nulls to its fields; field() would not.

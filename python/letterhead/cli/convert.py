@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
 from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
@@ -28,6 +28,10 @@ from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import Source, open_column
+from letterhead.operations import Convert, Decode, Encode, ReadOptions, WriteOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @grouped(source=source, types=types_option, rows=rows, options=reading)
@@ -54,7 +58,7 @@ def convert_command(
     The bytes of one message go to standard output. A column is shown as a table
     of its first rows, or written as JSON lines (--json) or Parquet (--out); the
     converted bytes replace the column, and a column `losses` has what was lost.
-    Losses that --on-loss drops or reports are no failure.
+    The exit status is 0 if every loss was dropped or reported as --on-loss says.
 
     \b
     Examples:
@@ -67,10 +71,11 @@ def convert_command(
                  --types binary --on-loss report --errors column -o out.parquet
     """
     rows.check_column(source.column)
-    writing: Any = {"on_loss": on_loss.value, "types": types, "canonical": canonical}
     if source.column is not None:
         if to_hex:
             raise Failure("--to-hex is for one message, not for --column")
+        with usage_errors():
+            writing = WriteOptions(on_loss=on_loss.value, types=types, canonical=canonical)
         return _convert_column(source, format, to, rows, writing, options)
     if rows.limit is not None or rows.errors != "raise":
         raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
@@ -81,8 +86,10 @@ def convert_command(
     row_of(to)
     format = format_of(format, [data])
     with usage_errors():
-        made = lh.convert(data, format, target=to, **writing, **options)
-    written, losses = made if isinstance(made, lh.Converted) else (made, None)
+        converted = lh.convert(
+            data, format, target=to, on_loss=on_loss.value, types=types, canonical=canonical, **options
+        )
+    written, losses = converted if isinstance(converted, lh.Converted) else (converted, None)
     if on_loss is not OnLoss.raise_:
         warn_if_emptied(header_count(lh.decode(data, format, **options)), written, to)
     if rows.json:
@@ -94,61 +101,55 @@ def convert_command(
     return OK
 
 
-def _convert_column(source: Source, format: str, to: str, rows: Rows, writing: Any, options: Reading) -> int:
+def _convert_column(source: Source, format: str, to: str, rows: Rows, writing: WriteOptions, options: Reading) -> int:
     rows = rows.checked()
     path, column = source.parquet, source.column or ""
     parquet, of_bytes = open_column(path, column)
     row_of(to)
     format = column_format(format, parquet, column, of_bytes)
+    convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
     tally, losses = Tally(), Summary()
     emptied = 0
 
-    def work(values: Any) -> NewColumns:
+    def work(values: pa.Array) -> NewColumns:
         nonlocal emptied
-        from letterhead import arrow as lha
-
-        if of_bytes:
-            converted = lha.convert(values, format, target=to, **rows.options, **writing, **options)
-        else:
-            converted = lha.encode(values, to, **writing)
-        made = new_columns(converted, "data", rows)
-        if writing["on_loss"] != "raise":
-            emptied += _emptied(_headers(values, format, **options) if of_bytes else values, made, to)
-        if "losses" in made.fields:
-            for row, found in enumerate(made.fields["losses"].to_pylist()):
-                if found:
-                    losses.add(tally.values + row, found)
-        made.fields = {column if name == "data" else name: array for name, array in made.fields.items()}
-        return made
+        converted = new_columns(convert.run(values), "data", rows)
+        if writing.on_loss != "raise":
+            emptied += _emptied(_headers(values, format, options) if of_bytes else values, converted, to)
+        if "losses" in converted.fields:
+            for row, row_losses in enumerate(converted.fields["losses"].to_pylist()):
+                if row_losses:
+                    losses.add(tally.values + row, row_losses)
+        converted.fields = {column if name == "data" else name: array for name, array in converted.fields.items()}
+        return converted
 
     batches = processed(parquet, column, work, rows, tally=tally, doing="converting")
     deliver(batches, tally, path, parquet.metadata.num_rows, rows, plain)
-    if writing["on_loss"] == "report":
+    if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
         warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP}")
     return tally.report("convert")
 
 
-def _emptied(headers: Any, made: NewColumns, target: str) -> int:
+def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
     """Return the number of messages that had headers and were written without any."""
     import pyarrow.compute as pc
 
-    written = made.fields["data"]
+    written = converted.fields["data"]
     none_left = pc.or_kleene(pc.is_null(written), pc.equal(pc.list_value_length(_headers(written, target)), 0))
     lost = pc.and_kleene(pc.greater(pc.list_value_length(headers), 0), none_left)
-    if made.errors is not None:
-        lost = pc.and_kleene(lost, pc.is_null(made.errors))
+    if converted.errors is not None:
+        lost = pc.and_kleene(lost, pc.is_null(converted.errors))
     return int(pc.sum(lost, min_count=0).as_py())
 
 
-def _headers(values: Any, format: str, **options: Any) -> Any:
+def _headers(values: pa.Array, format: str, options: Reading | None = None) -> pa.Array:
     """Return the decoded headers of a column; null where they cannot be read."""
     import pyarrow as pa
 
-    from letterhead import arrow as lha
-
-    decoded = pa.array(lha.decode(values, format, errors="null", **options))
+    read_options = ReadOptions(errors="null", **options) if options else ReadOptions(errors="null")
+    decoded = Decode(format, read_options).run(values)
     if not pa.types.is_struct(decoded.type):
         return decoded
     return decoded.flatten()[decoded.type.get_field_index("headers")]

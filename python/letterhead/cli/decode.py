@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -22,6 +22,10 @@ from letterhead.cli.sniff import format_of
 from letterhead.cli.source import Source, open_column
 from letterhead.conventions import PROFILES
 from letterhead.fields import Columns
+from letterhead.operations import Decode, ExplodeBatches, Operation, ReadOptions, Select, Validate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MESSAGES_ON_SCREEN = 20
 
@@ -80,17 +84,17 @@ def _decode_message(data: bytes, format: str, rows: Rows, options: Reading) -> i
     format = format_of(format, [data])
     try:
         with usage_errors():
-            found = _messages(data, format, options)
+            messages = _messages(data, format, options)
     except lh.errors.HeaderError:
         if rows.errors == "raise":
             raise
-        found = _partly(data, format, rows, options)
+        messages = _partly(data, format, rows, options)
     if rows.json:
-        documents = [None if fields is None else to_json(fields, format) for fields in found]
+        documents = [None if fields is None else to_json(fields, format) for fields in messages]
         print_json({"messages": documents} if is_batch(format) else documents[0])
     else:
-        _show(data, format, found, everything=rows.everything)
-    return BAD_DATA if any(fields is None or fields.get("error") for fields in found) else OK
+        _show(data, format, messages, everything=rows.everything)
+    return BAD_DATA if any(fields is None or fields.get("error") for fields in messages) else OK
 
 
 def _messages(data: bytes, format: str, options: Reading) -> list[Fields | None]:
@@ -108,16 +112,13 @@ def _partly(data: bytes, format: str, rows: Rows, options: Reading) -> list[Fiel
         if rows.errors == "null" and not is_batch(format):
             return [None]
         raise Failure(how_to_install(f"--errors {rows.errors}", "pyarrow", "'letterhead[arrow]'")) from error
-    from letterhead import arrow as lha
-
-    operation = lha.messages if is_batch(format) else lha.decode
-    found: list[Fields] = pa.array(
-        operation(pa.array([data], pa.binary()), format, errors="column", **options)
-    ).to_pylist()
-    for fields in found:
+    read_options = ReadOptions(errors="column", **options)
+    decode = ExplodeBatches(format, options=read_options) if is_batch(format) else Decode(format, read_options)
+    messages: list[Fields] = decode.run(pa.array([data], pa.binary())).to_pylist()
+    for fields in messages:
         fields.pop("row", None)
         fields["headers"] = None if fields["headers"] is None else headers_of(fields["headers"])
-    return [None if rows.errors == "null" and fields["error"] else fields for fields in found]
+    return [None if rows.errors == "null" and fields["error"] else fields for fields in messages]
 
 
 def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile: str | None, options: Reading) -> int:
@@ -127,12 +128,14 @@ def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile
     path, column = source.parquet, source.column or ""
     parquet, of_bytes = open_column(path, column)
     format = column_format(format, parquet, column, of_bytes)
+    with usage_errors():
+        decode = _operation(format, rows.read_options(options), columns)
     tally = Tally("message" if is_batch(format) else "row")
 
-    def work(values: Any) -> NewColumns:
-        made = _decoded(values, format, rows, columns, options, of_bytes=of_bytes)
-        made.fields = {prefix + name: array for name, array in made.fields.items()}
-        return made
+    def work(values: pa.Array) -> NewColumns:
+        decoded = _decoded(values, decode, rows, of_bytes=of_bytes)
+        decoded.fields = {prefix + name: array for name, array in decoded.fields.items()}
+        return decoded
 
     batches = processed(parquet, column, work, rows, tally=tally, doing="decoding")
     # With a profile the new columns have no list of headers.
@@ -141,45 +144,43 @@ def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile
     return tally.report("decode")
 
 
-def _decoded(
-    values: Any, format: str, rows: Rows, columns: Columns | None, options: Reading, *, of_bytes: bool
-) -> NewColumns:
-    import pyarrow as pa
-
-    from letterhead import arrow as lha
-
+def _operation(format: str, options: ReadOptions, columns: Columns | None) -> Operation:
+    """Return the operation that reads a column: all headers, or those of a profile."""
     if is_batch(format):
-        array = pa.array(lha.messages(values, format, headers=columns, **rows.options, **options))
-        made = new_columns(array, "headers", rows)
-        del made.fields["row"]
-        if columns is not None:
-            del made.fields["headers"]
-        made.rows = array.field("row")
-        return made
-    if columns is not None:
-        return new_columns(lha.select(values, format, columns, **rows.options, **options), "headers", rows)
-    if of_bytes:
-        return new_columns(lha.decode(values, format, **rows.options, **options), "headers", rows)
-    lha.scan(values.slice(0, 0), format)  # raises if the lists are not headers of the format
-    return NewColumns({"headers": values})
+        return ExplodeBatches(format, headers=columns, options=options)
+    return Decode(format, options) if columns is None else Select(format, columns, options)
 
 
-def _show(data: bytes, format: str, found: list[Fields | None], *, everything: bool) -> None:
+def _decoded(values: pa.Array, decode: Operation, rows: Rows, *, of_bytes: bool) -> NewColumns:
+    if isinstance(decode, Decode) and not of_bytes:
+        Validate(decode.format).run(values.slice(0, 0))  # raises if the lists are not headers of the format
+        return NewColumns({"headers": values})
+    result = decode.run(values)
+    columns = new_columns(result, "headers", rows)
+    if isinstance(decode, ExplodeBatches):
+        columns.rows = result.field("row")
+        del columns.fields["row"]
+        if decode.specs:
+            del columns.fields["headers"]
+    return columns
+
+
+def _show(data: bytes, format: str, messages: list[Fields | None], *, everything: bool) -> None:
     screen = console()
     limit = None if everything else VALUE_LIMIT
     if is_batch(format):
-        count = counted(len(found), "message")
+        count = counted(len(messages), "message")
     else:
-        headers = (found[0] or {}).get("headers")
+        headers = (messages[0] or {}).get("headers")
         count = "null" if headers is None else counted(len(headers), "header")
     screen.print(Text(f"{format}: {counted(len(data), 'byte')}, {count}", style="bold"))
-    shown = found if everything else found[:MESSAGES_ON_SCREEN]
+    shown = messages if everything else messages[:MESSAGES_ON_SCREEN]
     for number, fields in enumerate(shown):
         if is_batch(format):
             screen.print(Text(f"\nmessage {number}" + (": null" if fields is None else ""), style="bold"))
         _show_message(screen, format, fields or {}, limit)
-    if len(found) > len(shown):
-        screen.print(Text(f"… {counted(len(found) - len(shown), 'more message')} (--all)", style="dim"))
+    if len(messages) > len(shown):
+        screen.print(Text(f"… {counted(len(messages) - len(shown), 'more message')} (--all)", style="dim"))
 
 
 def _show_message(screen: Console, format: str, fields: Fields, limit: int | None) -> None:

@@ -102,7 +102,7 @@ class ArrowStep:
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the kept columns of a frame, then the new ones."""
-        if df.isStreaming and is_sail(df.sparkSession):
+        if is_sail(df.sparkSession) and df.isStreaming:
             raise ValueError("Sail does not run Python on streams: pass a batch frame")
         # A condition keeps the column that it reads.
         keeps_all = isinstance(self.operation, Where) and self.keep is None
