@@ -11,7 +11,7 @@ pub mod formats;
 pub mod header;
 pub mod interrupt;
 pub mod json;
-pub mod kernel;
+pub(crate) mod kernel;
 pub mod limits;
 pub mod log;
 pub mod op;
@@ -24,6 +24,15 @@ pub mod varint;
 
 #[cfg(feature = "python")]
 mod python;
+
+/// The insides that tests, benchmarks and fuzzing reach; no release has them.
+#[cfg(feature = "internals")]
+pub mod internals {
+    pub use crate::arrow::checks::check_values;
+    pub use crate::arrow::run::MAX_OFFSET;
+    pub use crate::arrow::schema::type_name;
+    pub use crate::kernel::frame::Exact;
+}
 
 #[cfg(all(feature = "python", target_endian = "big"))]
 compile_error!("a big-endian machine is not supported: arrow-buffer reads null bits there in the wrong order");

@@ -87,8 +87,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
 
     #[inline]
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        let encoded = self.writer.encode(headers, log, self.messages.bytes_mut())?;
-        self.messages.end_run();
+        let encoded = self.messages.push_written(|out| self.writer.encode(headers, log, out))?;
         self.valid.push(encoded == Encoded::Message);
         Ok(())
     }
@@ -133,7 +132,7 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     }
 
     fn null_row(&mut self) {
-        self.messages.end_run();
+        self.messages.push(&[]);
         self.valid.push(false);
     }
 

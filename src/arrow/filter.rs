@@ -33,7 +33,7 @@ use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, Me
 use crate::value::ByteOrder;
 
 /// The messages that are evaluated at once: one for each bit of a word.
-pub const ROWS: usize = u64::BITS as usize;
+pub(crate) const ROWS: usize = u64::BITS as usize;
 
 /// A condition: its operands, and its steps in postfix order.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -103,19 +103,17 @@ enum Element<'a> {
 
 /// Whether a condition is true of each of some messages. It is null where neither bit is set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Truth {
+pub(crate) struct Truth {
     pub yes: u64,
     pub no: u64,
 }
 
 /// What is known of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub(crate) enum Known {
     Everything,
     /// Tests of headers are null, that of a null header too.
     Fields,
-    /// Headers and fields are null.
-    Nothing,
 }
 
 impl Filter {
@@ -169,12 +167,12 @@ impl Truth {
 }
 
 /// This many bits.
-pub fn ones(count: usize) -> u64 {
+pub(crate) fn ones(count: usize) -> u64 {
     if count >= ROWS { u64::MAX } else { (1 << count) - 1 }
 }
 
 /// The ranges of consecutive bits that are set.
-pub fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     std::iter::from_fn(move || {
         (bits != 0).then(|| {
@@ -318,7 +316,7 @@ impl Element<'_> {
 }
 
 /// The operands of a filter as columns, and the truth for their rows.
-pub struct FilterSink<'a> {
+pub(crate) struct FilterSink<'a> {
     filter: Arc<Filter>,
     headers: SelectSink<'a>,
     /// With their places among the fields of a message.
@@ -360,7 +358,6 @@ impl<'a> FilterSink<'a> {
     /// `of_field`: the truth of a test of a field.
     fn evaluate(&self, rows: Range<usize>, known: Known, of_field: impl Fn(usize, &Test) -> Truth) -> Truth {
         self.filter.evaluate(rows.len(), |operand, quantifier, test| match (known, operand) {
-            (Known::Nothing, _) => Truth::of_null(test, rows.len()),
             (Known::Everything | Known::Fields, Operand::Field(place)) => of_field(place, test),
             (Known::Fields, Operand::Header(_)) => Truth::default(),
             (Known::Everything, Operand::Header(place)) => self.truth_of_header(rows.clone(), place, quantifier, test),

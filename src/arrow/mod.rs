@@ -1,25 +1,25 @@
 //! Operations on columns. Each is a [`Visitor`] of formats: it runs the rows of a column into its sink.
 
 pub mod amqp;
-pub mod binary;
-pub mod checks;
-pub mod column;
-pub mod decode;
-pub mod encode;
-pub mod errors;
+pub(crate) mod binary;
+pub(crate) mod checks;
+pub(crate) mod column;
+pub(crate) mod decode;
+pub(crate) mod encode;
+pub(crate) mod errors;
 pub mod filter;
 pub mod filtered;
-pub mod input;
+pub(crate) mod input;
 mod message_sinks;
 pub mod messages;
-pub mod rows;
-pub mod run;
-pub mod schema;
+pub(crate) mod rows;
+pub(crate) mod run;
+pub(crate) mod schema;
 pub mod select;
-pub mod sink;
-pub mod threads;
+pub(crate) mod sink;
+pub(crate) mod threads;
 pub mod types;
-pub mod validate;
+pub(crate) mod validate;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -53,20 +53,40 @@ use validate::Nothing;
 /// The column that an operation is applied to, and where it begins.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
-    pub column: &'a dyn Array,
-    /// The first row to read.
-    pub from: usize,
+    column: &'a dyn Array,
+    /// The first row to read, at most the number of rows.
+    from: usize,
     /// Rows of the same stream that came before this column, for errors.
-    pub rows_before: usize,
-    /// Where an output column is cut; [`MAX_OFFSET`] but in tests.
-    pub max_offset: usize,
-    /// Threads that share the rows.
-    pub threads: usize,
+    rows_before: usize,
+    /// Where an output column is cut, at most at [`MAX_OFFSET`].
+    max_offset: usize,
+    /// Threads that share the rows, at least one.
+    threads: usize,
 }
 
 impl<'a> Input<'a> {
     pub fn new(column: &'a dyn Array) -> Self {
         Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1 }
+    }
+
+    /// Reads the rows from this one on.
+    pub fn starting_at(self, row: usize) -> Self {
+        Input { from: row.min(self.column.len()), ..self }
+    }
+
+    /// Errors count the rows of the same stream that came before this column.
+    pub fn after(self, rows: usize) -> Self {
+        Input { rows_before: rows, ..self }
+    }
+
+    /// Shares the rows among threads.
+    pub fn with_threads(self, threads: usize) -> Self {
+        Input { threads: threads.max(1), ..self }
+    }
+
+    /// Cuts an output column where an offset would be larger, and in any case where it would not fit 31 bits.
+    pub fn cut_at(self, max_offset: usize) -> Self {
+        Input { max_offset: max_offset.min(MAX_OFFSET), ..self }
     }
 
     fn plan(&self, format: &'static str, direction: Direction, on_error: OnError, limits: Limits) -> Plan {

@@ -80,7 +80,7 @@ struct Slot<'a> {
 }
 
 /// Typed columns as they grow.
-pub struct SelectSink<'a> {
+pub(crate) struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
     /// The requested keys for the kernels, slot by slot; `None` if there are too many.
     keys: Option<Keys>,

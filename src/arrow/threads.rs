@@ -64,9 +64,11 @@ pub fn share<P: Send>(
 }
 
 /// Bytes of a chunk that pay for a thread.
+#[cfg(feature = "python")]
 const CHUNK_BYTES: usize = 1 << 16;
 
 /// Whether threads that each work on a whole chunk of these bytes end at nearly the same time.
+#[cfg(feature = "python")]
 pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
     let (largest, all) = sizes.fold((0, 0), |(largest, all), size: usize| (largest.max(size), all + size));
     threads > 1 && largest >= CHUNK_BYTES && largest.saturating_mul(threads) <= all + all / 4
@@ -74,6 +76,7 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
 
 /// Does the work on each item, the first on this thread and all others on a thread each. It is not done on items whose
 /// thread cannot be started or panics.
+#[cfg(feature = "python")]
 pub fn each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
     let followed = interrupt::followed();

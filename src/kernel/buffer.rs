@@ -8,15 +8,20 @@ use super::{COPY, copy, copy_long};
 use crate::header::Text;
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
+/// The largest offset of a column.
+const MAX_OFFSET: usize = i32::MAX as usize;
+
 /// Consecutive byte strings and their ends: the data of a binary or text column.
 pub struct Runs {
     offsets: Vec<i32>,
     bytes: Vec<u8>,
+    /// The runs before the first whose end may be too large for an offset. That run has to be taken back.
+    fitting: usize,
 }
 
 impl Default for Runs {
     fn default() -> Self {
-        Runs { offsets: vec![0], bytes: Vec::new() }
+        Runs { offsets: vec![0], bytes: Vec::new(), fitting: usize::MAX }
     }
 }
 
@@ -127,15 +132,31 @@ impl Runs {
         self.end_run();
     }
 
-    /// Ends a run whose bytes were appended to `bytes_mut`.
+    /// Appends a run of the bytes that `write` appends to the bytes of the other runs; nothing if it fails.
     #[inline]
-    pub fn end_run(&mut self) {
-        // A row that passes the largest offset is rolled back before this is read.
+    pub fn push_written<T, E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>) -> Result<T, E> {
+        let before = self.bytes.len();
+        let written = write(&mut self.bytes);
+        assert!(self.bytes.len() >= before, "bytes of other runs were removed");
+        match &written {
+            Ok(_) => self.end_run(),
+            Err(_) => self.bytes.truncate(before),
+        }
+        written
+    }
+
+    #[inline]
+    fn end_run(&mut self) {
+        self.check_end(self.count());
         self.offsets.push(self.bytes.len() as i32);
     }
 
-    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+    /// Notes whether the runs after the first `before` have ends that are too large for an offset.
+    #[inline(always)]
+    fn check_end(&mut self, before: usize) {
+        if self.bytes.len() > MAX_OFFSET {
+            self.fitting = self.fitting.min(before);
+        }
     }
 
     #[inline]
@@ -145,14 +166,14 @@ impl Runs {
 
     pub fn reserve(&mut self, runs: usize, bytes: usize) {
         self.offsets.reserve_exact(runs);
-        self.bytes.reserve_exact(bytes + COPY);
+        self.bytes.reserve_exact(bytes.saturating_add(COPY));
     }
 
     /// Reserves memory for runs, and for the estimated rest where memory moves anyway.
     #[inline(always)]
     pub fn reserve_rest(&mut self, runs: usize, bytes: usize, progress: Progress) {
         progress.reserve(&mut self.offsets, runs);
-        progress.reserve(&mut self.bytes, bytes + COPY);
+        progress.reserve(&mut self.bytes, bytes.saturating_add(COPY));
     }
 
     /// Appends the runs of another column.
@@ -160,13 +181,17 @@ impl Runs {
         let base = self.bytes.len() as i32;
         progress.reserve(&mut self.bytes, other.bytes.len() + COPY);
         extend_past_caches(&mut self.bytes, &other.bytes);
+        assert_eq!(other.fitting, usize::MAX, "a run that is too large was not taken back");
+        self.check_end(self.count());
         extend_ends(&mut self.offsets, &other.offsets, base, progress);
     }
 
     /// Of the runs from one on, keeps those in some ranges, each of which is behind the one before it.
     pub fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
-        let (mut runs, mut len) = (from, self.offsets[from] as usize);
+        let (mut runs, mut len, mut next) = (from, self.offsets[from] as usize, from);
         for range in kept {
+            assert!(next <= range.start && range.start <= range.end, "ranges overlap");
+            next = range.end;
             let (start, end) = (self.offsets[range.start] as usize, self.offsets[range.end] as usize);
             self.bytes.copy_within(start..end, len);
             for run in range.clone() {
@@ -201,6 +226,7 @@ impl Runs {
 
     /// Where the runs end, the first at 0, and their bytes.
     pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
+        assert_eq!(self.fitting, usize::MAX, "a run that is too large was not taken back");
         give_back(&mut self.bytes);
         give_back(&mut self.offsets);
         (self.offsets, self.bytes)
@@ -222,12 +248,14 @@ unsafe impl Values for Runs {
         self.end_run();
     }
 
-    /// Back to this many runs, and to no bytes of another one.
+    /// Back to this many runs.
     fn truncate(&mut self, runs: usize) {
-        self.offsets.truncate(runs + 1);
-        // Of the runs that stay none passes the largest offset.
-        let end = self.offsets.last().map_or(0, |end| *end as usize);
-        self.bytes.truncate(end);
+        self.offsets.truncate(runs.saturating_add(1));
+        if runs <= self.fitting {
+            self.fitting = usize::MAX;
+            let end = self.offsets.last().map_or(0, |end| *end as usize);
+            self.bytes.truncate(end);
+        }
     }
 
     #[inline(always)]
@@ -325,7 +353,7 @@ fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
 /// Appends the ends of other runs, all but the first, after `base` bytes or elements.
 pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, progress: Progress) {
     progress.reserve(ends, others.len());
-    // An end that wraps is rolled back, as in `Runs::end_run`.
+    // An end that wraps is taken back before it is read.
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
 
@@ -336,7 +364,8 @@ fn give_back<T>(column: &mut Vec<T>) {
     }
 }
 
-/// The end of growing runs. What was appended belongs to the runs when the writer is dropped.
+/// The end of growing runs. What was appended belongs to the runs when the writer is dropped, unless by a panic: then it may
+/// not be what its column may have.
 pub struct Writer<'r> {
     runs: &'r mut Runs,
     ends: *mut i32,
@@ -362,7 +391,7 @@ impl Writer<'_> {
     pub unsafe fn end_run(&mut self, len: usize) {
         self.len += len;
         debug_assert!(self.len <= self.runs.bytes.capacity() && self.count < self.runs.offsets.capacity());
-        // SAFETY: room for the run was reserved. An offset that wraps is rolled back, as in `Runs::end_run`.
+        // SAFETY: room for the run was reserved. That an offset wraps is noted when the writer is dropped.
         unsafe { self.ends.add(self.count).write(self.len as i32) };
         self.count += 1;
     }
@@ -427,11 +456,16 @@ unsafe impl ValueWriter for Writer<'_> {
 impl Drop for Writer<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let before = self.runs.count();
         // SAFETY: this many offsets and bytes were written: `end_run` counts them.
         unsafe {
             self.runs.offsets.set_len(self.count);
             self.runs.bytes.set_len(self.len);
         }
+        self.runs.check_end(before);
     }
 }
 
@@ -446,7 +480,7 @@ impl<'b> Tail<'b> {
     /// Room for `max` bytes, and one copy beyond.
     #[inline(always)]
     pub fn new(bytes: &'b mut Vec<u8>, max: usize) -> Self {
-        bytes.reserve(max + COPY);
+        bytes.reserve(max.saturating_add(COPY));
         Tail { start: bytes.as_mut_ptr(), len: bytes.len(), bytes }
     }
 

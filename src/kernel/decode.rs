@@ -28,13 +28,14 @@ pub enum Keys<'o> {
 
 /// The maximum number of bytes that decoding this many input bytes appends to one column.
 pub fn max_bytes<F: Frame>(input: usize) -> usize {
-    if F::TYPED { input.max(input / F::MIN_LEN * MAX_NAME_LEN) } else { input }
+    if F::TYPED { input.max((input / F::MIN_LEN).saturating_mul(MAX_NAME_LEN)) } else { input }
 }
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
     pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut Lists<'_, V>) -> usize {
-        decode_block::<F, V, _>(block, limit, progress, out, &mut Nothing)
+        // SAFETY: it keeps nothing.
+        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut Nothing) }
     }
 }
 
@@ -49,12 +50,16 @@ dispatch! {
         keys: &keys::Keys,
         hits: &mut Hits<'a>,
     ) -> usize {
-        decode_block::<F, V, _>(block, limit, progress, out, &mut Select::<F>::new(keys, hits))
+        // SAFETY: it keeps values in memory that grows.
+        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut Select::<F>::new(keys, hits)) }
     }
 }
 
+/// # Safety
+///
+/// `also` was created for this block.
 #[inline(always)]
-fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
+unsafe fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
     block: &RowBlock<'a>,
     limit: usize,
     progress: Progress,
@@ -70,7 +75,7 @@ fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
     let (first_key, first_row) = (keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
-    let names = headers * MAX_NAME_LEN;
+    let names = headers.saturating_mul(MAX_NAME_LEN);
     out.has_value.reserve(headers);
     progress.reserve(out.ends, block.rows().len());
     let mut done = block.rows().len();
@@ -87,18 +92,21 @@ fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
         };
         for (place, row) in block.rows().iter().enumerate() {
             to.row = place;
-            if let Some(row) = row {
-                // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
-                // parts are in it, so that the writers were made for all headers of the block; each name takes
-                // `MAX_NAME_LEN` bytes at most.
-                let is_whole = unsafe {
-                    F::begin(row.start(), row.len())
-                        .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))
-                };
-                if !is_whole {
-                    done = place;
-                    break;
+            // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its parts
+            // are in it, so that the writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at
+            // most. The caller's contract.
+            let is_whole = unsafe {
+                match row {
+                    None => to.also.null(),
+                    Some(row) => F::begin(row.start(), row.len()).is_some_and(|begin| {
+                        to.also.begin(begin.1);
+                        for_each_header::<F, _>(*row, begin, limit, &mut to) && to.also.end()
+                    }),
                 }
+            };
+            if !is_whole {
+                done = place;
+                break;
             }
             out.ends.push(to.values.count() as i32);
         }
@@ -114,6 +122,10 @@ fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
         // The first row that ends after this key; rows before it are complete.
         done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
         out.truncate(first_row + done);
+        // Whatever the ends say, the column has nothing but text.
+        if let Keys::Text(keys) = &mut out.keys {
+            keys.truncate(key);
+        }
     }
     done
 }
@@ -151,8 +163,7 @@ struct Output<'w, 's, 'a, F, W, S> {
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-// SAFETY: every header is kept, except those that are rejected, of which nothing is.
-unsafe impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'_, '_, 'a, F, W, S> {
+impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'_, '_, 'a, F, W, S> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
         let header = Header::untyped(key, key_len, value, value_len, null);

@@ -8,9 +8,15 @@ use super::lists::Lists;
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::{RowBlock, dispatch};
 
-/// The largest number of bytes that encoding these rows appends.
+/// The largest number of bytes that encoding these rows appends; `usize::MAX` if it is not less.
 pub fn max_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
-    lists.byte_len() + lists.header_count() * F::MAX_FRAMING + lists.row_count() * F::MAX_COUNT
+    max_written::<F>(lists.byte_len(), lists.header_count(), lists.row_count())
+}
+
+/// The bytes of keys and values, and of what a layout writes around them.
+fn max_written<F: Frame>(bytes: usize, headers: usize, rows: usize) -> usize {
+    let (framing, counts) = (headers.saturating_mul(F::MAX_FRAMING), rows.saturating_mul(F::MAX_COUNT));
+    bytes.saturating_add(framing).saturating_add(counts)
 }
 
 dispatch! {
@@ -18,14 +24,14 @@ dispatch! {
     /// list are encoded as no headers.
     pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
-        lists.for_each_row::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, progress), rules))
+        // SAFETY: the writer was made for these rows.
+        unsafe { lists.for_each_row::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, progress), rules)) }
     }
 }
 
-/// The maximum number of bytes that converting a block of layout `S` to layout `F` appends.
+/// The largest number of bytes that converting a block of layout `S` to layout `F` appends; `usize::MAX` if it is not less.
 pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
-    let bytes = block.byte_len();
-    bytes + bytes / S::MIN_LEN * F::MAX_FRAMING + block.rows().len() * F::MAX_COUNT
+    max_written::<F>(block.byte_len(), block.byte_len() / S::MIN_LEN, block.rows().len())
 }
 
 dispatch! {
@@ -41,16 +47,19 @@ dispatch! {
     ) -> usize {
         let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
         let to = out.writer(block.rows().len(), max_converted::<S, F>(block), progress);
-        let done = match S::MAX_COUNT {
-            0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
-            _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
+        // SAFETY: the writer was made for this block.
+        let done = unsafe {
+            match S::MAX_COUNT {
+                0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
+                _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
+            }
         };
         out.truncate(before + done);
         done
     }
 }
 
-/// Writes rows. `COUNTED`: how many headers a row has is known when it begins.
+/// Writes the rows for which its writer was made. `COUNTED`: how many headers a row has is known when it begins.
 struct Encode<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
     /// Where the row begins, and where its next header goes.
@@ -74,13 +83,16 @@ impl<'w, F, const COUNTED: bool> Encode<'w, F, COUNTED> {
 
 impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED> {
     #[inline(always)]
-    fn null(&mut self) -> bool {
-        self.begin(Some(0));
-        !self.rules.refuses_nulls && self.end()
+    unsafe fn null(&mut self) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.begin(Some(0));
+            !self.rules.refuses_nulls && self.end()
+        }
     }
 
     #[inline(always)]
-    fn begin(&mut self, headers: Option<usize>) {
+    unsafe fn begin(&mut self, headers: Option<usize>) {
         self.row = self.to.place();
         self.headers = 0;
         // SAFETY: the writer was made for a count of each row. An unknown count is written as 1, which takes one byte.
@@ -105,7 +117,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
     }
 
     #[inline(always)]
-    fn end(&mut self) -> bool {
+    unsafe fn end(&mut self) -> bool {
         if !COUNTED && F::MAX_COUNT > 0 {
             match self.headers {
                 0 => self.at = self.row,

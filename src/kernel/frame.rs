@@ -82,21 +82,34 @@ pub struct Rules {
     pub max_bytes: usize,
 }
 
-/// Receives headers from a frame. If it returns false, the row is left to the exact routine.
+/// The result of [`Frame::header`].
+pub enum Step {
+    /// The visitor has taken the header, and the next one begins here.
+    Next(usize),
+    /// This is not a regular header inside the row, and the visitor has not seen it. [`Frame::irregular`] reads it.
+    Irregular,
+    /// The visitor has rejected the header, and with it the row.
+    Rejected,
+}
+
+impl Step {
+    #[inline(always)]
+    fn after(is_taken: bool, next: usize) -> Step {
+        if is_taken { Step::Next(next) } else { Step::Rejected }
+    }
+}
+
+/// Receives each header of a row once. If it returns false, the row is left to the exact routine.
 ///
 /// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
-///
-/// # Safety
-///
-/// A header for which it returned false may be passed once more before the row ends: it has memory for that, or keeps
-/// nothing of such a header.
-pub unsafe trait HeaderVisitor {
+pub trait HeaderVisitor {
     /// A header without types, with a key and a value of at most 63 bytes each, so that one copy takes either. A null
     /// has no bytes.
     ///
     /// # Safety
     ///
-    /// Key and value are in a row, with `SLACK` bytes after it.
+    /// The visitor was created for a row that has this header, and gets it once. Key and value are in that row, with
+    /// `SLACK` bytes after it.
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool;
 
     /// Any other header of the row that begins at `start`.
@@ -112,7 +125,7 @@ pub unsafe trait HeaderVisitor {
 /// # Safety
 ///
 /// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. `header`
-/// passes the visitor one header at most, and none if it returns `None` for another reason than the visitor. In all that
+/// passes the visitor one header at most, and none if it returns [`Step::Irregular`]. In all that
 /// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
 /// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
 /// bytes than its header.
@@ -144,18 +157,18 @@ pub unsafe trait Frame: 'static {
         None
     }
 
-    /// Passes the header at `at` to `visitor`, and returns where the next one begins; `None` if it is not a regular
-    /// header inside the row, or if `visitor` rejects it.
+    /// Passes the header at `at` to `visitor`.
     ///
     /// # Safety
     ///
-    /// As for `begin`, and `at <= len`. A header that begins at the end is not inside the row.
+    /// As for `begin`, and `at <= len`. A header that begins at the end is not inside the row. The visitor was created
+    /// for this row, and has not got this header.
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(_start: *const u8, _at: usize, _len: usize, _visitor: &mut T) -> Option<usize> {
-        None
+    unsafe fn header<T: HeaderVisitor>(_start: *const u8, _at: usize, _len: usize, _visitor: &mut T) -> Step {
+        Step::Irregular
     }
 
-    /// The header at `at` of a row, for which `header` returned `None`; `None` if the row is not readable.
+    /// The header at `at` of a row, which is not regular; `None` if the row is not readable.
     #[inline(always)]
     fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
         None
@@ -188,7 +201,7 @@ pub unsafe trait Frame: 'static {
 ///
 /// # Safety
 ///
-/// `begin` was returned by `F::begin` for this row.
+/// `begin` was returned by `F::begin` for this row, and the visitor was created for it.
 #[inline(always)]
 pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
     row: Span<'_>,
@@ -207,8 +220,9 @@ pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
         while left > 0 && (count.is_some() || at < len) {
             // SAFETY: `Span` has `SLACK` bytes after the row, and `at` is where it begins or a header in it ends.
             match unsafe { F::header(start, at, len, visitor) } {
-                Some(next) => (at, left) = (next, left - 1),
-                None => break,
+                Step::Next(next) => (at, left) = (next, left - 1),
+                Step::Irregular => break,
+                Step::Rejected => return false,
             }
         }
         if left == 0 || count.is_none() && at == len {
@@ -312,7 +326,7 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
     (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends
+// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and the key ends
 // where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
 // slice.
 unsafe impl Frame for Varint {
@@ -337,7 +351,7 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Option<usize> {
+    unsafe fn header<T: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut T) -> Step {
         // SAFETY: `at` is in the row or at its end. A key of at most 63 bytes ends, with the length after it, at most 66
         // bytes further on, which is inside `SLACK`; a longer one is compared with the end of the row before the length
         // after it is read.
@@ -351,27 +365,35 @@ unsafe impl Frame for Varint {
                 if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
                     let end = value + value_len;
-                    let is_taken =
-                        end <= len && visitor.short(start.add(key), key_len, start.add(value), value_len, false);
-                    return if is_taken { Some(end) } else { None };
+                    if end > len {
+                        return Step::Irregular;
+                    }
+                    let is_taken = visitor.short(start.add(key), key_len, start.add(value), value_len, false);
+                    return Step::after(is_taken, end);
                 }
                 if second == NULL {
-                    let is_taken = value <= len && visitor.short(start.add(key), key_len, start.add(value), 0, true);
-                    return if is_taken { Some(value) } else { None };
+                    if value > len {
+                        return Step::Irregular;
+                    }
+                    let is_taken = visitor.short(start.add(key), key_len, start.add(value), 0, true);
+                    return Step::after(is_taken, value);
                 }
-                let value_len = two_byte_length(start.add(place))?;
+                let Some(value_len) = two_byte_length(start.add(place)) else { return Step::Irregular };
                 return take_long(start, parts(key, key_len, place + 2, value_len, false), len, visitor);
             }
-            let key_len = two_byte_length(start.add(at))?;
+            let Some(key_len) = two_byte_length(start.add(at)) else { return Step::Irregular };
             let place = at + 2 + key_len;
             if place >= len {
-                return None;
+                return Step::Irregular;
             }
             let second = *start.add(place);
             let (value, value_len, is_null) = match second {
                 NULL => (place + 1, 0, true),
                 byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
-                _ => (place + 2, two_byte_length(start.add(place))?, false),
+                _ => match two_byte_length(start.add(place)) {
+                    Some(value_len) => (place + 2, value_len, false),
+                    None => return Step::Irregular,
+                },
             };
             take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, visitor)
         }
@@ -480,11 +502,13 @@ pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// As for [`Frame::header`]; the parts were found there.
 #[inline(always)]
-unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize, visitor: &mut T) -> Option<usize> {
+unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize, visitor: &mut T) -> Step {
     fetch_ahead(start.wrapping_add(parts.value));
+    if parts.end() > len {
+        return Step::Irregular;
+    }
     // SAFETY: the caller's contract, and the parts end in the row.
-    let is_taken = parts.end() <= len && unsafe { visitor.long(start, parts) };
-    if is_taken { Some(parts.end()) } else { None }
+    Step::after(unsafe { visitor.long(start, parts) }, parts.end())
 }
 
 #[inline(always)]
@@ -534,9 +558,35 @@ impl<T: Types> Typed<T> {
         let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
         (1..=LONGEST).contains(&len).then_some(len)
     }
+
+    /// The parts of a header that is regular, which may end after the row.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Frame::header`].
+    #[inline(always)]
+    unsafe fn parts(start: *const u8, at: usize) -> Option<Parts> {
+        // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
+        // five bytes and a key of at most 255.
+        let (key_type, key, key_len, value_type, value, value_len) = unsafe {
+            let (key_type, place) = match T::TYPED_KEYS {
+                true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
+                false => (None, at),
+            };
+            let key_len = Self::len(start.add(place))?;
+            let key = place + 4;
+            let (value_type, value_len) = Self::head(start.add(key + key_len))?;
+            (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
+        };
+        // The exact routine takes values of another size than their type, where they are allowed.
+        let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
+        let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
+        let value_type = Some(value_type);
+        is_regular.then_some(Parts { key, key_len, value, value_len, is_null: false, key_type, value_type })
+    }
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and passes
+// SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
     const READS: bool = true;
@@ -552,29 +602,13 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 
     #[inline(always)]
-    unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Option<usize> {
-        // SAFETY: `at` is in the row, and what is read before the end is compared is at most `SLACK` bytes after it:
-        // two heads of five bytes and a key of at most 255.
-        let (key_type, key, key_len, value_type, value, value_len) = unsafe {
-            let (key_type, place) = match T::TYPED_KEYS {
-                true => (Some(T::CODES.value_type(*start.add(at))?), at + 1),
-                false => (None, at),
-            };
-            let key_len = Self::len(start.add(place))?;
-            let key = place + 4;
-            let (value_type, value_len) = Self::head(start.add(key + key_len))?;
-            (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
-        };
-        // The exact routine takes values of another size than their type, where they are allowed.
-        let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
-        let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
-        if !is_regular {
-            return None;
-        }
-        let value_type = Some(value_type);
-        let parts = Parts { key, key_len, value, value_len, is_null: false, key_type, value_type };
+    unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Step {
         // SAFETY: the caller's contract.
-        unsafe { take_long(start, parts, len, visitor) }
+        match unsafe { Self::parts(start, at) } {
+            // SAFETY: as above.
+            Some(parts) => unsafe { take_long(start, parts, len, visitor) },
+            None => Step::Irregular,
+        }
     }
 
     #[inline(always)]

@@ -136,6 +136,8 @@ impl<'a> Lists<'a> {
     /// read. Returns how many.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, place: impl Fn(O) -> usize) -> usize {
+        // No rows, in case that `place` panics: the ends are those of other rows then.
+        self.len = 0;
         let mut rows = offsets.len().saturating_sub(1).min(ROWS);
         self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = place(*offset));
         if !self.ends[..rows + 1].is_sorted() {
@@ -181,26 +183,32 @@ impl<'a> Lists<'a> {
 
     /// Passes the headers of each row to `visit`, and returns how many rows there were before one that is not readable
     /// or that `visit` rejects. `F` specifies whether keys and values may have types.
+    ///
+    /// # Safety
+    ///
+    /// `visit` was created for these rows.
     #[inline(always)]
-    pub(super) fn for_each_row<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
+    pub(super) unsafe fn for_each_row<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
         for place in 0..self.len {
             let (first, last) = (self.ends[place], self.ends[place + 1]);
-            let is_whole = match self.nulls >> place & 1 {
-                0 => {
-                    visit.begin(Some(last - first));
-                    let mut is_whole = true;
-                    for at in first..last {
-                        // SAFETY: `fill` had the places accepted, and the columns live for `'a`.
-                        is_whole = unsafe { columns.header::<F>(at).is_some_and(|header| visit.header(place, header)) };
-                        if !is_whole {
-                            break;
+            // SAFETY: the caller's contract; `fill` had the places accepted, and the columns live for `'a`.
+            let is_whole = unsafe {
+                match self.nulls >> place & 1 {
+                    0 => {
+                        visit.begin(Some(last - first));
+                        let mut is_whole = true;
+                        for at in first..last {
+                            is_whole = columns.header::<F>(at).is_some_and(|header| visit.header(place, header));
+                            if !is_whole {
+                                break;
+                            }
                         }
+                        is_whole && visit.end()
                     }
-                    is_whole && visit.end()
+                    _ => visit.null(),
                 }
-                _ => visit.null(),
             };
             if !is_whole {
                 return place;
@@ -254,7 +262,8 @@ dispatch! {
         match lists.columns {
             // Nothing can be wrong with these but their offsets, which the caller's library has checked.
             Columns { key_types: None, types: None, .. } => lists.len,
-            _ => lists.for_each_row::<F, _>(&mut Nothing),
+            // SAFETY: it keeps nothing.
+            _ => unsafe { lists.for_each_row::<F, _>(&mut Nothing) },
         }
     }
 }
@@ -262,6 +271,7 @@ dispatch! {
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
     pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-        lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits))
+        // SAFETY: it keeps values in memory that grows.
+        unsafe { lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits)) }
     }
 }

@@ -100,7 +100,7 @@ impl<'a> Span<'a> {
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// Input bytes of all rows at most, of messages around the headers too.
+    /// At least the bytes of all rows, by which kernels reserve memory; those of the messages around them count, too.
     bytes: usize,
 }
 
@@ -113,15 +113,15 @@ impl<'a> RowBlock<'a> {
     /// Whether a row of this many bytes still fits this block, which may have `rows` rows.
     #[inline(always)]
     pub fn has_room(&self, rows: usize, bytes: usize) -> bool {
-        self.len < rows.min(ROWS) && (self.len == 0 || self.bytes + bytes <= BYTES)
+        self.len < rows.min(ROWS) && (self.len == 0 || self.bytes.saturating_add(bytes) <= BYTES)
     }
 
-    /// Appends a row whose message has this many bytes.
+    /// Appends a row whose message has this many bytes; they count at least as many as the row itself has.
     #[inline(always)]
     pub fn push(&mut self, row: Option<Span<'a>>, bytes: usize) {
         self.rows[self.len] = row;
         self.len += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes.max(row.map_or(0, Span::len)));
     }
 
     /// Removes the rows from one of them on.
@@ -154,7 +154,7 @@ impl<'a> RowBlock<'a> {
         &self.rows[..self.len]
     }
 
-    /// Input bytes of all rows.
+    /// At least the bytes of all rows.
     pub fn byte_len(&self) -> usize {
         self.bytes
     }

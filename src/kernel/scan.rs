@@ -73,7 +73,8 @@ impl<'a> Value<'a> {
 /// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
 /// which are 64 at most.
 pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
-    let bytes = values.iter().map(|value| value.len()).sum();
+    assert!(values.len() <= ROWS, "a word has a bit for each value");
+    let bytes = values.iter().fold(0, |bytes: usize, value| bytes.saturating_add(value.len()));
     let mut writer = out.writer(values.len(), bytes, progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
@@ -144,7 +145,7 @@ impl<'a> Hits<'a> {
     /// Empties the lanes of this many places.
     pub fn clear(&mut self, places: usize) {
         self.lanes.clear();
-        self.lanes.resize(places * ROWS, Value::MISSING);
+        self.lanes.resize(places.saturating_mul(ROWS), Value::MISSING);
         self.every.clear();
     }
 
@@ -160,24 +161,38 @@ impl<'a> Hits<'a> {
 }
 
 /// Receives headers row by row. If it returns false, the row is left to the exact routine.
+///
+/// A visitor is created for the rows of one block, and may have reserved memory for just these: each row is passed once, as
+/// a call of `null`, or of `begin`, of `header` for each of its headers, and of `end`. After false comes no other call.
 pub(super) trait RowVisitor<'a> {
     /// A row without headers or a list of them.
-    fn null(&mut self) -> bool {
+    ///
+    /// # Safety
+    ///
+    /// The visitor was created for this row, and has not got it.
+    unsafe fn null(&mut self) -> bool {
         true
     }
 
     /// A row begins. It has this many headers, unless only its end tells.
-    fn begin(&mut self, _headers: Option<usize>) {}
+    ///
+    /// # Safety
+    ///
+    /// As for `null`.
+    unsafe fn begin(&mut self, _headers: Option<usize>) {}
 
     /// The next header of the row at a place in the block.
     ///
     /// # Safety
     ///
-    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
+    /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
     /// multiple of `COPY`, and at least `COPY`.
     unsafe fn header(&mut self, row: usize, header: Header) -> bool;
 
-    fn end(&mut self) -> bool {
+    /// # Safety
+    ///
+    /// The row has begun, and all of its headers were passed.
+    unsafe fn end(&mut self) -> bool {
         true
     }
 }
@@ -249,7 +264,8 @@ dispatch! {
     /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before
     /// it.
     pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
-        scan_block::<F, _>(block, limit, scratch, &mut Nothing)
+        // SAFETY: it keeps nothing.
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut Nothing) }
     }
 }
 
@@ -262,30 +278,35 @@ dispatch! {
         keys: &Keys,
         hits: &mut Hits<'a>,
     ) -> usize {
-        scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits))
+        // SAFETY: it keeps values in memory that grows.
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits)) }
     }
 }
 
 /// Passes the headers of rows to `visit`, up to the first row that is not readable or that `visit` rejects; returns how
 /// many rows precede it. Headers of rows after it may have been visited if a key is not UTF-8.
+///
+/// # Safety
+///
+/// `visit` was created for this block.
 #[inline(always)]
-pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
+pub(super) unsafe fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
     limit: usize,
     scratch: &mut Scratch,
     visit: &mut V,
 ) -> usize {
     scratch.0.clear();
-    // The last header may be passed twice: if `visit` rejects it.
-    let bytes = if F::TYPED_KEYS { 0 } else { 2 * block.byte_len() };
+    let bytes = if F::TYPED_KEYS { 0 } else { block.byte_len() };
     let mut odd_keys = Tail::new(&mut scratch.0, bytes);
     let mut done = block.rows().len();
     for (place, row) in block.rows().iter().enumerate() {
         let is_whole = match row {
-            // SAFETY: the keys of the block, and the lengths after them, have fewer bytes than the block, and there is memory
-            // for twice as many. After a header that `visit` rejects there is none.
+            // SAFETY: the keys of the block, with a byte after each, have at most as many bytes as the block; the caller's
+            // contract.
             Some(row) => unsafe { scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit) },
-            None => visit.null(),
+            // SAFETY: the caller's contract.
+            None => unsafe { visit.null() },
         };
         if !is_whole {
             done = place;
@@ -301,7 +322,7 @@ pub(super) fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
 
 /// # Safety
 ///
-/// `odd_keys` has room for the keys of the row and a byte after each.
+/// `odd_keys` has room for the keys of the row and a byte after each; `visit` was created for the row.
 #[inline(always)]
 unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
     place: usize,
@@ -327,8 +348,7 @@ struct Scan<'s, 't, 'a, F, V> {
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-// SAFETY: all that is kept is the key, and `scan_block` has memory for the one of a rejected header twice.
-unsafe impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
+impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
         let header = Header::untyped(key, key_len, value, value_len, null);

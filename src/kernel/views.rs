@@ -58,6 +58,8 @@ pub struct Views {
     /// The window that the last value lay in.
     last: usize,
     refers: bool,
+    /// The values before the first whose offset may be too large. That value has to be taken back.
+    fitting: usize,
 }
 
 /// The columns of views and of bytes outside the input.
@@ -72,7 +74,7 @@ pub struct Parts {
 impl Views {
     /// An empty column of values that are mostly inside these windows.
     pub fn new(windows: Arc<[Window]>) -> Self {
-        Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false }
+        Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false, fitting: usize::MAX }
     }
 
     /// Appends a value whose bytes come last first.
@@ -95,6 +97,8 @@ impl Views {
             let is_own = *view as u32 as usize > INLINE && (*view >> 64) as u32 == own;
             if is_own { view.wrapping_add(base) } else { *view }
         };
+        assert_eq!(other.fitting, usize::MAX, "a value that is too large was not taken back");
+        self.check_end(other.own.len());
         progress.reserve(&mut self.views, other.views.len());
         self.views.extend(other.views.iter().map(moved));
         self.own.extend_from_slice(&other.own);
@@ -107,6 +111,7 @@ impl Views {
     }
 
     pub fn into_parts(self) -> Parts {
+        assert_eq!(self.fitting, usize::MAX, "a value that is too large was not taken back");
         let Views { views, own, windows, refers, .. } = self;
         Parts { views, own, windows, refers }
     }
@@ -149,9 +154,17 @@ impl Views {
             return (self.windows[place].buffer, offset);
         }
         let offset = self.own.len();
+        self.check_end(len);
         self.own.extend_from_slice(value);
-        // A row that takes this buffer past the largest offset is rolled back before the view is read.
+        // An offset that is too large is taken back before the view is read.
         (self.windows.len() as u32, offset & u32::MAX as usize)
+    }
+
+    /// Notes whether values of this many bytes have ends that are too large for an offset.
+    fn check_end(&mut self, bytes: usize) {
+        if bytes > MAX_OFFSET.saturating_sub(self.own.len()) {
+            self.fitting = self.fitting.min(self.views.len());
+        }
     }
 }
 
@@ -189,6 +202,9 @@ unsafe impl Values for Views {
     /// Back to this many values. Their own bytes stay, and nothing refers to them.
     fn truncate(&mut self, count: usize) {
         self.views.truncate(count);
+        if count <= self.fitting {
+            self.fitting = usize::MAX;
+        }
     }
 
     #[inline(always)]
@@ -267,6 +283,9 @@ unsafe impl ValueWriter for ViewWriter<'_> {
 impl Drop for ViewWriter<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
         // SAFETY: this many views were written: `push` counts them.
         unsafe { self.views.views.set_len(self.count) };
     }

@@ -69,7 +69,8 @@ fn import_array(schema: &Bound<'_, PyCapsule>, array: &Bound<'_, PyCapsule>) -> 
     }
     // SAFETY: as above.
     let of = unsafe { data_type(schema.as_ref()) }.map_err(refused)?;
-    imported(array, &of).map_err(refused)
+    // SAFETY: as above.
+    unsafe { imported(array, &of) }.map_err(refused)
 }
 
 fn refused(error: ArrowError) -> PyErr {
@@ -90,10 +91,14 @@ unsafe fn data_type(schema: &FFI_ArrowSchema) -> Result<DataType, ArrowError> {
     DataType::try_from(schema)
 }
 
-/// Makes an array of a structure of another library, whose numbers, offsets and views are checked. Its pointers are null or
-/// point to what the interface says, and buffers have the length that follows from that: nothing in it could show otherwise.
-fn imported(array: FFI_ArrowArray, of: &DataType) -> Result<ArrayRef, ArrowError> {
-    // SAFETY: the exporter promises what is said above.
+/// Makes an array of a structure of another library, whose numbers, offsets and views are checked.
+///
+/// # Safety
+///
+/// Its pointers are null or point to what the interface says, and buffers have the length that follows from that: nothing
+/// in it could show otherwise.
+unsafe fn imported(array: FFI_ArrowArray, of: &DataType) -> Result<ArrayRef, ArrowError> {
+    // SAFETY: the caller's promise.
     unsafe { check_array(&array, of) }.map_err(ArrowError::CDataInterface)?;
     // SAFETY: as above, and the numbers of children and buffers are those of the type.
     let mut data = unsafe { from_ffi_and_data_type(array, of.clone()) }?;
@@ -138,7 +143,8 @@ impl ImportedStream {
             None => INVALID,
         };
         if code != 0 {
-            return Err(PyValueError::new_err(last_error(&mut stream, code)));
+            // SAFETY: the stream is not released, and its last call failed.
+            return Err(PyValueError::new_err(unsafe { last_error(&mut stream, code) }));
         }
         // SAFETY: the exporter promises that what it has written is a schema.
         let data_type = unsafe { data_type(&schema) }.map_err(refused)?;
@@ -161,19 +167,24 @@ impl Iterator for ImportedStream {
             None => INVALID,
         };
         if code != 0 {
-            return Some(Err(ArrowError::CDataInterface(last_error(&mut self.stream, code))));
+            // SAFETY: the stream is not released before it is dropped, and its last call failed.
+            return Some(Err(ArrowError::CDataInterface(unsafe { last_error(&mut self.stream, code) })));
         }
         if array.is_released() {
             return None;
         }
-        Some(imported(array, &self.data_type))
+        // SAFETY: the exporter promises that what it has written is an array of the stream's type.
+        Some(unsafe { imported(array, &self.data_type) })
     }
 }
 
-fn last_error(stream: &mut FFI_ArrowArrayStream, code: c_int) -> String {
+/// # Safety
+///
+/// The stream is not released, and its last call failed.
+unsafe fn last_error(stream: &mut FFI_ArrowArrayStream, code: c_int) -> String {
     let unexplained = || format!("error {code} without a message");
     let Some(get_last_error) = stream.get_last_error else { return unexplained() };
-    // SAFETY: the stream is not released, and its last call failed.
+    // SAFETY: the caller's promise.
     let message = unsafe { get_last_error(stream) };
     if message.is_null() {
         return unexplained();
@@ -237,14 +248,15 @@ impl Exported {
 /// # Safety
 ///
 /// The stream is one of `export_stream`, not released, and no other thread uses it, as the interface demands.
-unsafe fn exported<'a>(stream: *mut FFI_ArrowArrayStream) -> &'a mut Exported {
-    // SAFETY: `export_stream` made the pointer from a box of this type, which `release` alone frees.
-    unsafe { &mut *(*stream).private_data.cast::<Exported>() }
+unsafe fn exported(stream: &mut FFI_ArrowArrayStream) -> &mut Exported {
+    // SAFETY: `export_stream` made the pointer from a box of this type, which `release` alone frees: it needs the
+    // stream, which stays borrowed as long as the result.
+    unsafe { &mut *stream.private_data.cast::<Exported>() }
 }
 
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
     // SAFETY: the caller's promise.
-    let exported = unsafe { exported(stream) };
+    let exported = unsafe { exported(&mut *stream) };
     exported.answer(|exported| {
         let schema = to_schema(&exported.field)?;
         // SAFETY: the caller passes memory for a schema, which needs no drop.
@@ -255,7 +267,7 @@ unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI
 
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
     // SAFETY: the caller's promise.
-    let exported = unsafe { exported(stream) };
+    let exported = unsafe { exported(&mut *stream) };
     exported.answer(|exported| {
         let next = exported.arrays.next().transpose()?;
         // A released array is the end.
@@ -268,7 +280,7 @@ unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_A
 
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
     // SAFETY: the caller's promise.
-    unsafe { exported(stream) }.last_error.as_ptr()
+    unsafe { exported(&mut *stream) }.last_error.as_ptr()
 }
 
 unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {

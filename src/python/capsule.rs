@@ -206,12 +206,12 @@ struct Shared {
 
 impl Shared {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        self.work.apply(Input { max_offset: self.max_offset, ..input })
+        self.work.apply(input.cut_at(self.max_offset))
     }
 
     /// The result for a whole array, which cannot be cut.
     fn apply_whole(&self, array: &ArrayRef) -> Result<ArrayRef, Error> {
-        let output = self.apply(Input { threads: self.threads, ..Input::new(array) })?;
+        let output = self.apply(Input::new(array).with_threads(self.threads))?;
         if output.until == array.len() {
             return Ok(output.column);
         }
@@ -247,7 +247,8 @@ struct Chunk {
 
 impl Chunk {
     fn apply(&self, shared: &Shared, threads: usize) -> Result<Output, Error> {
-        shared.apply(Input { from: self.from, rows_before: self.rows_before, threads, ..Input::new(&self.column) })
+        let input = Input::new(&self.column).starting_at(self.from).after(self.rows_before);
+        shared.apply(input.with_threads(threads))
     }
 
     /// About how many bytes are read: those of binary values, or of rows of average length.

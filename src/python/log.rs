@@ -30,12 +30,9 @@ pub fn record_batches(
     most: Option<usize>,
     beyond: usize,
 ) -> PyResult<(Vec<Head>, usize)> {
-    if !data.is_c_contiguous() {
-        return Err(PyValueError::new_err("the buffer is not contiguous"));
-    }
-    let (log, len) = (data.buf_ptr().cast::<u8>(), data.item_count());
+    let log = SharedBytes::new(data)?;
     let most = most.unwrap_or(usize::MAX);
-    let found = catch_panic(|| heads(len, beyond, start, most, |at, header| copy(log, len, at, header)))?;
+    let found = catch_panic(|| heads(log.len(), beyond, start, most, |at, header| log.copy(at, header)))?;
     let tuple = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);
@@ -86,10 +83,26 @@ pub fn batch<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Copies bytes of a buffer that is held while this runs. They may be those of a file that another process writes: no
-/// reference to them is made.
-fn copy(log: *const u8, len: usize, at: usize, header: &mut [u8]) {
-    assert!(at <= len && header.len() <= len - at);
-    // SAFETY: the source is `len` bytes long, and what is read ends in it; the target is memory of our own.
-    unsafe { std::ptr::copy_nonoverlapping(log.add(at), header.as_mut_ptr(), header.len()) }
+/// Bytes that may be those of a file that another process writes: no reference to them is made.
+struct SharedBytes(PyBuffer<u8>);
+
+impl SharedBytes {
+    fn new(buffer: PyBuffer<u8>) -> PyResult<Self> {
+        match buffer.is_c_contiguous() {
+            true => Ok(SharedBytes(buffer)),
+            false => Err(PyValueError::new_err("the buffer is not contiguous")),
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.0.item_count()
+    }
+
+    /// Copies the bytes from `at` on.
+    fn copy(&self, at: usize, to: &mut [u8]) {
+        assert!(at <= self.len() && to.len() <= self.len() - at);
+        // SAFETY: the buffer holds its memory, which is contiguous: `new` saw that. What is read ends in it, and the target
+        // is memory of our own.
+        unsafe { std::ptr::copy_nonoverlapping(self.0.buf_ptr().cast::<u8>().add(at), to.as_mut_ptr(), to.len()) }
+    }
 }

@@ -6,6 +6,7 @@ mod corpus;
 mod formats;
 mod kernels;
 mod laws;
+mod outside;
 mod sealing;
 mod throwaway;
 mod units;

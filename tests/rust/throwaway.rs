@@ -3,7 +3,7 @@
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
     use letterhead::header::{Header, Key, KeyForm, Text};
-    use letterhead::kernel::frame::Exact;
+    use letterhead::internals::Exact;
     use letterhead::log::{Log, Stop};
     use letterhead::traits::{Carries, HeadersFormat, ReadOptions, Sink};
     use letterhead::value_type::TypeCodes;

@@ -2,11 +2,11 @@
 //! or read.
 
 use arrow_array::{Array, ArrayRef};
-use letterhead::arrow::run::MAX_OFFSET;
 use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Apply, Decode, Input, Operation, Select, Validate};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
+use letterhead::internals::MAX_OFFSET;
 use letterhead::log::OnError;
 
 use super::selections::{selections, type_of};
@@ -64,7 +64,7 @@ fn same_in_parts<V: Operation>(format: Format, operation: &V, column: &dyn Array
     for max_offset in [16, MAX_OFFSET] {
         let mut from = 0;
         while from < column.len() {
-            let input = Input { from, max_offset, ..Input::new(column) };
+            let input = Input::new(column).starting_at(from).cut_at(max_offset);
             match format.visit(Apply(operation, input)) {
                 Ok(made) => {
                     assert!(made.until > from);

@@ -78,7 +78,7 @@ fn a_null_value_has_no_messages_and_rows_are_counted_over_a_stream() {
     let column = BinaryArray::from_opt_vec(vec![None, Some(&serialized_rows[0]), None, Some(&serialized_rows[2])]);
     let made = apply_to(Sets, &Messages::default(), &column).unwrap();
     assert_eq!(numbers(&made, "row"), some([1, 1, 3]));
-    let input = Input { rows_before: 100, ..Input::new(&column) };
+    let input = Input::new(&column).after(100);
     let made = Sets.visit(Apply(&Messages::default(), input)).unwrap().column;
     assert_eq!(numbers(&made, "row"), some([101, 101, 103]));
 }
@@ -175,7 +175,7 @@ fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
     let whole = apply_to(Sets, &Messages::default(), &column).unwrap();
     let (mut from, mut offsets, mut chunks) = (0, vec![], 0);
     while from < column.len() {
-        let input = Input { from, max_offset: 50, ..Input::new(&column) };
+        let input = Input::new(&column).starting_at(from).cut_at(50);
         let output = Sets.visit(Apply(&Messages::default(), input)).unwrap();
         assert_eq!(output.column.len() % 3, 0);
         assert!(output.until > from);
@@ -190,7 +190,7 @@ fn a_value_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
 fn a_value_that_passes_the_largest_offset_alone_is_an_error() {
     let serialized = (0..5).flat_map(message).collect::<Vec<_>>();
     let column = BinaryArray::from_vec(vec![b"", &serialized]);
-    let input = Input { from: 1, max_offset: 20, ..Input::new(&column) };
+    let input = Input::new(&column).starting_at(1).cut_at(20);
     match Sets.visit(Apply(&Messages::default(), input)).err() {
         Some(Error::Headers(_, located)) => assert_eq!((located.error.code, located.row), (Code::TooLarge, Some(1))),
         other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
 use super::decode::{self, decode, decode_and_select};
-use super::encode::{convert, encode};
+use super::encode::{convert, encode, max_converted};
 use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
 use super::keys::{Keep, Keys, Requested};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
@@ -423,9 +423,9 @@ fn a_block_is_written_in_another_layout() {
     assert_eq!(runs(out), expected);
 }
 
-/// A rejected header is passed to the writer twice, and its key must not be kept twice: there is memory for one.
+/// A rejected header ends its row: it is not passed on once more as one that is not regular.
 #[test]
-fn the_key_of_a_rejected_header_is_not_kept() {
+fn a_rejected_header_ends_its_row() {
     let rows = Rows::of(&[written(&[(text(3000), None)])]);
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut out = Runs::default();
@@ -469,6 +469,96 @@ fn a_block_loses_its_types() {
     }
 }
 
+/// Memory is reserved by the bytes of a block, which are never fewer than those of its rows.
+#[test]
+fn a_row_counts_with_all_of_its_bytes() {
+    let headers = [(text(100), Some(text(4000)))];
+    let rows = Rows::of(&[written(&headers), written(&headers)]);
+    let mut block = RowBlock::default();
+    for place in rows.places.iter().flatten() {
+        block.push(Span::new(&rows.buffer, place.0, place.1), 0);
+    }
+    assert_eq!(block.byte_len(), 2 * written(&headers).len());
+    let read = |_: &RowBlock<'_>, lists: &mut decode::Lists<'_>| decode::<Varint, _>(&block, MANY, PROGRESS, lists);
+    assert_eq!(decoded_by(&rows, read), (2, vec![headers.to_vec(), headers.to_vec()]));
+    let mut out = Runs::default();
+    assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), 2);
+    assert_eq!(runs(out), [written(&headers), written(&headers)]);
+}
+
+#[test]
+fn sizes_of_memory_do_not_wrap() {
+    let mut block = RowBlock::default();
+    block.push(None, usize::MAX / 2);
+    block.push(None, usize::MAX);
+    assert_eq!(block.byte_len(), usize::MAX);
+    assert!(!block.has_room(64, usize::MAX));
+    assert_eq!(max_converted::<Varint, Kip82>(&block), usize::MAX);
+    assert!(decode::max_bytes::<Typed<Iggy>>(usize::MAX) >= usize::MAX / 2);
+    assert_eq!(decode::max_bytes::<Varint>(usize::MAX), usize::MAX);
+}
+
+#[test]
+#[should_panic = "ranges overlap"]
+fn ranges_that_overlap_are_refused() {
+    let mut texts = Utf8::<Runs>::default();
+    ["a\u{e9}", "\u{e9}b", "\u{e9}"].iter().for_each(|text| texts.push(text));
+    texts.retain(0, &[1..3, 0..2]);
+}
+
+#[test]
+#[should_panic = "bytes of other runs were removed"]
+fn bytes_of_other_runs_cannot_be_removed() {
+    let mut out = Runs::default();
+    out.push(b"abc");
+    let _ = out.push_written(|bytes| {
+        bytes.clear();
+        Ok::<_, ()>(())
+    });
+}
+
+#[test]
+fn a_run_that_could_not_be_written_leaves_nothing() {
+    let mut out = Runs::default();
+    out.push(b"abc");
+    let failed = out.push_written(|bytes| {
+        bytes.extend(b"half");
+        Err::<(), _>("no more")
+    });
+    assert_eq!(failed, Err("no more"));
+    assert_eq!(out.push_written(|bytes| Ok::<_, ()>(bytes.extend(b"de"))), Ok(()));
+    assert_eq!(runs(out), [&b"abc"[..], b"de"]);
+}
+
+#[test]
+fn a_panic_leaves_a_column_as_it_was() {
+    let mut texts = Utf8::<Runs>::default();
+    texts.push("before");
+    let half_written = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut writer = texts.0.writer(1, 8, PROGRESS);
+        // SAFETY: the writer was made for one run of eight bytes.
+        unsafe { writer.push_padded(([0xff; 8], 8)) };
+        panic!("before the bytes were checked");
+    }));
+    assert!(half_written.is_err());
+    assert_eq!(runs(texts.into_inner()), [b"before"]);
+}
+
+#[test]
+fn rows_are_forgotten_where_an_offset_panics() {
+    let offsets = [0, 1, 2];
+    let bytes = vec![0x2a; COPY + 2];
+    let strings = Strings { offsets: &offsets, bytes: &bytes };
+    let mut lists = Lists::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
+    assert_eq!(lists.fill(&[0, 1, 2], 0, |place: usize| place), 2);
+    let mut calls = 0;
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        lists.fill(&[0, usize::MAX, 2], 0, |place: usize| if place == 2 { panic!("no offset") } else { place })
+    }));
+    calls += usize::from(failed.is_err());
+    assert_eq!((calls, lists.row_count()), (1, 0));
+}
+
 /// The tests above and below run the kernels for AVX2, where there is AVX2.
 #[cfg(target_arch = "x86_64")]
 #[test]
@@ -486,7 +576,7 @@ fn kernels_for_the_baseline_pass_the_same_tests() {
     typed_headers_are_decoded_and_written_back();
     typed_headers_that_are_not_regular_are_left();
     a_block_is_written_in_another_layout();
-    the_key_of_a_rejected_header_is_not_kept();
+    a_rejected_header_ends_its_row();
     a_block_loses_its_types();
     random_rows_are_read_as_by_a_naive_loop();
     ONLY_BASELINE.set(false);
