@@ -83,5 +83,5 @@ def patched(host, *arguments, flags=0, **options):
 socket.getaddrinfo = patched
 """
     command = [sys.executable, "-c", before + program]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, cwd=Path(__file__).parent)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True, cwd=Path(__file__).parent)
     return ran.stdout

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
 from letterhead import spark as lhs
 from spark_session import local_session
 
-LIMIT = 240
+LIMIT = 540
 
 
 def main(address: str, topic: str, directory: str, rows: str) -> None:

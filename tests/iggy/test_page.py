@@ -72,7 +72,7 @@ def test_the_example_copies_a_topic_to_parquet(server: Server, samples: Path, tm
         topics.produce(running.address, "orders", topics.orders(samples, 300))
         arguments = [running.address, "orders", server.address, "example", "copy", str(tmp_path / "table")]
         done = subprocess.run(
-            [sys.executable, str(EXAMPLE), *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=200,
+            [sys.executable, str(EXAMPLE), *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=540,
             env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -166,7 +166,7 @@ def test_a_driver_that_is_killed_loses_and_repeats_nothing(
             os.killpg(driver.pid, signal.SIGKILL)
             assert driver.wait(30) == -signal.SIGKILL, "the stream ended before it was killed"
     with started(server, topic, tmp_path, rows) as driver:
-        assert driver.wait(240) == 0, (tmp_path / "log").read_text()[-4000:]
+        assert driver.wait(540) == 0, (tmp_path / "log").read_text()[-4000:]
     assert retries(spark.read.parquet(str(tmp_path / "table")).select("retry").collect()) == list(range(count))
 
 

@@ -111,7 +111,7 @@ def test_an_example_prints_the_documented_output(name: str, tmp_path: Path) -> N
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=280,
+        timeout=540,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == PRINTED[name].strip()

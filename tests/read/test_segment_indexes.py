@@ -239,7 +239,7 @@ def growth(path: Path, format: str, start: int) -> tuple[int, int]:
     """Return the number of rows, and by how many MiB reading them made the peak of a process grow."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-W", "ignore", "-c", GROWTH, str(path), format, str(start)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, env=env)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=540, check=True, env=env)
     rows, grown = map(int, ended.stdout.split())
     return rows, grown
 

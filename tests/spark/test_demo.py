@@ -20,7 +20,7 @@ from reference import ops
 SAMPLES = Path(__file__).parents[1] / "samples"
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 FORMAT = "streams-timestamped"
-TIMEOUT = 240
+TIMEOUT = 540
 
 pytestmark = pytest.mark.timeout(TIMEOUT + 30)
 

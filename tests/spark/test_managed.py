@@ -35,7 +35,7 @@ def test_the_script_for_each_machine_installs_the_wheel(tmp_path: Path) -> None:
     # What the wheel needs is there, and nothing is downloaded.
     variables = environments.clean(PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1", PIP_NO_INDEX="1")
     missing = subprocess.run(
-        [python, "-c", "import letterhead"], env=variables, capture_output=True, text=True, timeout=60
+        [python, "-c", "import letterhead"], env=variables, capture_output=True, text=True, timeout=540
     )
     assert missing.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'letterhead'"
     subprocess.run(["bash", "install.sh"], cwd=place, env=variables, check=True, timeout=300)
