@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from batch_bytes import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
-from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.fields import REPEATS
 from letterhead.testing.plain import (
@@ -30,8 +29,8 @@ from letterhead.testing.plain import (
 )
 from letterhead.types import ORDERS, SELECT_TYPES
 from letterhead.values import of_message
+from reference import amqp, ops
 from reference import keys as forms
-from reference import ops
 from reference.batches.iggy_polled_2023 import STATES
 from reference.formats import FORMATS
 

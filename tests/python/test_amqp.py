@@ -56,7 +56,7 @@ def test_decode_reads_every_code_as_proton_does(data, line):
 
 
 def test_every_code_has_a_case_of_proton():
-    assert [data[0] for data, _ in of_proton("code")] == list(amqp.CONSTRUCTORS)
+    assert [data[0] for data, _ in of_proton("code")] == list(amqp.CODES)
 
 
 @pytest.mark.parametrize(("data", "line"), of_proton("refused"), ids=lambda value: repr(value)[:20])

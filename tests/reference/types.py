@@ -8,7 +8,7 @@
     int32:text   "-42"          ASCII, no spaces
     int32:json   -42, "-42"     JSON as Spring Kafka writes it
     int32:varlen d6, ff d6      a two's complement of any length, most significant byte first
-    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`letterhead.conventions.amqp` reads it
+    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`reference.amqp` reads it
 
     bool            true | false
     integers        -?[0-9]+      (timestamp_ms too)
@@ -25,8 +25,8 @@ import re
 import struct
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from letterhead.conventions import amqp
 from letterhead.errors import counted, unknown_name
+from reference import amqp
 
 Scalar = bool | int | float | str | bytes
 

@@ -8,82 +8,44 @@ A value is a code for its type and encoding, followed by its bytes, big-endian. 
     +------+-----------------------+        +------+--------+---------+        +------+
       long, uuid, timestamp, …                a1: 1 byte, b1: 4 bytes            true, uint 0, …
 
-Only the types that header values have elsewhere in this package are read. Described types, lists, maps, arrays and
-decimals are rejected with the name of their type.
+The compiled core parses values, as ``select`` does with types such as ``"int64:amqp"``. This module has the names of
+AMQP's types, and :func:`decode` for one value of any type. Only types that header values have elsewhere in this package
+are read. Described types, lists, maps, arrays and decimals are rejected with the name of their type.
 
 Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from letterhead.errors import DecodeError, ErrorDetail, counted
+from letterhead.errors import DecodeError
+from letterhead.operations import encode, select
 from letterhead.types import ValueType, type_name
 
-__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "find_error"]
+__all__ = ["CODES", "READ_AS", "Primitive", "checked_type", "decode"]
 
-FORMAT = "amqp"
-"""The format in errors."""
-
-
-class Constructor(NamedTuple):
-    """An encoding of a type of AMQP.
-
-    Either ``layout`` is the :mod:`struct` format of the bytes after the code, or ``length`` is the size of the length
-    that follows it (1 or 4 bytes), or the code implies the ``value``.
-    """
-
-    type: str
-    layout: str = ""
-    length: int = 0
-    value: bool | int | None = None
-
-    @property
-    def width(self) -> int:
-        """Number of bytes after the code, without a payload after a length."""
-        return self.length or struct.calcsize(self.layout)
-
-
-CONSTRUCTORS: dict[int, Constructor] = {
-    0x40: Constructor("null"),
-    0x56: Constructor("boolean", ">B"),
-    0x41: Constructor("boolean", value=True),
-    0x42: Constructor("boolean", value=False),
-    0x50: Constructor("ubyte", ">B"),
-    0x60: Constructor("ushort", ">H"),
-    0x70: Constructor("uint", ">I"),
-    0x52: Constructor("uint", ">B"),
-    0x43: Constructor("uint", value=0),
-    0x80: Constructor("ulong", ">Q"),
-    0x53: Constructor("ulong", ">B"),
-    0x44: Constructor("ulong", value=0),
-    0x51: Constructor("byte", ">b"),
-    0x61: Constructor("short", ">h"),
-    0x71: Constructor("int", ">i"),
-    0x54: Constructor("int", ">b"),
-    0x81: Constructor("long", ">q"),
-    0x55: Constructor("long", ">b"),
-    0x72: Constructor("float", ">f"),
-    0x82: Constructor("double", ">d"),
-    0x73: Constructor("char", ">I"),
-    0x83: Constructor("timestamp", ">q"),
-    0x98: Constructor("uuid", ">16s"),
-    0xA0: Constructor("binary", length=1),
-    0xB0: Constructor("binary", length=4),
-    0xA1: Constructor("string", length=1),
-    0xB1: Constructor("string", length=4),
-    0xA3: Constructor("symbol", length=1),
-    0xB3: Constructor("symbol", length=4),
+CODES: dict[int, str] = {
+    0x40: "null",
+    **dict.fromkeys((0x56, 0x41, 0x42), "boolean"),
+    0x50: "ubyte",
+    0x60: "ushort",
+    **dict.fromkeys((0x70, 0x52, 0x43), "uint"),
+    **dict.fromkeys((0x80, 0x53, 0x44), "ulong"),
+    0x51: "byte",
+    0x61: "short",
+    **dict.fromkeys((0x71, 0x54), "int"),
+    **dict.fromkeys((0x81, 0x55), "long"),
+    0x72: "float",
+    0x82: "double",
+    0x73: "char",
+    0x83: "timestamp",
+    0x98: "uuid",
+    **dict.fromkeys((0xA0, 0xB0), "binary"),
+    **dict.fromkeys((0xA1, 0xB1), "string"),
+    **dict.fromkeys((0xA3, 0xB3), "symbol"),
 }
-"""The supported codes."""
-
-REFUSED: dict[int, str] = {
-    0x00: "described type", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
-    0xD0: "list", 0xC1: "map", 0xD1: "map", 0xE0: "array", 0xF0: "array",
-}  # fmt: skip
-"""Codes of AMQP that are rejected, because they are not a single value."""
+"""The supported codes, and the type of each."""
 
 READ_AS: dict[str, tuple[str, ...]] = {
     "bool": ("boolean",),
@@ -104,6 +66,8 @@ READ_AS: dict[str, tuple[str, ...]] = {
     "binary": ("binary",),
 }
 """The column types, and the AMQP types that each accepts."""
+
+_COLUMN_TYPES = {type: column_type for column_type, types in READ_AS.items() for type in types}
 
 
 class Primitive(NamedTuple):
@@ -143,11 +107,16 @@ def decode(data: bytes) -> Primitive:
     letterhead.errors.DecodeError: amqp: the value is a map, which is no single value (byte 0)
     """
     data = bytes(data)
-    error = find_error(data)
-    if error is not None:
-        raise error.as_error(DecodeError, FORMAT)
-    constructor = CONSTRUCTORS[data[0]]
-    return Primitive(constructor.type, _value(constructor, data))
+    type = CODES.get(data[0], "") if data else ""
+    # A null, and an unknown code that the core is to name, are read as any type.
+    column_type = _COLUMN_TYPES.get(type, "binary")
+    headers = encode([("", data)], "kafka") or b""
+    try:
+        value: Any = select(headers, "kafka", {"": f"{column_type}:amqp"})[""]
+    except DecodeError as error:
+        place = None if error.byte_offset is None else error.byte_offset - (len(headers) - len(data))
+        raise DecodeError(error.message, format="amqp", code=error.code, byte_offset=place) from None
+    return Primitive(type, value)
 
 
 def checked_type(type: ValueType, *, sql: bool = False) -> str:
@@ -158,76 +127,3 @@ def checked_type(type: ValueType, *, sql: bool = False) -> str:
     if name not in READ_AS:
         raise ValueError(f"type {type!r}: AMQP has no {name}")
     return name
-
-
-def find_error(data: bytes, type: str | None = None) -> ErrorDetail | None:
-    """Return the first error of one value, or None. With a type of :data:`READ_AS`, other types are errors, too."""
-    if not data:
-        return ErrorDetail("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
-    code = data[0]
-    constructor = CONSTRUCTORS.get(code)
-    if constructor is None:
-        problem = f"is of code 0x{code:02x}, which AMQP does not have"
-        if code in REFUSED:
-            problem = f"is {_a(REFUSED[code])}, which is no single value"
-        return ErrorDetail("unknown_type", f"the value {problem}", byte_offset=0)
-    if type is not None and constructor.type != "null" and constructor.type not in READ_AS[type]:
-        return ErrorDetail("wrong_type", f"the value is {constructor.type} and {type} was requested", byte_offset=0)
-    end = 1 + constructor.width
-    if len(data) < end:
-        return ErrorDetail(
-            "truncated",
-            f"the bytes end inside the {'length' if constructor.length else constructor.type}",
-            byte_offset=1,
-        )
-    if constructor.length:
-        length = int.from_bytes(data[1:end], "big")
-        if len(data) - end < length:
-            return ErrorDetail(
-                "truncated", f"{counted(length, 'byte')} announced and {len(data) - end} there", byte_offset=1
-            )
-        end += length
-    if len(data) > end:
-        return ErrorDetail(
-            "trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {constructor.type}", byte_offset=end
-        )
-    return _find_content_error(constructor, data)
-
-
-def _find_content_error(constructor: Constructor, data: bytes) -> ErrorDetail | None:
-    if constructor.type == "boolean" and constructor.layout and data[1] > 1:
-        return ErrorDetail("bad_bool", "the byte is not a boolean: 0 or 1", byte_offset=1)
-    if constructor.type in ("string", "symbol"):
-        try:
-            data[1 + constructor.width :].decode()
-        except UnicodeDecodeError as error:
-            return ErrorDetail(
-                "value_not_utf8", "the value is not UTF-8", byte_offset=1 + constructor.width + error.start
-            )
-    if constructor.type == "char":
-        point = int.from_bytes(data[1:], "big")
-        if 0xD800 <= point <= 0xDFFF or point > 0x10FFFF:
-            return ErrorDetail("out_of_range", "the number is no character of Unicode", byte_offset=1)
-    return None
-
-
-def _value(constructor: Constructor, data: bytes) -> bool | int | float | str | bytes | None:
-    if constructor.length:
-        payload = data[1 + constructor.width :]
-        return payload if constructor.type == "binary" else payload.decode()
-    if not constructor.layout:
-        return constructor.value
-    [value] = struct.unpack_from(constructor.layout, data, 1)
-    if constructor.type == "boolean":
-        return bool(value)
-    if constructor.type == "char":
-        return chr(value)
-    if constructor.type == "uuid":
-        import uuid  # rarely needed, and an import of this package should be fast
-
-        return str(uuid.UUID(bytes=value))
-    return value  # type: ignore[no-any-return]
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] == 'a' else 'a'} {name}"

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import _native
-from letterhead.conventions.amqp import CONSTRUCTORS, READ_AS
+from letterhead.conventions.amqp import CODES, READ_AS
 from letterhead.conventions.readers.column import read_values
 
 WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
@@ -181,7 +181,7 @@ def _json(values: Values) -> Any:
 def _amqp(values: Values) -> Any:
     first = np.array([data[0] if data else 0 for data in pc.binary_slice(values.values, 0, 1).to_pylist()], np.uint8)
     # A constructor without data is one byte, which is too little evidence; text is read as text.
-    is_amqp = (values.sizes > 1) & np.isin(first, list(CONSTRUCTORS)) & ~_true(pc.utf8_is_printable(values.text))
+    is_amqp = (values.sizes > 1) & np.isin(first, list(CODES)) & ~_true(pc.utf8_is_printable(values.text))
     coded, _ = values.where(is_amqp)
     reads = [_true(pa.array(_native.amqp_column(coded, type, errors="null")).is_valid()) for type in READ_AS]
     is_amqp[is_amqp] = np.logical_or.reduce(reads)
