@@ -39,7 +39,7 @@ from letterhead.state import (
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.layers.base import chain
+from letterhead.state.layers.base import chain, restores_as
 from letterhead.state.layers.cache import ENTRY_BYTES, CacheEntry, RecordCache
 from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
 from letterhead.state.memory import InMemoryKeyValueStore
@@ -956,7 +956,7 @@ def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> 
         assert ("PlainToHeadersStoreAdapter" in opened.store.layers()) is is_adapted
         opened.store.put(b"k", value(b"v", ODD))
         assert opened.store.get(b"k") == (value(b"v", (), -1) if is_adapted else value(b"v", ODD))
-        assert opened.store.restores_as == ("plain" if is_adapted else "headers")
+        assert restores_as(opened.store) == ("plain" if is_adapted else "headers")
 
 
 def test_an_adapter_needs_a_persistent_store() -> None:

@@ -109,7 +109,7 @@ class _Marker(type):
 
 
 class HeadersBytesStore(metaclass=_Marker):
-    """Marker of the stores of bytes whose values have headers, with the conversions of older values.
+    """Marks stores of bytes whose values have headers, and converts older values.
 
     ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package whose format is ``headers``, and for
     every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.

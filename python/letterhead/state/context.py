@@ -42,7 +42,9 @@ class ChangelogList:
 
     def __init__(self) -> None:
         self._topics: defaultdict[str, deque[ChangelogRecord]] = defaultdict(deque)
-        self._offsets: defaultdict[str, defaultdict[int, int]] = defaultdict(partial(defaultdict, int))  # of the next
+        self._offsets: defaultdict[str, defaultdict[int, int]] = defaultdict(
+            partial(defaultdict, int)
+        )  # the next offset
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
         """Append one record to a partition."""
@@ -58,7 +60,7 @@ class ChangelogList:
         }
 
     def records(self, topic: str) -> deque[ChangelogRecord]:
-        """Return the records of a topic that were not taken yet; take them from the left."""
+        """Return the queue of a topic's records; the caller removes those that it has processed from the left."""
         return self._topics[topic]
 
     def topics(self) -> list[str]:

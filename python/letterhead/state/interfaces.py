@@ -25,10 +25,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VALID_TO_UNDEFINED = -1
-"""Result of putting the latest version, whose validity has no end yet."""
+"""Returned by a put of the latest version, whose validity has no end yet."""
 
 PUT_NOT_VALID = -(1 << 63)
-"""Result of putting a version that is older than the history retention, and was dropped."""
+"""Returned by a put of a version that is older than the history retention, and was dropped."""
 
 
 class VersionedBytes(NamedTuple):
@@ -72,7 +72,7 @@ class StoreIterator(Closing, Generic[K, V]):
     Parameters
     ----------
     rows : iterator of (key, value) or DamagedRowError
-        The rows, and the error in the place of a row that cannot be read.
+        The rows, with an error in place of each row that cannot be read.
     store, what : str
         Names of the store and of the iterator, for the error after closing.
     on_close : callable, optional
@@ -104,7 +104,7 @@ class StoreIterator(Closing, Generic[K, V]):
         self._what = what
         self._on_close = on_close
         self._peeked: tuple[K, V] | DamagedRowError | None = None
-        self._unreadable: str | None = None  # why there is no next row
+        self._unreadable: str | None = None  # the reason, if there is no next row
 
     def __iter__(self) -> Self:
         if self._unreadable is not None:
@@ -170,7 +170,7 @@ class StoreIterator(Closing, Generic[K, V]):
         try:
             return next(self._rows)
         except StopIteration:
-            # A generator that failed ends like one that is finished.
+            # After an exception, a generator ends like a generator that is exhausted.
             if self._unreadable is FAILED:
                 raise self._error(FAILED) from None
             self._unreadable = ENDED

@@ -151,8 +151,8 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     Attributes
     ----------
     scope : {"key", "partition"}, default "key"
-        The rows of a store that the processor sees in an engine that runs keys in parallel: those of the record's key, or
-        those of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
+        The rows of a store that the processor sees in an engine that runs keys in parallel: the rows of the
+        record's key, or of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
     context : ProcessorContext
         The context of the processor; set by :meth:`init`.
 

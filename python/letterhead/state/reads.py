@@ -25,9 +25,9 @@ class StoreScan(NamedTuple):
     operation: str
     """Name of the operation in the metrics of a store."""
     key_from: Any = None
-    """First key, included; ``None`` is no bound."""
+    """First key, included; ``None`` means no bound."""
     key_to: Any = None
-    """Last key, included; ``None`` is no bound."""
+    """Last key, included; ``None`` means no bound."""
     time_from: int = 0
     """Earliest start of a window, or earliest end of a session, in milliseconds, included."""
     time_to: int = MAX_TIME
@@ -65,7 +65,7 @@ class KeyValueReads(Generic[K, V]):
         raise NotImplementedError
 
     def range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Return the rows from one key to another, both included; ``None`` is no bound."""
+        """Return the rows from one key to another, both included; ``None`` means no bound."""
         return self.scan(StoreScan("range", low, high))
 
     def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
@@ -111,7 +111,7 @@ class WindowReads(Generic[K, V]):
         return self.scan(StoreScan.of("fetch", key, first, last, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows between two keys that start between two times, all included; ``None`` is no bound."""
+        """Return the windows between two keys that start between two times, all included; ``None`` means no bound."""
         return self.scan(StoreScan("fetch", low, high, first, last))
 
     def backward_fetch_range(
@@ -159,7 +159,7 @@ class SessionReads(Generic[K, V]):
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` is no bound."""
+        """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` means no bound."""
         return self.scan(StoreScan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
@@ -187,7 +187,7 @@ class SessionReads(Generic[K, V]):
         return self.scan(StoreScan.of("fetch", key, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys, both included; ``None`` is no bound."""
+        """Return the sessions between two keys, both included; ``None`` means no bound."""
         return self.scan(StoreScan("fetch", low, high))
 
     def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:

@@ -64,7 +64,7 @@ class Serde(Generic[T]):
         Parameters
         ----------
         topic : str
-            The topic; for a store, that of its changelog.
+            The topic; for a store, its changelog.
         headers : Headers
             The headers of the record or row.
         data : object
@@ -83,7 +83,7 @@ class Serde(Generic[T]):
         raise NotImplementedError
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> T | None:
-        """Convert bytes to an object; topic and headers are those of :meth:`serialize`, and ``None`` is null."""
+        """Convert bytes to an object; the topic and the headers are as in :meth:`serialize`, and ``None`` is null."""
         raise NotImplementedError
 
 

@@ -194,7 +194,7 @@ class Stores:
     supplier : Supplier
         Creates the store of bytes below the layers. A store of an older format is adapted, and keeps no headers.
     key_serde, value_serde : Serde, optional
-        Serdes of keys and values; those of the task by default.
+        Serdes of keys and values; by default the serdes of the task.
 
     Raises
     ------

@@ -181,7 +181,7 @@ class Task:
         for store in self.stores.values():
             try:
                 store.close()
-            except Exception as error:  # the others must be closed too
+            except Exception as error:  # close the other stores, too
                 failed = failed or error
         if failed is not None:
             raise failed

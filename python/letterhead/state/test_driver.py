@@ -156,7 +156,7 @@ class TopologyTestDriver(Closing):
         topic : str
             The topic, which must have a source.
         key_serde, value_serde : Serde, optional
-            Serdes of keys and values; those of the driver by default.
+            Serdes of keys and values; by default the serdes of the driver.
         start_timestamp : int, optional
             The first timestamp of records that are piped without one; the driver's wall-clock time by default.
         auto_advance_ms : int, default 0

@@ -89,7 +89,7 @@ class Topology:
         *topics : str
             At least one topic; a topic can have one source only.
         key_serde, value_serde : Serde, optional
-            Serdes of keys and values; those of the task by default.
+            Serdes of keys and values; by default the serdes of the task.
         """
         if not topics:
             raise TopologyError(f"source {name!r} has no topic: pass at least one")
@@ -128,7 +128,7 @@ class Topology:
     ) -> Self:
         """Add a node that writes a topic, or the topic that a function returns for a record.
 
-        The other parameters are those of :meth:`add_processor` and :meth:`add_source`.
+        The other parameters are as in :meth:`add_processor` and :meth:`add_source`.
         """
         if not parents:
             raise TopologyError(f"sink {name!r} has no parent: pass at least one")

@@ -54,7 +54,13 @@ class LazyHeaders(Headers):
     def __init__(
         self, value: bytes, start: int, end: int, origin: Origin | None = None, limits: Limits | None = None
     ) -> None:
-        self._block = (value, start, end, origin, limits)  # one attribute, as this runs for every row of a scan
+        self._block = (
+            value,
+            start,
+            end,
+            origin,
+            limits,
+        )  # a single attribute, because this runs for every row of a scan
 
     @property
     def parsed(self) -> bool:
@@ -115,7 +121,7 @@ class _WithHeaders:
 
     @property
     def headers(self) -> Headers:
-        """The headers; those of a stored row are parsed at the first access."""
+        """The headers; headers of a stored row are parsed at the first access."""
         headers = self._headers
         if isinstance(headers, tuple):
             headers = self._headers = LazyHeaders(*headers)

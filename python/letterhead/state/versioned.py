@@ -174,7 +174,7 @@ class VersionedStore(BytesStore):
     # Segments.
 
     def _find_segments(self) -> None:
-        """Find the existing segments: after the first key of each, continue with the first key behind it."""
+        """Find the existing segments: after the first key of a segment, continue with the first key behind the segment."""
         self._observed = -1
         self._segments = []
         key = self._key_from(b"")
@@ -195,7 +195,7 @@ class VersionedStore(BytesStore):
         return time // self.segment_interval if time >= 0 else -(-time // self.segment_interval)
 
     def _from(self, time: int) -> list[int]:
-        """Return the segments from that of a time on, newest first."""
+        """Return the segments from a time on, newest first."""
         return self._segments[bisect_left(self._segments, self._segment_of(time)) :][::-1]
 
     def _live_segment(self, time: int) -> int | None:
@@ -236,10 +236,10 @@ class VersionedStore(BytesStore):
         return next_start
 
     def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
-        """Put a version after the latest one, which moves to the segment in which it ends; or replace the latest one."""
+        """Put a version after the latest version, which moves to the segment in which it ends; or replace it."""
         rows: list[tuple[bytes, bytes | None]] = []
         # A tombstone has no latest row. At the time of the latest version nothing moves, but the segment of that time must
-        # still record that the key was deleted, or a version that arrives later with an earlier time would be the latest.
+        # still record the deletion. Otherwise, a version that arrives later with an earlier time would become the latest.
         if timestamp > latest.timestamp or value is None:
             segment = self._live_segment(timestamp)
             if segment is not None:
@@ -248,14 +248,14 @@ class VersionedStore(BytesStore):
         self._write(rows)
 
     def _put_between(self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow) -> int:
-        """Put a version among those of a segment."""
+        """Put a version among the versions of a segment."""
         index = row.find(timestamp)
         replaced, valid_to = row.versions[index], row.valid_to(index)
         rows: list[tuple[bytes, bytes | None]] = []
         if replaced.valid_from == timestamp:
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
-            # The version that was valid until now ends in an older segment with this.
+            # The version that was valid so far now ends in an older segment.
             older = self._live_segment(timestamp)
             if older is not None:
                 rows.append(self._appended(older, key, replaced.valid_from, timestamp, replaced.value))
@@ -267,7 +267,7 @@ class VersionedStore(BytesStore):
         return valid_to
 
     def _put_first(self, key: bytes, value: bytes | None, timestamp: int) -> None:
-        """Put a version after all others, when there is no latest one."""
+        """Put a version after all others, if the key has no latest version."""
         if value is not None:
             self._write([(LATEST + key, Latest(timestamp, value).write())])
             return
@@ -277,7 +277,7 @@ class VersionedStore(BytesStore):
             self._write([self._appended(segment, key, timestamp, timestamp, None)])
 
     def _put_before(self, key: bytes, value: bytes | None, timestamp: int, next_start: int) -> None:
-        """Put a version before the next one, into the segment in which that one begins."""
+        """Put a version before the next version, into the segment in which the next version begins."""
         segment = self._live_segment(next_start)
         if segment is None:
             return
@@ -313,7 +313,7 @@ class VersionedStore(BytesStore):
         return self._parsed(_row_key(segment, key), SegmentRow.read)
 
     def _search(self, key: bytes, timestamp: int) -> tuple[tuple[int, SegmentRow] | None, int | None]:
-        """Find the segment and row that contain a time, and the start of the first version after the time."""
+        """Return the segment and the row that contain a time, and the start of the first version after it."""
         later = None
         for segment in self._from(timestamp):
             data = self._read(_row_key(segment, key))

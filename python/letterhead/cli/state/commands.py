@@ -275,7 +275,7 @@ def diff_command(
     everything: Annotated[bool, flag("--all", "Show all differences, and do not shorten long values.")] = False,
     json: Annotated[bool, flag("--json", "Print JSON, a line for each difference.")] = False,
 ) -> int:
-    """Compare stores with those of another directory, or a store with its changelog.
+    """Compare the stores of two directories, or a store with its changelog.
 
     CHANGELOG is the other directory; or a Parquet file, log segments or a topic
     as for `restore`, read up to the offset that the store has. Rows are compared

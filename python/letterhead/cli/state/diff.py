@@ -1,4 +1,4 @@
-"""`letterhead state diff`: compare stores with those of another directory, or with a changelog."""
+"""`letterhead state diff`: compare the stores of two directories, or a store with its changelog."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _table(rows: list[RowDifference], *, everything: bool) -> Table:
 
 
 def _sides(row: RowDifference, limit: int | None) -> tuple[Text, Text]:
-    """Return what differs on each side; the whole row if the other side has none."""
+    """Return the differences of each side; the whole row if the other side has no such row."""
     if row.first is None or row.second is None:
         return _whole(row.first, limit), _whole(row.second, limit)
     first, second = row.first, row.second
@@ -104,7 +104,7 @@ def _whole(row: StoredRow | None, limit: int | None) -> Text:
 
 
 def _header_differences(first: list[Header], second: list[Header]) -> Iterator[tuple[list[Header], list[Header]]]:
-    """Yield the headers that differ, those in the same place together."""
+    """Yield the headers that differ, headers in the same place together."""
     if len(first) * len(second) > ALIGNED:
         for mine, yours in itertools.zip_longest(first, second):
             if mine != yours:
@@ -123,14 +123,14 @@ def _header(key: HeaderKey, value: Any, other_value: Any, limit: int | None) -> 
 
 
 def _excerpt(value: bytes | None, other_value: Any, limit: int | None) -> Text:
-    """Return a value, without its beginning if that hides where it differs from the other one."""
+    """Return a value, without its beginning if that would hide the difference from the other value."""
     if limit is None or value is None or not isinstance(other_value, bytes) or len(value) <= limit:
         return short(value, limit)
     pairs = enumerate(zip(value, other_value, strict=False))
     same = next((at for at, (mine, yours) in pairs if mine != yours), min(len(value), len(other_value)))
     begin = max(0, same - BEFORE_DIFFERENCE)
     while begin and value[begin] & 0xC0 == 0x80:
-        begin -= 1  # not inside a character of UTF-8
+        begin -= 1  # do not begin inside a UTF-8 character
     if not begin:
         return short(value, limit)
     return Text.assemble((f"… byte {begin:,}: ", "dim"), short(value[begin:], limit))

@@ -80,7 +80,7 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
         if segment.start is not None and segment.start > max(time or 0 for time in times.values()):
             break
         for stored in store.stored(families, first, last):
-            # Windows of longer keys may lie between two windows of a key that differ only in their numbers.
+            # Windows of longer keys may lie between two windows of a key that have different sequence numbers.
             if len(stored.key) == len(first):
                 yield from store.take_apart(segment, stored)
 
@@ -113,7 +113,7 @@ def _version(store: StoreReader, key: bytes, as_of: int | None) -> Iterator[Stor
 class _StoredVersions(VersionedStore):
     """A versioned store over a read-only database.
 
-    The files do not tell the segment interval, and a get does not need it: one interval covers all of them.
+    The files do not contain the segment interval, and a get does not need it: one interval covers all segments.
     """
 
     persistent = True

@@ -1,4 +1,4 @@
-"""How far stores lag their changelogs: the end offset of each partition, from a broker or from files."""
+"""Determine the end offsets of changelogs, from a broker or from files, by which stores lag behind them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["end_offsets"]
 
 
 def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server: str | None) -> dict[str, int]:
-    """Return the offset after the last record of each ``topic-partition``, of those that the changelog has."""
+    """Return the offset after the last record of each ``topic-partition`` that the changelog has."""
     requested = set(places)
     if changelog is not None and bootstrap_server is not None:
         raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
@@ -45,6 +45,6 @@ def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:
         with Client(settings) as client:
             partitions = [place for place in client.partitions(topics) if str(place) in places]
             ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
-    except RuntimeError as error:  # an answer that is invalid, or that refuses the request
+    except RuntimeError as error:  # an invalid answer, or an answer that refuses the request
         raise Failure(str(error)) from error
     return {str(place): end for place, end in ends.items()}

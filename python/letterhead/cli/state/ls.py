@@ -49,7 +49,7 @@ class SegmentContents:
 
 @dataclass
 class Listed:
-    """One store: what it is and holds, or in `error` why it cannot be read."""
+    """A store: its type and contents, or in `error` the reason why it cannot be read."""
 
     files: StoreFiles
     store: StoreReader | None = None
@@ -64,7 +64,7 @@ class Listed:
 
     @property
     def type(self) -> str:
-        """The store type and what values have; a ? if it cannot be read."""
+        """The store type and the parts of values; a ? if the store cannot be read."""
         return "?" if self.store is None else str(self.store.type)
 
     def total(self, field: str) -> int | None:
@@ -84,7 +84,7 @@ def run_ls(
 ) -> int:
     """List the stores of a directory."""
     with failures():
-        listed = [_examined(found, selection, quick) for found in find_stores(selection.directory, selection.name)]
+        listed = [_examined(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
         places = {place for listed_store in listed for place in listed_store.offsets}
         try:
             with usage_errors():
@@ -92,8 +92,8 @@ def run_ls(
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
     for listed_store in listed:
-        # The offset is that of the last record in the store; a store without one lacks all records. One that is ahead of
-        # an older copy of its changelog lacks none.
+        # The offset is the offset of the last record in the store; a store without an offset lacks all records. A store that
+        # is ahead of an older copy of its changelog lacks none.
         listed_store.lag = {
             place: max(ends[place] - 1 - max(at, -1), 0) for place, at in listed_store.offsets.items() if place in ends
         }
@@ -125,7 +125,7 @@ def _examined(files: StoreFiles, selection: Selection, quick: bool) -> Listed:
     try:
         listed.store = store = opened(files, selection)
         listed.families = sorted(set().union(*store.names))
-        # A process that has just opened the store may not have written that yet.
+        # A process that has just opened the store may not have marked it as open yet.
         listed.open_or_not_closed = store.process is not None
         for segment, families in store.databases():
             listed.open_or_not_closed |= families.dirty
@@ -151,7 +151,7 @@ def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamili
 def _counted(
     listed: Listed, store: StoreReader, segment: StoreSegment, families: StoredFamilies
 ) -> list[SegmentContents]:
-    """Count the rows of a database; that of a versioned store holds all its segments."""
+    """Count the rows of a database; the database of a versioned store has all segments of the store."""
     parts: dict[bytes, SegmentContents] = {}
     versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))

@@ -1,4 +1,4 @@
-"""`letterhead state scan`: show the rows of a store, or those of some keys."""
+"""`letterhead state scan`: show the rows of a store, or the rows of some keys."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _fields(store: StoreReader) -> list[str]:
 
 
 def _times(store: StoreReader) -> dict[str, str]:
-    """Return the names of the times of a row in a condition: those that are shown, and those of ``read.state``."""
+    """Return the times of a row by their names in a condition: the names that are shown, and the columns of ``read.state``."""
     return {
         "window": {"start": "start", "window_start": "start"},
         "session": {"start": "start", "end": "end", "session_start": "start", "session_end": "end"},

@@ -87,7 +87,7 @@ def _plan(store: StoreReader, to: str) -> UpgradePlan:
 
 
 def _older_rows(store: StoreReader, layout: Layout) -> tuple[list[str], list[int]]:
-    """Count the rows to move; those of a database are all in one family."""
+    """Count the rows to move; all older rows of a database are in one family."""
     where: dict[str, None] = {}
     counts = []
     for segment, families in store.databases():
@@ -140,7 +140,7 @@ def _move(work: list[UpgradePlan]) -> None:
 def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> None:
     # With the write-ahead log, moved rows stay moved if the process dies.
     database = Database(segment.directory.name, segment.directory, plan.layout, RocksDBOptions(write_ahead_log=True))
-    # Kafka Streams may restore a store that was not closed cleanly: leave it marked so.
+    # Kafka Streams may restore a store that was not closed cleanly: keep that mark.
     clean = not database.dirty
     try:
         if isinstance(database.rows, UpgradingRows):

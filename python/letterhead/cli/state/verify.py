@@ -24,7 +24,7 @@ from letterhead.state.storage.position import Position
 
 
 class RowError(NamedTuple):
-    """An error and its place; `segment` and `family` are empty, and `key` and `code` None, where it is not one row's."""
+    """An error and its place; `segment` and `family` are empty, and `key` and `code` None, if it does not concern one row."""
 
     segment: str
     family: str
@@ -42,7 +42,7 @@ class Verified:
         self.store_type = "?"
         self.rows: dict[str, int] = {}
         self.errors = 0
-        # Kafka Streams leaves such entries behind: they are no damage.
+        # Kafka Streams leaves such entries behind: they are not damaged.
         self.entries_without_row = 0
         self.has_index = False
 
@@ -129,7 +129,7 @@ def _family(
                 if family == OFFSETS:
                     _check_offset(key, value)
                 elif family not in olders:
-                    # Every database has the family `default`, also beside those of the store.
+                    # Every database has the family `default`, even if the store does not use it.
                     raise _error(f"a store of this type has no rows in family {family}")
                 else:
                     row = EncodedRow(key, value, family, olders[family])

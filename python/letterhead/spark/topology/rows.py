@@ -1,4 +1,4 @@
-"""Rows of a store while a group is processed: all rows of a key (`SomeRows`), or pages of a partition (`PagedRows`).
+"""Rows of a store while a group is processed: all rows of a key (`SomeRows`), or the pages of a partition (`PagedRows`).
 
 Changes are kept here, and written to Spark's state when the group is done.
 """
@@ -34,7 +34,7 @@ class _WritableRows(ABC):
             self.put(key, value)
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Return the first key that is not less than the given one."""
+        """Return the first key that is not smaller than ``key``."""
         row = next(self.scan(key), None)
         return None if row is None else row[0]
 
@@ -100,7 +100,7 @@ class SomeRows(_WritableRows):
 
 
 class PagedRows(_WritableRows):
-    """Rows by key, in pages: each holds the rows from its first key up to that of the next page.
+    """Rows by key, in pages: each has the rows from its first key up to the first key of the next page.
 
     A page is read when one of its rows is requested, and written when the group is done, if a row has changed. So a
     group costs one round trip to Spark's state per page rather than per row; a scan holds one page at a time.
@@ -148,7 +148,7 @@ class PagedRows(_WritableRows):
         """Read the current rows from one key to another, both included."""
         low = 0 if first is None else self._place(first)
         high = len(self.firsts) if last is None else bisect_right(self.firsts, last)
-        # A page that is not in memory is read from the state, which does not change during the scan.
+        # Pages that are not in memory are read from the state, which does not change during the scan.
         pages = [(page_key, self._pages.get(page_key)) for page_key in self.firsts[low : max(high, low + 1)]]
         self._scanned.update(page_key for page_key, page in pages if page is not None)
         if backward:
@@ -180,7 +180,7 @@ class PagedRows(_WritableRows):
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
         for page_key, page in pages:
-            # Pages read by a scan are not kept, or a full scan would hold all rows.
+            # A scan does not keep the pages that it reads: a full scan would hold all rows.
             yield from (SomeRows(self._read(page_key)) if page is None else page).scan(first, last, backward=backward)
 
     def _page(self, key: bytes) -> SomeRows:

@@ -72,7 +72,7 @@ class GroupState(ABC):
 
     @abstractmethod
     def save(self, progress: Progress, *, forget: bool = False) -> None:
-        """Write what has changed; ``forget`` removes a key without rows."""
+        """Write the changes; ``forget`` removes a key without rows."""
 
     @abstractmethod
     def _part(self, store: str, observed: int = -1, stored: Iterable[Any] = ()) -> StorePart: ...

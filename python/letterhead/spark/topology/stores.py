@@ -1,6 +1,6 @@
 """Stores whose rows are in Spark's state: :func:`spark_store`.
 
-They are the persistent stores, whatever the supplier, over rows that are attached for each group of records.
+They are the persistent stores, for any supplier, over rows that are attached for each group of records.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
     ``format`` is the format of its values, unless the supplier sets one. Raises ``TopologyError`` if the store keeps
     duplicates, which are numbered across groups.
     """
-    # Never opened: it has the type and the retention times of the store.
+    # The model is never opened; it has the type and the retention of the store.
     model = supplier.get(format)
     name, format = model.name, model.format
     if supplier.store_type == "key-value":

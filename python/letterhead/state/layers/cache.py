@@ -13,7 +13,7 @@ from letterhead.state.processor import RecordContext
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 
 ENTRY_BYTES = 128
-"""Bytes that an entry counts beside its key and value."""
+"""Bytes by which an entry counts in addition to its key and value."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,9 @@ class Namespace:
         self._write = write
         self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
-        self._sorted: list[bytes] = []  # every key of `_entries` that is not in `_new`, and some that left
+        self._sorted: list[
+            bytes
+        ] = []  # the keys of `_entries` that are not in `_new`, and keys that were removed since
         self._new: list[bytes] = []
         self._flushing = False
 
@@ -112,7 +114,7 @@ class Namespace:
         self._keep(key, CacheEntry(value, None, False))
 
     def range(self, low: bytes | None, high: bytes | None) -> list[tuple[bytes, CacheEntry]]:
-        """Return the entries between two keys, both included, in order of key; ``None`` is no bound."""
+        """Return the entries between two keys, both included, in order of key; ``None`` means no bound."""
         keys = self._in_order()
         first = 0 if low is None else bisect_left(keys, low)
         last = len(keys) if high is None else bisect_right(keys, high)
@@ -135,7 +137,7 @@ class Namespace:
 
         An entry stays dirty until it is written: if the store fails, the rest is not lost.
         """
-        if self._flushing:  # a record forwarded by a flush listener may write to this store
+        if self._flushing:  # a flush listener may forward a record that writes to this store
             return
         self._flushing = True
         self.flushes += 1

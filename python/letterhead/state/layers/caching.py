@@ -89,7 +89,7 @@ class _Caching(Layer):
         """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process: its cache is not used."""
         if not self._bottom.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
-        if getattr(self._bottom, "of_parent", False):  # a store of an application need not have it
+        if getattr(self._bottom, "of_parent", False):  # stores that an application defines may lack it
             raise of_parent(self.name)
 
     def _entry(self, key: bytes) -> CacheEntry | None:
@@ -99,7 +99,7 @@ class _Caching(Layer):
     def _hold(self, key: bytes, value: bytes | None) -> None:
         self._check_open()
         if value is not None and self._check is not None:
-            self._check(value)  # an entry that a flush rejects would also block those after it
+            self._check(value)  # an entry that a flush rejects would also block the entries after it
         self.cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
@@ -109,7 +109,7 @@ class _Caching(Layer):
         if listener is not None and (new is None or self._send_old_values):
             old = self._stored(cache_key)
             if new is None and old is None:
-                return  # neither the store nor the listener has seen this key
+                return  # neither the store nor the listener has had this key
         before = self.context.record
         self.context.record = entry.context
         try:
@@ -163,7 +163,7 @@ class CachingKeyValueStore(_Caching):
     def scan(self, query: StoreScan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         if query.prefix is not None:
-            keys.increment(query.prefix)  # rejects the prefixes that stores in memory reject
+            keys.increment(query.prefix)  # raises for the prefixes that stores in memory reject
             entries = self.cache.beginning_with(query.prefix)
         else:
             entries = [] if query.is_reversed else self.cache.range(query.key_from, query.key_to)

@@ -76,14 +76,14 @@ class ChangeLogging(Layer):
         context.changelog.send(self._topic, context.partition, record)
 
 
-_new_record = tuple.__new__  # what the class of a named tuple calls, without one more Python call per write
+_new_record = tuple.__new__  # ChangelogRecord(...) calls it, too, but takes one more Python call for each write
 
 
 class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
     def put(self, key: bytes, value: bytes | None, parts: Parts | None = None) -> None:
-        """Put a value, or delete the key; a caller that has the parts of the value can pass them."""
+        """Put a value, or delete the key; a caller that has split the value already passes its parts."""
         if parts is None:
             parts = self._parts(value)
         elif parts[1] < 0:
@@ -116,8 +116,8 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
 class ChangeLoggingWindowStore(ChangeLogging):
     """Logs the changes of a window store.
 
-    A store that keeps duplicates numbers its keys, and those in the changelog have the same numbers. A null value, which
-    such a store ignores, is neither logged nor counted.
+    A store that keeps duplicates numbers its keys, and the keys in the changelog have the same numbers. A null value,
+    which such a store ignores, is neither logged nor counted.
     """
 
     _sequence = 0
@@ -146,7 +146,7 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
 
 class ChangeLoggingVersionedStore(ChangeLogging):
-    """Logs the changes of a versioned store; the timestamp of a record is that of its version."""
+    """Logs the changes of a versioned store; a record has the timestamp of its version."""
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
         """Put a version, or a tombstone; return the end of its validity."""

@@ -1,6 +1,6 @@
 """Use a store of one value format as a store of another.
 
-:func:`adapted` puts an :class:`Adapter` around a store of bytes whose format is older than the one an application wants:
+:func:`adapted` puts an :class:`Adapter` around a store of bytes whose format is older than the application needs:
 
 ======================  ==========================  ======================
 store                   drops on write              returns on read
@@ -14,7 +14,7 @@ plain, for timestamps   timestamp                   ``ff × 8 ‖ v``
 
 The changelog keeps headers and timestamps; a restore from it drops them again.
 
-A facade is the reverse: it shows an application's store with headers or timestamps as one of an older format. A value
+A facade is the reverse: it shows an application's store with headers or timestamps as a store of an older format. A value
 written through it has no headers and, without a timestamp, gets -1, which a changelog rejects.
 """
 
@@ -94,7 +94,7 @@ class _Converting:
 
 
 class Adapter(_Converting, Layer):
-    """A persistent store of an older format, used as one of a newer format; ``name`` is that of Kafka Streams."""
+    """A persistent store of an older format, used as a store of a newer format; ``name`` is its name in Kafka Streams."""
 
     def __init__(self, inner: Any, name: str, on_write: Convert, on_read: Convert) -> None:
         if not inner.persistent:
@@ -166,14 +166,14 @@ class _Facade(_Converting):
 
 
 class KeyValueFacade(_Facade, KeyValueReads[Any, Any]):
-    """A key-value store as one of an older format: with ``timestamps``, or with plain values."""
+    """A key-value store as a store of an older format: with ``timestamps``, or with plain values."""
 
     def __init__(self, store: KeyValueStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
 
 
 class WindowFacade(_Facade, WindowReads[Any, Any]):
-    """A window store as one of an older format: with ``timestamps``, or with plain values."""
+    """A window store as a store of an older format: with ``timestamps``, or with plain values."""
 
     def __init__(self, store: WindowStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
@@ -184,7 +184,7 @@ class WindowFacade(_Facade, WindowReads[Any, Any]):
 
 
 class SessionFacade(_Facade, SessionReads[Any, Any]):
-    """A session store with headers as one without."""
+    """A session store with headers as a store without headers."""
 
     def __init__(self, store: SessionStoreWithHeaders[Any, Any]) -> None:
         get = AggregationWithHeaders.get_aggregation_or_null

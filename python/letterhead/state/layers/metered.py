@@ -1,6 +1,6 @@
 """The outermost layer: serialize keys and values, and count and time operations.
 
-A key is serialized with the headers of its value, or with those of the current record if the value has none. It is
+A key is serialized with the headers of its value, or with the headers of the current record if the value has none. It is
 deserialized with the headers of its row. Headers that a serializer adds are stored.
 """
 
@@ -46,7 +46,7 @@ _log = logging.getLogger("letterhead.state")
 
 
 def timed(operation: str) -> Callable[[Method], Method]:
-    """Count and time the calls of a method that return, as an operation of the store's metrics."""
+    """Count and time the calls of a method in the store's metrics, except calls that raise."""
 
     def decorate(method: Method) -> Method:
         @wraps(method)
@@ -78,7 +78,7 @@ class Metered(Layer, Generic[K, V]):
     inner : store
         The store of bytes below.
     key_serde, value_serde : Serde, optional
-        Serdes; those of the task by default.
+        Serdes; by default the serdes of the task.
     errors : {"skip", "raise"}, default "skip"
         How a scan handles a row that cannot be read: skip it, log a warning, count it, and append the error to the
         iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
@@ -148,7 +148,7 @@ class Metered(Layer, Generic[K, V]):
         super().restore(convert(record) for record in records)
 
     def _without_position(self, record: ChangelogRecord) -> ChangelogRecord:
-        # Left in the record, the position would become two headers of the row.
+        # The position must not become two headers of the row.
         record, position = position_of(record)
         self.position.merge(position)
         return record
@@ -161,11 +161,11 @@ class Metered(Layer, Generic[K, V]):
         Parameters
         ----------
         listener : callable
-            Receives a record of the key and the :class:`Change`. Its timestamp is that of the new value, or of the record
-            that deleted the row; its headers are those of the record. For sessions, the timestamp is the end of the
-            session, and the headers are those of the new aggregation.
+            Receives a record of the key and the :class:`Change`. It has the timestamp of the new value, or of
+            the record that deleted the row, and the headers of the record. For sessions, it has the end of the session as
+            its timestamp, and the headers of the new aggregation.
         send_old_values : bool, default False
-            Also read the previous value from the store.
+            Whether to read the previous value from the store, too.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Metered(Layer, Generic[K, V]):
         return self._raw_key(not_null(key), self.context.current().headers)
 
     def _bound(self, key: Any) -> bytes | None:
-        """Serialize a bound of a scan; ``None`` is no bound."""
+        """Serialize a bound of a scan; ``None`` means no bound."""
         return None if key is None else self._raw_key(key, self.context.current().headers)
 
     def _key_of(self, key: Any, value: Any) -> bytes:
@@ -257,7 +257,7 @@ class Metered(Layer, Generic[K, V]):
             if self._keeps_headers:
                 return self._read_row(stored, (self.name, row))
             return self.serdes.value_from(stored, self.context.current().headers)
-        except DamagedRowError:  # the deserializer read the headers, which are damaged
+        except DamagedRowError:  # the deserializer read damaged headers
             self.metrics.damaged_rows += 1
             raise
         except DecodeError as error:
@@ -336,7 +336,7 @@ class MeteredIterator(StoreIterator[K, V]):
                 return
             except DamagedRowError as error:
                 if store.errors == "raise":
-                    yield error  # raised, it would end this generator and hide the rows after it
+                    yield error  # raised here, it would end this generator and hide the rows after it
                     continue
                 self.damaged.append(error)
                 _log.warning("%s", error)

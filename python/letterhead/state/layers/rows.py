@@ -1,4 +1,4 @@
-"""Iterators over the rows of other iterators: converted values, and cached rows merged with stored ones."""
+"""Convert the values of an iterator, and merge cached rows with stored rows."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def merged(
     order: Callable[[K], Any],
     reverse: bool,
 ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-    """Merge the rows of a cache (sort key, key, value) with those of a store; both are in the requested order.
+    """Merge the rows of a cache (sort key, key, value) with the rows of a store; both are in the requested order.
 
     ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
-    value is ``None``. The error is yielded in the place of a row that the store cannot read.
+    value is ``None``. For a row that the store cannot read, the error is yielded.
     """
     place, count = 0, len(cached)
     for row in _with_errors(stored):
@@ -55,7 +55,7 @@ def merged(
 
 
 def _with_errors(rows: Iterator[tuple[K, V]]) -> Iterator[tuple[K, V] | DamagedRowError]:
-    """Yield the error in the place of a row for which the iterator raises it."""
+    """Yield the rows, and the error of each row for which the iterator raises one."""
     while True:
         try:
             yield from rows

@@ -65,7 +65,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         Raises
         ------
         TypeError
-            If the key is null, or the value is of another type than those of the store.
+            If the key is null, or the value is not of the type that the store holds.
         InvalidTimestampError
             If the timestamp of the value is negative and the store has a changelog.
         """
@@ -106,7 +106,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         DamagedRowError
             If the row cannot be read.
         """
-        began = perf_counter_ns()  # without the decorator, whose call would take a tenth of the time
+        began = perf_counter_ns()  # without the decorator, which would add a tenth to the time of the call
         raw_key = self._read_key(key)
         value: V | None = self._value(raw_key, self.reads.get(raw_key))
         self._timers["get"].add(perf_counter_ns() - began)
@@ -148,7 +148,7 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
         raw, payload, headers = self._join(value)
         if raw is None or not self._is_logged:
             self.inner.put(raw_key, raw)
-        else:  # the changelog need not split the value again; its headers must not change later
+        else:  # spares the changelog splitting the value; the headers are copied, as they can change later
             self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._list().copy())))
         self._timers["put"].add(perf_counter_ns() - began)
 
@@ -205,7 +205,7 @@ class TimestampedWindowStoreWithHeaders(WindowStore[K, ValueTimestampHeaders[V]]
 
 
 class ReadOnlySessionStore(SessionReads[K, V]):
-    """The reads of a session store.
+    """Reads a session store.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
 
 
 class ReadOnlySessionStoreWithHeaders(ReadOnlySessionStore[K, AggregationWithHeaders[V]], Generic[K, V]):
-    """The reads of a session store with headers.
+    """Reads a session store with headers.
 
     :meth:`TopologyTestDriver.get_read_only_session_store_with_headers` returns one.
 
@@ -393,7 +393,7 @@ class VersionedKeyValueStoreWithHeaders(_MeteredVersions[K, V, VersionedRecordWi
         """Put a version; see :meth:`VersionedKeyValueStore.put`.
 
         A version has no headers by default. If the value is ``None``, the store keeps no headers, and the changelog gets
-        these, by default those of the current record.
+        these headers, by default the headers of the current record.
         """
         if headers is not None and not isinstance(headers, Headers):
             headers = Headers(headers)

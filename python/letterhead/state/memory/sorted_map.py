@@ -66,7 +66,7 @@ class SortedMap(dict[K, V], Generic[K, V]):
         self._gone.clear()
 
     def between(self, first: K | None, last: K | None) -> list[K]:
-        """Return a new list of the keys from one to another in order, both included; ``None`` is no bound."""
+        """Return a new list of the keys from one to another in order, both included; ``None`` means no bound."""
         order = self._in_order()
         low = 0 if first is None else bisect_left(order, first)
         high = len(order) if last is None else bisect_right(order, last)

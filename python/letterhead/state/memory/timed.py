@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from letterhead.state.base import ValueFormat, check_time
@@ -24,16 +24,16 @@ from letterhead.state.storage.keys import (
 __all__ = ["InMemorySessionStore", "InMemoryWindowStore"]
 
 K = TypeVar("K")
+R = TypeVar("R")
 
 
-class _TimedStore(InMemoryStore):
-    """Rows in a map for each time: the start of a window, or the end of a session."""
+class _TimedStore(InMemoryStore, Generic[K]):
+    """Rows in a map for each time: the start of a window, or the end of a session. The keys in a map are of type ``K``."""
 
     segment_interval = 1
     _observed: int
-    _parts: Callable[[bytes], tuple[Any, int]]
-    """Split the key of a changelog record into the key of a row and its time."""
-    _write: Callable[[Any, int, bytes | None], None]
+    _parts: Callable[[bytes], tuple[K, int]]
+    """Split the key of a changelog record into the key in a map and the time."""
 
     def __init__(self, name: str, retention: int, format: ValueFormat) -> None:
         super().__init__(name, format)
@@ -46,12 +46,12 @@ class _TimedStore(InMemoryStore):
         for record in records:
             self._put(*self._parts(record.key), record.value)
 
-    def _put_or_drop(self, key: Any, time: int, value: bytes | None) -> None:
+    def _put_or_drop(self, key: K, time: int, value: bytes | None) -> None:
         if not self._put(key, time, value):
             self._expired("segment")
         self._update_position()
 
-    def _put(self, key: Any, time: int, value: bytes | None) -> bool:
+    def _put(self, key: K, time: int, value: bytes | None) -> bool:
         """Write a row if its time is within the retention; return whether it is."""
         self._expire()
         self._observed = max(self._observed, time)
@@ -59,6 +59,22 @@ class _TimedStore(InMemoryStore):
             return False
         self._write(key, time, value)
         return True
+
+    def _write(self, key: K, time: int, value: bytes | None) -> None:
+        rows = self._rows.get(time)
+        if value is not None:
+            if rows is None:
+                rows = self._rows[time] = SortedMap()
+            rows[key] = value
+        elif rows is not None:
+            rows.remove(key)
+            if not rows:
+                del self._rows[time]
+
+    def _get(self, key: K, time: int) -> bytes | None:
+        self._expire()
+        rows = self._rows.get(time) if time >= self._oldest() else None
+        return None if rows is None else rows.get(key)
 
     def _oldest(self) -> int:
         """Return the oldest time whose rows can be read."""
@@ -73,22 +89,36 @@ class _TimedStore(InMemoryStore):
         for time in self._rows.between(None, bound - 1):
             del self._rows[time]
 
-    def _iterate_from(self, oldest: int, rows: Iterator[tuple[K, bytes]]) -> StoreIterator[K, bytes]:
+    def _read(
+        self, times: list[int], first: K | None, last: K | None, backward: bool
+    ) -> Iterator[tuple[int, K, bytes]]:
+        """Yield the rows of some times from one key to another, without those that are deleted meanwhile."""
+        for time in reversed(times) if backward else times:
+            rows = self._rows.get(time)
+            if rows is None:
+                continue
+            keys = rows.between(first, last)
+            for key in reversed(keys) if backward else keys:
+                value = rows.get(key)
+                if value is not None:
+                    yield time, key, value
+
+    def _iterate_from(self, oldest: int, rows: Iterator[tuple[R, bytes]]) -> StoreIterator[R, bytes]:
         """Return an iterator, and keep the rows from a time on until it is closed."""
         iterator = self._iterate(rows)
         self._reading[iterator] = oldest
         return iterator
 
     def _clear(self) -> None:
-        self._rows: SortedMap[int, SortedMap[bytes, Any]] = SortedMap()
+        self._rows: SortedMap[int, SortedMap[K, bytes]] = SortedMap()
         self._observed = -1
         self._reading: WeakKeyDictionary[StoreIterator[Any, bytes], int] = WeakKeyDictionary()
 
 
-class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
+class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
     """A window store in memory. Its rows are ordered by start, then by key.
 
-    The parameters are those of :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds
+    It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds
     no value in a store that keeps duplicates.
     """
 
@@ -115,54 +145,35 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Read a row."""
-        self._expire()
-        rows = self._rows.get(start) if start >= self._oldest() else None
-        return None if rows is None else rows.get(key)
+        return self._get(key, start)
 
     def scan(self, query: StoreScan) -> StoreIterator[WindowedKey, bytes]:
         """Return the rows of a scan."""
         self._expire()
         first = max(query.time_from, self._oldest())
         starts = [] if query.is_reversed else self._rows.between(first, query.time_to)
-        if query.backward:
-            starts.reverse()
-        return self._iterate_from(first, self._read(starts, query))
+        return self._iterate_from(first, self._windows(starts, query))
 
     def _write(self, key: bytes, time: int, value: bytes | None) -> None:
         if self.retain_duplicates:
             if value is None:
-                return  # it is not known which of the rows to delete
+                return  # it does not say which of the rows to delete
             self._sequence = (self._sequence + 1) & MAX_SEQUENCE
             key = _with_sequence(key, self._sequence)
-        rows = self._rows.get(time)
-        if value is not None:
-            if rows is None:
-                rows = self._rows[time] = SortedMap()
-            rows[key] = value
-        elif rows is not None:
-            rows.remove(key)
-            if not rows:
-                del self._rows[time]
+        super()._write(key, time, value)
 
-    def _read(self, starts: list[int], query: StoreScan) -> Iterator[tuple[WindowedKey, bytes]]:
-        duplicates, key_from, key_to = self.retain_duplicates, query.key_from, query.key_to
-        first = _with_sequence(key_from, 0) if duplicates and key_from is not None else key_from
-        last = _with_sequence(key_to, MAX_SEQUENCE) if duplicates and key_to is not None else key_to
-        for start in starts:
-            rows = self._rows.get(start)
-            if rows is None:
-                continue
-            keys = rows.between(first, last)
-            if query.backward:
-                keys.reverse()
-            for stored in keys:
-                value = rows.get(stored)
-                if value is None:
-                    continue
-                key = stored[:-4] if duplicates else stored
-                # With a sequence number appended, a key can sort after one that it is a prefix of.
-                if duplicates and ((key_from is not None and key < key_from) or (key_to is not None and key > key_to)):
-                    continue
+    def _windows(self, starts: list[int], query: StoreScan) -> Iterator[tuple[WindowedKey, bytes]]:
+        low, high = query.key_from, query.key_to
+        if not self.retain_duplicates:
+            for start, key, value in self._read(starts, low, high, query.backward):
+                yield windowed(key, start, self.window_size), value
+            return
+        first = None if low is None else _with_sequence(low, 0)
+        last = None if high is None else _with_sequence(high, MAX_SEQUENCE)
+        for start, numbered, value in self._read(starts, first, last, query.backward):
+            key = numbered[:-4]
+            # With a sequence number appended, a key can sort after a longer key that begins with it.
+            if (low is None or low <= key) and (high is None or key <= high):
                 yield windowed(key, start, self.window_size), value
 
     def _parts(self, stored: bytes) -> tuple[bytes, int]:
@@ -173,10 +184,10 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
         self._sequence = 0
 
 
-class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
+class InMemorySessionStore(_TimedStore[tuple[bytes, int]], SessionReads[bytes, bytes]):
     """A session store in memory. Its rows are ordered by end, then by key, then by descending start.
 
-    The parameters are those of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
+    It takes the parameters of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
     """
 
     def __init__(self, name: str, retention: int, *, format: ValueFormat = "headers") -> None:
@@ -187,27 +198,16 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
         self._check_open()
         check_time(key.end)
         check_time(key.start)
-        self._put_or_drop(key, key.end, value)
+        self._put_or_drop((key.key, -key.start), key.end, value)
 
     def remove(self, key: SessionKey) -> None:
         """Delete a row."""
         self._check_open()
-        keys = self._rows.get(key.end)
-        starts = None if keys is None else keys.get(key.key)
-        if keys is None or starts is None:
-            return
-        starts.remove(key.start)
-        if not starts:
-            del keys[key.key]
-        if not keys:
-            del self._rows[key.end]
+        self._write((key.key, -key.start), key.end, None)
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Read a row."""
-        self._expire()
-        keys = self._rows.get(end) if end >= self._oldest() else None
-        starts = None if keys is None else keys.get(key)
-        return None if starts is None else starts.get(start)
+        return self._get((key, -start), end)
 
     def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan.
@@ -225,48 +225,19 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
             raise ValueError("inconsistent range")
         ends = self._rows.between(query.time_from, query.time_to if query.by_time else None)
         oldest = ends[0] if ends else MAX_TIME
-        if query.is_reversed:
-            ends = []
-        if query.backward:
-            ends.reverse()
-        return self._iterate_from(oldest, self._read(ends, query))
+        return self._iterate_from(oldest, self._sessions([] if query.is_reversed else ends, query))
 
-    def _write(self, key: SessionKey, time: int, value: bytes | None) -> None:
-        if value is None:
-            self.remove(key)
-            return
-        keys = self._rows.get(time)
-        if keys is None:
-            keys = self._rows[time] = SortedMap()
-        starts = keys.get(key.key)
-        if starts is None:
-            starts = keys[key.key] = SortedMap()
-        starts[key.start] = value
-
-    def _read(self, ends: list[int], query: StoreScan) -> Iterator[tuple[SessionKey, bytes]]:
+    def _sessions(self, ends: list[int], query: StoreScan) -> Iterator[tuple[SessionKey, bytes]]:
         latest_start = MAX_TIME if query.by_time else query.time_to
-        for end in ends:
-            rows = self._rows.get(end)
-            if rows is None:
-                continue
-            keys = rows.between(query.key_from, query.key_to)
-            if query.backward:
-                keys.reverse()
-            for key in keys:
-                sessions = rows.get(key)
-                if sessions is None:
-                    continue
-                starts = sessions.between(None, latest_start)
-                if not query.backward:
-                    starts.reverse()
-                for start in starts:
-                    value = sessions.get(start)
-                    if value is not None:
-                        yield SessionKey(key, start, end), value
+        first = None if query.key_from is None else (query.key_from, -MAX_TIME)
+        last = None if query.key_to is None else (query.key_to, 0)
+        for end, (key, negative_start), value in self._read(ends, first, last, query.backward):
+            if -negative_start <= latest_start:
+                yield SessionKey(key, -negative_start, end), value
 
-    def _parts(self, stored: bytes) -> tuple[SessionKey, int]:
-        key = session_parts(stored)
-        return key, key.end
+    def _parts(self, stored: bytes) -> tuple[tuple[bytes, int], int]:
+        key, start, end = session_parts(stored)
+        return (key, -start), end
 
 
 def _with_sequence(key: bytes, sequence: int) -> bytes:

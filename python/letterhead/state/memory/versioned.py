@@ -12,7 +12,7 @@ __all__ = ["InMemoryVersionedStore"]
 class InMemoryVersionedStore(InMemoryStore, VersionedStore):
     """A versioned store in memory, with the same rows as the one in RocksDB.
 
-    The parameters are those of :class:`~letterhead.state.versioned.VersionedStore`.
+    It takes the parameters of :class:`~letterhead.state.versioned.VersionedStore`.
     """
 
     def _clear(self) -> None:

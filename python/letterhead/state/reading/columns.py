@@ -28,7 +28,7 @@ __all__ = ["StoreColumns"]
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 16 << 20
-"""A record batch has at most so many rows, and is complete when it reaches so many bytes."""
+"""A record batch has at most this many rows, and is complete when it reaches this many bytes."""
 
 
 class StoreColumns:
@@ -139,7 +139,7 @@ class StoreColumns:
         return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
     def _selected(self, where: RowFilter, rows: _DatabaseRows, columns: dict[str, pa.Array]) -> pa.BooleanArray:
-        """Return which rows a condition selects. With ``errors="column"``, those with an error are among them."""
+        """Return a mask of the rows that a condition selects. With ``errors="column"``, it selects rows with an error, too."""
         named = {name: columns[name].to_pylist() for name in where.fields & columns.keys()}
         needs_value = not where.fields <= columns.keys() | _labels(rows.store).keys()
         selected = []
@@ -159,7 +159,7 @@ class StoreColumns:
         return pa.array(selected, pa.bool_())
 
     def _parts(self, store: StoreReader, value: bytes | None) -> tuple[int | None, Any, bytes | None]:
-        """Return the timestamp, the headers and the payload of a value; null for those that cannot be read, if allowed."""
+        """Return the timestamp, the headers and the payload of a value; null if it cannot be read and ``errors`` allows it."""
         try:
             return (None, None, None) if value is None else store.value_parts(value)
         except DecodeError:
@@ -254,7 +254,7 @@ class _DatabaseRows:
         }
 
     def has_errors(self, row: int) -> bool:
-        """Return whether errors of a row were found so far."""
+        """Return whether a row has errors so far."""
         return row in self._errors
 
     def add_missing_errors(self) -> None:
@@ -265,7 +265,7 @@ class _DatabaseRows:
                 self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
 
     def split_versions(self) -> dict[str, pa.Array]:
-        """Make a row of each version of a key, oldest first."""
+        """Replace each row by a row for each of its versions, oldest first."""
         keys: list[bytes] = []
         versions_of_rows: list[StoredVersion | None] = []
         for key, value in zip(self.keys, self.values, strict=True):
@@ -284,7 +284,7 @@ class _DatabaseRows:
         }
 
     def find_errors(self, bad: pa.BooleanArray, parse: Callable[[int], object]) -> None:
-        """Add the errors of bad rows, which parsing them one by one raises."""
+        """Parse bad rows one by one, and add the errors."""
         for row in pc.indices_nonzero(bad).to_pylist():
             try:
                 parse(row)
@@ -311,7 +311,7 @@ class _DatabaseRows:
         return pa.array([self._errors.get(row) for row in range(len(self.keys))], type)
 
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
-        """Return the error of a value that does not decode."""
+        """Return the error for a value that cannot be decoded."""
         byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
         return DamagedRowError(self._name, self.keys[row], replaced(error, byte_offset=byte_offset, row=None))
 
@@ -322,7 +322,7 @@ class _DatabaseRows:
         self._errors.setdefault(row, []).append(entry._asdict())
 
     def _moved(self, row: int) -> int:
-        """Return how many bytes later a byte of a value is in the stored value."""
+        """Return the offset of a value in the stored value, in bytes."""
         if self._at is not None:
             return self._at[row]
         stored = self.store.find(self._families, self.keys[row])
@@ -369,7 +369,8 @@ def _labels(store: StoreReader) -> dict[str, str | None]:
 _EMPTY = pa.array([], pa.binary())
 
 _END = (1 << 31) - 1
-"""The end of any bytes. (Without an end, pyarrow would allocate a product of it and the number of rows.)"""
+"""An end after the end of any value. (Without an end, pyarrow would allocate memory for the product of its default end and the
+number of rows.)"""
 
 _INTEGERS = {
     "window_start": pa.int64(),
@@ -397,4 +398,4 @@ _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _E
 """Slices of values with timestamps and without headers."""
 
 _STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
-"""Columns, and the fields of the message that they are."""
+"""The field of a message by column."""

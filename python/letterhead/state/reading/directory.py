@@ -5,7 +5,8 @@
     <state>/<application>/<task>/rocksdb/<store>                     one database
     <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
 
-Any of these directories can be given. A directory is a database if it has a file of one, also if others are missing.
+Callers can pass any of these directories. A directory with any file of a database is a database, even if other files are
+missing.
 Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
 """
 
@@ -31,7 +32,7 @@ DEEPEST = 4
 
 @dataclass(frozen=True)
 class StoreSegment:
-    """A database: a whole store, or a segment of one with its first millisecond."""
+    """A database: a whole store, or a segment of a store with its first millisecond."""
 
     directory: Path
     start: int | None = None
@@ -42,7 +43,7 @@ class StoreFiles:
     """A store in a directory."""
 
     name: str
-    task: str  # empty if the directory that was searched is the task's
+    task: str  # empty if the directory that was searched is the directory of the task
     directory: Path  # absolute
     path: Path  # below the directory that was searched, as the user spelled it
     segments: tuple[StoreSegment, ...]  # oldest first
@@ -66,7 +67,10 @@ class StoreFiles:
 
 
 def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
-    """Return the stores in a directory, or those with a name, by task and name; raise StoreNotFoundError if none."""
+    """Return the stores in a directory, or only the stores of a name, by task and name.
+
+    Raises StoreNotFoundError if there are none.
+    """
     top = directory.resolve()
     if not top.exists():
         raise StoreNotFoundError(f"there is no directory {directory}: give a state, task or store directory")
@@ -105,7 +109,7 @@ def task_partition(name: str) -> int | None:
 
 
 def holder(directory: Path) -> int | None:
-    """Return the id of the process that has a database open; None if none has, or the system does not tell."""
+    """Return the id of the process that has a database open; None if there is none, or the system does not tell."""
     if sys.platform != "linux":
         return None
     import fcntl
@@ -130,7 +134,7 @@ def _databases(top: Path) -> list[Path]:
     databases = []
     for place, directories, files in os.walk(top, onerror=fail):
         path = Path(place)
-        # A hidden directory has a store that is being restored, or the rest of a segment that is being removed.
+        # A hidden directory belongs to a store that is being restored, or to a segment that is being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
         if has_database_files(files):
             databases.append(path)
@@ -141,7 +145,7 @@ def _databases(top: Path) -> list[Path]:
 
 
 def _segment_start(path: Path) -> int | None:
-    # In the directory of key-value stores, a name that looks like a segment's is a store's.
+    # In the directory of key-value stores, a name that looks like the name of a segment is the name of a store.
     return None if path.parent.name == "rocksdb" else segment_start(path.parent.name, path.name)
 
 

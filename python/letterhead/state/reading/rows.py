@@ -64,7 +64,7 @@ class StoredVersion(NamedTuple):
     valid_from: int
     valid_to: int | None  # None for the latest version
     value: bytes | None  # None if the key is deleted
-    at: int  # byte of the row at which the value begins
+    at: int  # the byte of the row at which the value begins
 
 
 class StoreRow(NamedTuple):
@@ -83,9 +83,9 @@ class StoreReader:
 
     files: StoreFiles
     type: DetectedType
-    names: list[list[str]]  # of the column families of each of its databases
-    process: int | None = None  # which has it open
-    limits: Limits | None = None  # on what is read of a value with headers
+    names: list[list[str]]  # column families, by database
+    process: int | None = None  # the process that has the store open
+    limits: Limits | None = None  # limits for reading values with headers
 
     @property
     def assumption(self) -> str:
@@ -116,13 +116,13 @@ class StoreReader:
     def stored(
         self, families: StoredFamilies, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[EncodedRow]:
-        """Read the rows of all families in one order; if two have the same key, only the newer one."""
+        """Read the rows of all families, in order of their keys; if two rows have the same key, only the newer row."""
         scans = [
             _tagged(families.rows(family, first, last, backward=backward), family, older)
             for family, older in self.sources(families)
         ]
         before = None
-        # Of equal keys, the one of the newer family comes first.
+        # If both families have a key, yield the row of the newer family first.
         for row in heapq.merge(*scans, key=itemgetter(0), reverse=backward):
             if row.key != before:
                 yield row
@@ -153,7 +153,10 @@ class StoreReader:
         return None
 
     def take_apart(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
-        """Parse a stored row into several versions, no row (index entry), or one row; raise DamagedRowError."""
+        """Parse a stored row into its versions, into nothing if it is an index entry, or into one row.
+
+        Raises DamagedRowError if it is damaged.
+        """
         try:
             key, times = self.key_parts(row.key)
             if self.is_index(row.key):
@@ -258,7 +261,7 @@ class StoreReader:
 
 
 SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.suffix, "versioned": 8}
-"""Bytes that a stored key has beside the key, without the first byte of time-ordered stores."""
+"""Number of bytes after the key in a stored key, without the first byte of time-ordered stores."""
 
 
 def open_store(

@@ -1,8 +1,8 @@
-"""Determine the type of a store from its column families, or from its rows if the families leave it open.
+"""Determine the type of a store from its column families, or from its rows if several types have these families.
 
 Key-value and window stores with timestamps or headers have families of their own. Plain rows of every type are in
-`default`: a store in one database is then plain key-value or versioned, one in segments has windows or sessions, by key
-or by time. The rows decide: the times that the keys of a type would contain have to fit the segment.
+`default`: a store in one database is then plain key-value or versioned, a store in segments has windows or sessions,
+by key or by time. The rows decide: the times in the keys, parsed as keys of a type, have to fit the segment.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SEGMENTS_EXAMINED = 4
 
 
 def values_of(store_type: str, layout: str) -> str:
-    """Return the form of the values in a layout, one of VALUES: the name of the layout, except for time-ordered sessions.
+    """Return the format of the values in a layout, one of VALUES: the name of the layout, except for time-ordered sessions.
 
     Kafka Streams opens a family for their headers, but writes bare aggregations into it.
     """
@@ -90,7 +90,7 @@ class DetectedType:
 
     @property
     def values(self) -> str:
-        """The form of its values, one of VALUES."""
+        """The format of its values, one of VALUES."""
         return values_of(self.name, self.layout_name)
 
     @property
@@ -100,7 +100,7 @@ class DetectedType:
 
     @property
     def keys(self) -> str:
-        """The form of its keys: `key-value`, `window`, `session` or `versioned`."""
+        """The format of its keys: `key-value`, `window`, `session` or `versioned`."""
         return self.name.removeprefix("time-ordered-")
 
     def __str__(self) -> str:
@@ -184,7 +184,7 @@ def _by_rows(store: StoreFiles, detected: DetectedType, candidates: list[str]) -
     if not examined:
         return DetectedType(candidates[0], detected.layout_name, "there are no rows to tell by")
     if "versioned" in candidates:
-        # A plain row can have any key and value, but is hardly ever a version by chance.
+        # A plain row can have any key and value, but hardly ever parses as a version by chance.
         if fits["versioned"] * 2 <= examined:
             return DetectedType("key-value", detected.layout_name)
         return DetectedType(
@@ -212,7 +212,7 @@ def _first_rows(store: StoreFiles) -> Iterator[tuple[StoreSegment, bytes, bytes]
 
 
 def _is_indexed(store: StoreFiles, keys: type[TimeOrderedKeys]) -> bool:
-    """Return whether the first row of a store has an entry in the index of a time-ordered store: no other type has one."""
+    """Return whether the first row of a store has an index entry, which only time-ordered stores have."""
     for segment in store.segments[-SEGMENTS_EXAMINED:]:
         with StoredFamilies(segment.directory) as families:
             for family in families.names:
@@ -244,7 +244,7 @@ def _with_values(store: StoreFiles, detected: DetectedType, chosen: str) -> Dete
 
 
 Fits: TypeAlias = Callable[[bytes, bytes, int | None, int | None], bool]
-"""Whether a key and a value can be a row of a type, in a segment from a start to before an end."""
+"""Returns whether a key and a value can be a row of a type, in the segment from a start to before an end."""
 
 
 def _window_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
@@ -284,7 +284,7 @@ def _version_fits(key: bytes, value: bytes, start: int | None, end: int | None) 
 
 
 def _in_segment(time: int, start: int | None, end: int | None) -> bool:
-    """Return whether a time can be in a segment. Only the first segment is longer than the time before it."""
+    """Return whether a time can be in a segment. Only the first segment is longer than its start."""
     if start is None:
         return time >= 0
     longest = 2 * start if start > 0 else MAX_TIME

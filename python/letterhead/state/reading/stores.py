@@ -1,4 +1,4 @@
-"""Open the stores of a directory that can be read as one table: those of all tasks, if they have one type."""
+"""Open the stores of all tasks in a directory, if they have one type and can be read as one table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_stores(
     values: str | None = None,
     limits: Limits | None = None,
 ) -> list[StoreReader]:
-    """Open the stores in a directory, or those with a name, by task and name.
+    """Open the stores in a directory, or only the stores of a name, by task and name.
 
     Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``, ``values``
     and ``limits`` are as in :func:`letterhead.read.state`, and so are the errors.

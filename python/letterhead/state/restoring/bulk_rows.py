@@ -43,7 +43,7 @@ Changes = Iterable[tuple[bytes, "bytes | None"]]
 
 OPTIONS = RocksDBOptions(write_buffer_bytes=64 << 20)
 PAIRS = 8192
-"""How many rows become Python objects at once."""
+"""Number of rows that are converted to Python objects at once."""
 OBSERVED = b"letterhead-observed"
 """While a store is restored: the largest time so far, in the family of offsets."""
 ADDED = b"letterhead-added"
@@ -68,7 +68,7 @@ class RestorePlan(NamedTuple):
 
     @property
     def place(self) -> Path:
-        """The directory of the store below that of its task."""
+        """The directory of the store, below the directory of its task."""
         return Path(self.name) if self.segmented else Path("rocksdb", self.name)
 
 
@@ -95,7 +95,7 @@ class RowBatch(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """About how many bytes they take."""
+        """Approximate number of bytes that they take."""
         return int(self.keys.nbytes + self.values.nbytes)
 
     def pairs(self) -> Iterator[tuple[bytes, bytes | None]]:
@@ -111,7 +111,7 @@ def _pairs(keys: pa.BinaryArray, values: pa.BinaryArray) -> Iterator[list[tuple[
 
 
 def rows_of(records: Records, plan: RestorePlan, position: Position) -> RowBatch:
-    """Return the rows that the records are in the store."""
+    """Convert records to rows of the store."""
     return RowBatch(records.keys, _values(records, plan), records.timestamps, int(records.offsets[-1]), position)
 
 
@@ -131,9 +131,9 @@ def _values(records: Records, plan: RestorePlan) -> pa.BinaryArray:
 
 
 def without_positions(records: Records, position: Position) -> tuple[Records, Position]:
-    """Remove the positions that Kafka Streams appends to headers if it keeps reads consistent, and merge them with one.
+    """Remove the positions that Kafka Streams appends to headers for consistent reads, and merge them into a position.
 
-    Left in the records, they would become two headers of each row.
+    They must not become two headers of each row.
     """
     all_headers = present(records.headers, "the column of headers")
     if not _any_ends_with(all_headers, CONSISTENCY_POSITION):
@@ -176,7 +176,7 @@ class Target:
         self.offset = self.added = self.observed = -1
         self.position = Position()
         self._open(task)
-        # A database without an offset was created in the batch that was lost, and has no rows.
+        # A database without an offset was created for a batch that was lost, and has no rows.
         offsets_of_databases = [(database.offsets(), database) for database in self.databases()]
         kept = [entry for entry in offsets_of_databases if self._topic in entry[0]]
         if kept:
@@ -198,7 +198,7 @@ class Target:
         raise NotImplementedError
 
     def write(self, batches: list[RowBatch]) -> None:
-        """Write rows; the list is emptied, so that they need no memory for longer than they must."""
+        """Write rows, and empty the list, which releases their memory early."""
         raise NotImplementedError
 
     def _marks(self) -> list[tuple[bytes, bytes | None]]:
@@ -209,20 +209,23 @@ class Target:
         ]
 
     def commit(self) -> None:
-        """Write what Kafka Streams writes at a commit to the files of all databases."""
+        """Commit all databases as Kafka Streams does, and write them to files."""
         offset = self.offset if self.offset >= 0 else None
         for database in self.databases():
             database.commit({self.place: offset}, self.position)
             database.flush()
 
     def finish(self) -> None:
-        """Remove what only a restore has, and close the databases. To call after :meth:`commit`, again if it was cut."""
+        """Remove the entries that only a restore needs, and close the databases.
+
+        Call it after :meth:`commit`; it can be repeated.
+        """
         for database in self.databases():
             database.write((), [(OBSERVED, None), (ADDED, None)])
         self.close()
 
     def close(self) -> None:
-        """Close the databases, and write what is in memory to files."""
+        """Close the databases, and write their memory to files."""
         for database in self.databases():
             database.close()
 
@@ -230,12 +233,12 @@ class Target:
 class KeyValueTarget(Target):
     """A key-value store.
 
-    Its rows are sorted, and added as a file: RocksDB takes a third of the time that it takes to write them.
+    Its rows are sorted and added as a file, which takes RocksDB a third of the time of writing them.
     """
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
-        # Beside the database: what a killed process leaves is not moved into place with it.
+        # Beside the database, so that a file left by a killed process is not moved into place with it.
         self._file = task / "rows.sst"
 
     def databases(self) -> list[Database]:
@@ -284,7 +287,7 @@ class WrittenTarget(Target):
         batches.clear()
 
     def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
-        """Return what to write, by database."""
+        """Return the changes to write, by database."""
         raise NotImplementedError
 
     def _dropped(self) -> list[tuple[bytes, bytes]]:
@@ -376,7 +379,7 @@ class SegmentedTarget(WrittenTarget):
             if database is None:
                 continue
             if is_new:
-                # The rows before these are not missing in it, whenever the process dies.
+                # A new segment lacks no earlier rows, even if the process dies before these are written.
                 database.write((), self._marks())
                 database.flush()
             changes[database] = [*self._stored(pairs[at] for at in indexes)]

@@ -1,4 +1,4 @@
-"""Read the records of a changelog from any source as Arrow batches of one partition: :func:`changelog_records`."""
+"""Read the records of a changelog from any source, as Arrow batches of one partition: :func:`changelog_records`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 ]
 
 Source: TypeAlias = "ArrowStream | str | Path"
-"""An Arrow stream, a Parquet file or directory of such files, or what ``letterhead.read.segments`` takes."""
+"""An Arrow stream, a Parquet file or directory of such files, or an argument of ``letterhead.read.segments``."""
 
 Integers: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 
 ROWS, BYTES = 65_536, 32 << 20
-"""The most rows of a batch, and about how many bytes, so that few of them wait to be written at once."""
+"""Maximum rows and approximate bytes of a batch, so that few rows wait to be written at once."""
 
 
 class Records(NamedTuple):
@@ -75,7 +75,7 @@ class Records(NamedTuple):
 def changelog_records(
     source: Source, *, partition: int | None = None, end: int | datetime | None = None
 ) -> Iterator[Records]:
-    """Read the records of a changelog, up to a place.
+    """Read the records of a changelog, up to an end.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def changelog_records(
         The columns ``key``, ``value``, ``offset`` and ``timestamp``, and if it has them ``partition``, ``topic`` and
         ``headers``, as :func:`letterhead.read.topic`, :func:`letterhead.read.segments` and Spark's Kafka source name them.
     partition : int, optional
-        The partition to read; all by default. Of a source without a column ``partition``, the partition that it is.
+        The partition to read; all by default. If the source has no column ``partition``, the partition of its records.
     end : int or datetime, optional
         Where every partition stops, see :func:`check_end`.
 
@@ -162,7 +162,7 @@ def batches_of(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatc
 
 
 def records_of(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Read the records of a Parquet file, a directory of such files, or log segments: of these, the committed ones.
+    """Read the records of a Parquet file or a directory of such files, or the committed records of log segments.
 
     Columns that a Parquet file lacks are missing. Kafka Streams reads its changelogs in the same way under exactly-once;
     otherwise they have no transactions.

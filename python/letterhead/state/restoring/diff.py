@@ -79,7 +79,7 @@ def diff(
     on_error: Callable[[DamagedRowError], object] | None = None,
     limits: Limits | None = None,
 ) -> Iterator[RowDifference]:
-    """Compare the stores of a directory with those of another one, or a store with its changelog.
+    """Compare the stores of two directories, or a store with its changelog.
 
     Use it after an upgrade, a restore or a copy. Rows are compared by what both sides keep: a store with headers and one
     without by value and timestamp. A row that is not upgraded yet equals the row that it becomes.
@@ -150,7 +150,7 @@ def _directories(
     if len(ours) == len(theirs) == 1:
         pairs = [(ours[0], theirs[0])]
     else:
-        # A task may have another name on each side, as that of a copy of its directory.
+        # If there is one task on each side, its name may differ, for example if the directory was copied.
         one_task = all(len({files.task for files in side}) == 1 for side in (ours, theirs))
         ours_by_name, theirs_by_name = (
             {files.name if one_task else files.label: files for files in side} for side in (ours, theirs)

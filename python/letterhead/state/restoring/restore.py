@@ -35,10 +35,10 @@ StoreLayout: TypeAlias = Literal["headers", "timestamped", "plain"]
 Start: TypeAlias = "Literal['earliest'] | int | Mapping[int, int] | None"
 
 WRITE_BYTES = 64 << 20
-"""How many bytes of rows of a partition are written at once: RocksDB merges fewer files later, and a killed restore
-repeats so much."""
+"""Bytes of rows of a partition that are written at once. With more, RocksDB merges fewer files later, and a restore that was
+killed repeats more."""
 MEMORY_BYTES = 4 * WRITE_BYTES
-"""How many bytes of rows of all partitions wait or are being written."""
+"""Maximum bytes of rows of all partitions that wait or are being written."""
 
 
 @dataclass
@@ -87,8 +87,8 @@ def restore(
     Parameters
     ----------
     source : Arrow stream or path
-        The records: an Arrow stream such as :func:`letterhead.read.topic` or a table, a Parquet file, or what
-        :func:`letterhead.read.segments` takes. It has the columns ``key``, ``value``, ``offset``, ``timestamp``,
+        The records: an Arrow stream such as :func:`letterhead.read.topic` or a table, a Parquet file, or an
+        argument of :func:`letterhead.read.segments`. It has the columns ``key``, ``value``, ``offset``, ``timestamp``,
         ``headers`` (unless the layout has none), ``partition`` and ``topic``, with the offsets of a partition in order.
         Log segments are read up to the first open transaction, without records of aborted ones, as Kafka Streams does
         under exactly-once. Read a topic with ``isolation_level="read_committed"`` for the same.
@@ -101,7 +101,7 @@ def restore(
     store_type : str, default "key-value"
         ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
     layout : {"headers", "timestamped", "plain"}, default "headers"
-        What values have beside the payload. Headers that the layout has no place for are only in the changelog.
+        The parts of values beside the payload. Headers that the layout cannot hold are only in the changelog.
     retention : int or timedelta, optional
         How long the store keeps rows, in milliseconds, or the history retention of a versioned store. Required for all
         types except key-value. Expired rows are left out.
@@ -201,11 +201,11 @@ def restore(
             for number, target in targets.items():
                 restored.directories[number] = finished[number].result()
                 restored.offsets[number] = target.offset
-            # After all are in place: what is hidden tells the next restore that a store which exists is one of its own.
+            # Only when all stores are in place: by the hidden directory, the next restore recognizes its own stores.
             for target in targets.values():
                 target.clean()
         except BaseException:
-            # Rows that wait are read again by the next restore; what runs must end before the stores are closed.
+            # The next restore reads waiting rows again; running writes must end before the stores are closed.
             pool.shutdown()
             for target in targets.values():
                 with suppress(Exception):
@@ -234,7 +234,7 @@ def _first_offsets(
 
 
 class _Writes:
-    """The rows that wait to be written, and the writes that run: one at a time for each partition."""
+    """Queues rows, and writes them in threads: one write at a time for each partition."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
@@ -243,7 +243,7 @@ class _Writes:
         self._running: dict[_Restoring, tuple[Future[None], int]] = {}
 
     def add(self, target: _Restoring, rows: RowBatch) -> None:
-        """Write the rows of a partition when there are enough of them, or too many of all partitions."""
+        """Queue rows of a partition; write them when there are enough, or when all queued rows take too much memory."""
         if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
             self._write(target)
         self._waiting.setdefault(target, []).append(rows)
@@ -255,7 +255,7 @@ class _Writes:
 
     @property
     def memory(self) -> int:
-        """How many bytes of rows wait or are being written."""
+        """The number of bytes of rows that wait or are being written."""
         return sum(self._bytes.values()) + sum(size for _, size in self._running.values())
 
     def finish(self) -> None:
@@ -342,7 +342,7 @@ class _Restoring:
         self.offset, self._position = self._target.offset, self._target.position
 
     def _moved(self) -> bool:
-        """Return whether the store that exists is that of this restore, and only the hidden directory is left."""
+        """Return whether this restore created the store that exists, and only has to remove the hidden directory."""
         if not any(self._hidden.iterdir()):
             return True
         return self._begin() and not (self._hidden / self._plan.place).exists()
@@ -396,14 +396,14 @@ class _Restoring:
         return self._directory
 
     def clean(self) -> None:
-        """Remove the hidden directory; the options last, to check them until nothing is left."""
+        """Remove the hidden directory, with the options last, so that an interrupted removal can still check them."""
         for path in self._hidden.iterdir():
             if path != self._file:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.rmtree(self._hidden)
 
     def _check_rows(self, target: Target) -> None:
-        """Raise if there may be rows of records after the offset, which a process that died has written."""
+        """Raise if a process that died may have written rows of records after the offset."""
         if target.added > target.offset:
             raise ProcessorStateError(
                 f"the source ends at offset {target.offset}, but an interrupted restore of store {self._plan.name} may have "
@@ -425,7 +425,7 @@ def _stored_offset(directory: Path, place: tuple[str, int]) -> int:
 
 
 def _check_names(store: str, task: Path, place: tuple[str, int], topic_of_source: str | None) -> None:
-    """Raise ValueError if names show that the records are not those of the store's changelog, or not those of the task."""
+    """Raise ValueError if names show that the records belong to another store or task."""
     topic, partition = place
     task_number = task_partition(task.absolute().name)
     problem = None

@@ -181,7 +181,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
 def rows_of_segment(
     segment: Database, first: bytes | None, last: bytes | None, backward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read the rows of a segment until it is removed, because it became older than the retention."""
+    """Read the rows of a segment, until it is removed because it is older than the retention."""
     if not segment.is_open:
         return
     rows = segment.rows.scan(first, last, backward=backward)
@@ -204,7 +204,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
     window_size : int
         Length of a window in milliseconds.
     retain_duplicates : bool, default False
-        Keep every value of a key and window. ``fetch`` then finds the one that was written last.
+        Keep every value of a key and window. ``fetch`` then returns the value that was written last.
     segment_interval : int, optional
         Length of a segment in milliseconds; derived from the retention by default.
     format : {"plain", "timestamped", "headers"}, default "headers"
@@ -236,7 +236,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
         if self.retain_duplicates:
             if value is None:
                 self._check_open()
-                return  # it is not known which of the rows to delete
+                return  # it does not say which of the rows to delete
             self._sequence = (self._sequence + 1) & MAX_SEQUENCE
         self._put_stored(window_key(key, start, self._sequence), value)
 

@@ -39,7 +39,7 @@ class PersistentStore(BytesStore):
         Parameters
         ----------
         directory : Path
-            The directory of the task, which contains that of the store.
+            The directory of the task, which contains the directory of the store.
         context : Context, optional
             The task, with the record that changes the store.
 

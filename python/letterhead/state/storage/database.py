@@ -110,7 +110,7 @@ class Database:
         families = layout.check(name, existing)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
         self._write_options = _write_options(rocksdict, options)
-        # Once for each family: they have its cache.
+        # Create the options of a column family once: they own its cache.
         self._options_of = cache(partial(_family_options, rocksdict, name, options=options))
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -222,11 +222,11 @@ class Database:
         self.check_open()
         family = self._newest_first[0]
         with self._adding():
-            # A killed process can leave it as a second link to a file of the database, which must not be written to.
+            # A killed process can leave the file as a second link to a file of the database, which must not be overwritten.
             file.unlink(missing_ok=True)
             writer = self._rocksdict.SstFileWriter(self._options_of(family))
             writer.open(str(file))
-        for chunk in rows:  # outside of what is caught: an error here is that of the caller
+        for chunk in rows:  # outside of the context: an error of the caller's iterator is not an error of the store
             with self._adding():
                 for key, value in chunk:
                     if value is None:
@@ -340,7 +340,7 @@ _started_in: int | None = None
 def _leave_to_parent() -> None:
     for database in _open:
         database.usable = False
-        # Closing waits for threads that only the parent has: a child keeps a reference until it ends.
+        # Closing waits for threads that exist in the parent only, so a child keeps references until it ends.
         for held in (database.__dict__.get("_database"), *database._families.values(), *database._handles.values()):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
@@ -397,7 +397,7 @@ class StoredFamilies(Closing):
         if not (directory / "CURRENT").exists():
             raise missing_current(name, directory)
         check_files(name, directory)
-        # rocksdict writes a file beside every database, even a read-only one: here it is beside links.
+        # rocksdict writes a file into the directory of every database, even if it is read-only: it is opened through links.
         self._links = TemporaryDirectory("store")
         try:
             links = _link(directory, self._links.path)
@@ -545,7 +545,7 @@ def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:
 def _database_options(rocksdict: ModuleType) -> Any:
     database = rocksdict.Options(raw_mode=True)
     database.create_if_missing(True)
-    database.create_missing_column_families(True)  # of a new database
+    database.create_missing_column_families(True)  # when the database is created
     database.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
     database.increase_parallelism(max(os.cpu_count() or 1, 2))
     database.set_keep_log_file_num(2)

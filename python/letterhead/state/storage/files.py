@@ -25,7 +25,7 @@ _WITH_ROWS = re.compile(r"[0-9]+\.(sst|blob|log)")
 
 
 def has_database_files(names: Iterable[str]) -> bool:
-    """Return whether any file of a directory is one of a database."""
+    """Return whether any of the names is the name of a database file."""
     return any(_OF_DATABASE.fullmatch(name) for name in names)
 
 
@@ -35,15 +35,15 @@ def check_files(store: str, directory: Path) -> None:
     Raises
     ------
     ProcessorStateError
-        If something is neither a regular file nor a directory, or a file is too large to be what its name says, or there
-        are rows and no file `CURRENT`: RocksDB would begin an empty database in their place.
+        If an entry is neither a regular file nor a directory, a file is larger than a file of its name can be, or there are rows
+        and no file `CURRENT`: RocksDB would create an empty database in their place.
     OSError
         If the directory cannot be read.
     """
     sizes: dict[str, int] = {}
     with os.scandir(directory) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # another process, which has the database open, removed it
+            with suppress(FileNotFoundError):  # removed by another process that has the database open
                 sizes[entry.name] = _size(store, entry)
     for name, size in sizes.items():
         most = MANIFEST_BYTES if name.startswith("MANIFEST-") else _MOST_BYTES.get(name)
@@ -61,7 +61,7 @@ def missing_current(store: str, directory: Path) -> ProcessorStateError:
 
 
 def read_text(path: Path, most: int = 1 << 20) -> str:
-    """Read a small regular file; raise OSError if it is none, or has more bytes."""
+    """Read a small regular file; raise OSError if it is not a regular file, or has more bytes."""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):

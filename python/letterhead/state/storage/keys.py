@@ -69,7 +69,7 @@ RowKey: TypeAlias = bytes | WindowedKey | SessionKey
 
 
 class StoredRange(NamedTuple):
-    """Stored keys from one to another, both included; ``None`` is no bound."""
+    """Stored keys from one to another, both included; ``None`` means no bound."""
 
     first: bytes | None
     last: bytes | None
@@ -152,7 +152,7 @@ def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
 
 
 class KeySchema:
-    """The form of the keys of a segmented store, and the bounds of searches for them.
+    """The encoding of the keys of a segmented store, and the bounds of searches for them.
 
     ``fixed`` and ``between`` return bounds of the stored keys of one key, or of a range of keys, in a segment. Other keys
     can be between them: ``holds`` decides whether a stored key belongs to the result.
@@ -162,7 +162,7 @@ class KeySchema:
     """Bytes after the key in the form of changelogs, the least length of a stored key."""
 
     bounded_by_start: bool
-    """Whether the upper bound limits the segments: true for windows, which have one time, unlike sessions."""
+    """Whether the upper bound limits the segments: true for windows, which have one time, and false for sessions."""
 
     @staticmethod
     def time(stored: bytes) -> int:
@@ -300,7 +300,7 @@ def _within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
 
 
 def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:
-    """Return bounds of the stored keys of a range of keys, of which the largest suffix is given.
+    """Return bounds of the stored keys of a range of keys; ``largest`` is the largest suffix of a stored key.
 
     A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.
     (Kafka Streams compares the first byte of a suffix only, and misses rows of prefixes of a key that continues with 00.)

@@ -1,4 +1,4 @@
-"""Column families of each type of store, and where older versions of it keep their rows.
+"""Column families of each type of store, and of its older versions.
 
 Every database has the families ``default``, which RocksDB requires, and ``offsets``. Rows of plain stores are in
 ``default``; newer forms of rows have families of their own, so that an older store cannot misread them.

@@ -1,4 +1,4 @@
-"""How far a store has read its inputs: the offset of the last record of each partition that changed it.
+"""The progress of a store in its inputs: for each partition, the offset of the last record that changed the store.
 
 ::
 
@@ -50,7 +50,7 @@ class Position:
         return self
 
     def merge(self, other: Position) -> Position:
-        """Advance every partition to the offset of another position, if that is larger, and return this position."""
+        """Advance every partition to the offset in another position, if it is larger, and return this position."""
         for topic, partitions in other.offsets.items():
             for partition, offset in partitions.items():
                 self.update(topic, partition, offset)
@@ -74,7 +74,7 @@ class Position:
 
     @classmethod
     def deserialize(cls, data: bytes | None) -> Position:
-        """Read a position; no bytes or ``None`` are an empty one.
+        """Parse a position; empty bytes or ``None`` are an empty position.
 
         Raises
         ------

@@ -69,5 +69,5 @@ def headers_end(value: bytes) -> int:
 
 
 def shifted(error: DecodeError, by: int) -> DecodeError:
-    """Return the error of a part of a value as one of the whole value."""
+    """Return the error of a part of a value with its position in the whole value."""
     return replaced(error, byte_offset=None if error.byte_offset is None else error.byte_offset + by)

@@ -14,7 +14,7 @@ __all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "failed", "
 
 
 class StoredRows(Protocol):
-    """Rows by key: those of one family, or of two while a store is upgraded.
+    """Rows by key, of one column family, or of two families while a store is upgraded.
 
     Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
     :class:`~letterhead.errors.InvalidStateStoreError` if the database is closed.
@@ -35,7 +35,7 @@ class StoredRows(Protocol):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read a snapshot of the rows from one key to another, both included; ``None`` is no bound."""
+        """Read a snapshot of the rows from one key to another, both included; ``None`` means no bound."""
 
     def key_from(self, key: bytes) -> bytes | None:
         """Return the first key that is not smaller than ``key``."""
@@ -91,7 +91,7 @@ class WriteBatch:
 
 
 class OpenDatabase(Protocol):
-    """The database of rows, as these use it.
+    """The part of a database that its rows use.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class FamilyRows:
     @property
     def handle(self) -> Any:
         """The family, for batches."""
-        # Not kept here: the files stay locked as long as any reference exists, such as one in a traceback.
+        # Not stored as an attribute: the files stay locked as long as any reference exists, for example in a traceback.
         return self._handles[self._name]
 
     def get(self, key: bytes) -> bytes | None:

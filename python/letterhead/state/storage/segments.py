@@ -1,7 +1,7 @@
 """The databases of a window or session store: one for each segment of time, ``<store>/<store>.<first millisecond>``.
 
 A segment is created with the first row of its time, and removed with all its rows when it is older than the retention of
-the store. The latest time is not in the files: after a store is opened, nothing is too old until records arrive.
+the store. The files do not contain the latest time: after a store is opened, no record is too old until newer records arrive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def segment_interval(retention: int) -> int:
 
 
 def segment_start(store: str, name: str) -> int | None:
-    """Return the first millisecond of a segment from the name of its directory; None if the name is no segment's.
+    """Return the first millisecond of a segment from the name of its directory; None if it is not the name of a segment.
 
     Kafka Streams before 1.1 wrote a colon before the number, and before 1.0 the minute: ``<store>-yyyyMMddHHmm``.
 
@@ -111,7 +111,7 @@ class Segments:
         return database
 
     def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
-        """Return the segments from that of one time to that of another; ``None`` is no bound."""
+        """Return the segments from one time to another; ``None`` means no bound."""
         low = bisect_left(self._ids, self.id(first))
         high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
         databases = [self._open[segment] for segment in self._ids[low:high]]
@@ -145,7 +145,7 @@ class Segments:
         self._ids.remove(segment)
         database = self._open.pop(segment)
         with suppress(ProcessorStateError):
-            database.close()  # its rows are deleted, so a full disk does not matter
+            database.close()  # a full disk does not matter, as its rows are deleted anyway
         # Renamed first: if the process died with some files deleted, the segment could not be opened again.
         removed = self._directory.with_name(f".{database.name}.removed")
         try:
@@ -156,7 +156,7 @@ class Segments:
             raise failed(f"Error while removing segment {database.name} of store {self._store}", error) from error
 
     def _sweep(self) -> None:
-        """Remove the rest of segments whose removal was interrupted."""
+        """Remove what is left of segments whose removal was interrupted."""
         left = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
         for path in self._directory.parent.iterdir():
             if left.fullmatch(path.name):

@@ -6,9 +6,9 @@
     prior value ‖ old value ‖ new value ‖ int64 buffer time
     each text and value: int32 size ‖ bytes; -1 is null, and an old size of -2 is the prior value
 
-The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` have what
-precedes the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. A prior value that
-equals the old one, with its headers, has no ``vh.prior``. Kafka 4.3 and older write neither.
+The header ``v`` of a changelog record is ``03``. From Kafka 4.4 on, the headers ``vh.old`` and ``vh.prior`` have the
+bytes that precede the old and the prior value in a store with headers: ``varint size ‖ headers ‖ int64 timestamp``. A prior
+value that equals the old one, with its headers, has no ``vh.prior``. Kafka 4.3 and older write neither.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OLD, PRIOR = "vh.old", "vh.prior"
 
 
 class Buffered(NamedTuple):
-    """A value in the buffer; timestamp and headers are None if the changelog has none of them."""
+    """A value in the buffer; its timestamp and headers are None if the changelog does not have them."""
 
     value: bytes | None
     timestamp: int | None
@@ -45,11 +45,11 @@ class Suppressed(NamedTuple):
     topic : str
         Topic of the last record that changed the row.
     partition, offset : int
-        Its place.
+        Its partition and offset.
     time : int
         The time by which the row leaves the buffer, in milliseconds.
     new, old, prior : Buffered
-        The value that is emitted, the one that it replaced, and the one before the row was in the buffer.
+        The value that is emitted, the value that it replaced, and the value before the row was in the buffer.
     """
 
     topic: str
@@ -67,7 +67,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     Parameters
     ----------
     value : bytes
-        Value of the record, which is no tombstone.
+        Value of the record, which is not a tombstone.
     headers : sequence of (str, bytes or None)
         Headers of the record.
 

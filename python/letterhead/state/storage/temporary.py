@@ -1,7 +1,7 @@
-"""Temporary directories for copies of stores, which a killed process does not leave behind: :class:`TemporaryDirectory`.
+"""Temporary directories for copies of stores, which are removed even if the process is killed: :class:`TemporaryDirectory`.
 
 A process locks a file in each of its directories, and the system releases the lock when the process ends, however it ends.
-The first directory that a process makes removes those whose lock nobody holds.
+When a process creates its first directory, it removes the directories whose lock no process holds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from letterhead._context_managers import Closing
 
 try:
     import fcntl
-except ImportError:  # on Windows, a file that is open cannot be deleted
+except ImportError:  # Windows, where an open file cannot be deleted
     fcntl = None  # type: ignore[assignment]
 
 __all__ = ["TemporaryDirectory"]
@@ -82,14 +82,14 @@ def _remove(path: Path, lock: int, process: int) -> None:
 def _sweep(place: Path) -> None:
     """Remove the directories of processes that have died."""
     for path in place.glob(f"{PREFIX}*/{LOCK}"):
-        # Another user's directory, or one that another process removes.
+        # The directory may belong to another user, or be removed by another process.
         with suppress(OSError):
             if not path.parent.is_symlink() and _is_abandoned(path):
                 shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _is_abandoned(lock: Path) -> bool:
-    """Return whether no process holds a lock; raise OSError if that cannot be found out."""
+    """Return whether no process holds a lock; raise OSError if the system does not tell."""
     if fcntl is None:
         lock.unlink()
         return True

@@ -6,7 +6,8 @@
     the list begins with the newest version, the values with the oldest; a size of -1 is a tombstone
 
 The newest version is valid until ``next``, the oldest from ``min`` on; the list ends with the version valid from ``min``.
-A row in which both are equal has no version, and is written with one tombstone: a key was deleted that had no value.
+A row in which both are equal has no version, and is written with one tombstone: the key was deleted when it had no
+value.
 
 The latest version of a key is a row of its own: ``int64 valid from ‖ value``. Values can have headers or not, and are not
 parsed here.
@@ -152,14 +153,14 @@ class SegmentRow:
         return next(index for index, version in enumerate(self.versions) if version.valid_from <= time)
 
     def valid_to(self, index: int) -> int:
-        """Return the time until which a version is valid, that from which the next one is."""
+        """Return the time until which a version is valid, from which the next version is valid."""
         return self.next if index == 0 else self.versions[index - 1].valid_from
 
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
         """Insert a version after all others.
 
-        Versions that begin later are left over from an unfinished move, and are removed. A gap between the newest version
-        and this one becomes a tombstone.
+        Versions that begin later are left over from an unfinished move, and are removed. A gap after the newest version
+        becomes a tombstone.
         """
         if valid_from < self.next:
             self.versions = [version for version in self.versions if version.valid_from < valid_from]
@@ -170,11 +171,11 @@ class SegmentRow:
         self.next = valid_to
 
     def insert_as_earliest(self, valid_from: int, value: bytes | None) -> None:
-        """Insert a version before all others; it is valid until the oldest of them."""
+        """Insert a version before all others; it is valid until the oldest of them begins."""
         self.versions.append(Version(valid_from, value))
 
     def insert(self, index: int, valid_from: int, value: bytes | None) -> None:
-        """Insert a version at an index; the next older one is then valid until this one begins."""
+        """Insert a version at an index; the version before it is then valid until it begins."""
         self.versions.insert(index, Version(valid_from, value))
 
     def update(self, index: int, valid_from: int, value: bytes | None) -> None:
