@@ -4,11 +4,42 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def tool() -> Any:
+    loader = SourceFileLoader("public_names", str(ROOT / "tools" / "public-names"))
+    spec = spec_from_loader("public_names", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def test_a_public_module_without_a_list_of_names_is_an_error(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "PUBLIC", ("cli.exits",))
+    with pytest.raises(SystemExit, match=r"letterhead.cli.exits has no __all__"):
+        tool.python_names()
+
+
+def test_a_member_is_listed_under_the_class_that_defines_it(tool: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "PUBLIC", ("state",))
+    names = tool.python_names()
+    assert [name for name in names if ".reverse_range(" in name] == [
+        "letterhead.state.reads.KeyValueReads.reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]"
+    ]
+    bases = "letterhead.state.layers.metered.Metered, letterhead.state.reads.KeyValueReads"
+    assert any(
+        name.startswith("letterhead.state.KeyValueStore(") and name.endswith(f"(class: {bases})") for name in names
+    )
 
 
 def test_public_names_are_the_committed_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import random
 from collections.abc import Callable, Iterator
@@ -1091,6 +1092,19 @@ def test_invalid_arguments_of_suppliers_are_rejected(
 ) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+FACTORIES = sorted(name for name in dir(Stores) if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("name", FACTORIES)
+def test_factories_show_their_parameters(name: str) -> None:
+    first, *rest = inspect.signature(getattr(Stores, name)).parameters
+    assert first == ("supplier" if name.endswith("_builder") else "name")
+    if name.endswith("_builder"):
+        assert rest == ["key_serde", "value_serde"]
+    elif "window" in name:
+        assert rest[:3] == ["retention_period", "window_size", "retain_duplicates"]
 
 
 def test_errors_of_stores_can_be_caught_together() -> None:
