@@ -6,43 +6,6 @@ each chunk read; a chunk is split where a result would exceed the 2 GiB of an Ar
 
 A pyarrow column returns a pyarrow ``Array`` or ``ChunkedArray``. Any other column returns an object with the same two
 methods, which every Arrow library accepts.
-
-The functions share the following keyword-only options.
-
-Other Parameters
-----------------
-errors : {"raise", "null", "column"}, default "raise"
-    What to do with a row that cannot be read. ``"raise"`` raises the first error. ``"null"`` returns null for the row, or
-    for the columns that failed. ``"column"`` keeps what could be read, and adds a last field that lists the errors of the
-    row; it is null for a row without errors. A value that headers after the break of a message may replace is marked by an
-    error ``incomplete``.
-error_column : str, default "error"
-    Name of that field.
-lenient : bool, default False
-    Read what Kafka's Java deserializers read, even where that loses data.
-strict_types : bool, default False
-    Reject type codes without a name where the format allows them.
-text_keys : bool, default False
-    For formats with typed keys: return keys as text, and reject keys of another type.
-limits : Limits, optional
-    The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
-threads : int, default 1
-    Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
-    ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
-    rows of an array, and of chunks of different sizes, are shared by the threads, which copy what they have made into one
-    result: :func:`decode`, :func:`encode` and :func:`convert` then gain less. Fewer than 2,048 rows are left to one thread.
-    Use it for large columns where processors are idle, which they are not in a Spark task.
-where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
-    Return only the messages for which a condition on headers and fields is true: :func:`letterhead.col` and operators, or
-    SQL text. ``row`` and the row of an error count all messages. Headers that are not part of the condition are not copied
-    for the others. A header that is missing is null, and a condition that is null selects nothing. A value that is not of
-    its type, or a message whose headers are broken, is an error unless fields alone exclude the message: it is raised, null
-    with ``errors="null"``, and returned with its error with ``errors="column"``.
-views : bool, default False
-    Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
-    ``column``, which the result keeps in memory, and are not copied. Keys of headers and the ``error`` column are never
-    views. Use it for long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short values are
-    read faster without.
 """
 
 from __future__ import annotations
@@ -55,6 +18,7 @@ from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
 from letterhead._arrow_types import ColumnT
 from letterhead._arrow_types import OnError as OnError
+from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, trace_links, traceparent
 from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
@@ -87,6 +51,7 @@ __all__ = [
 ]
 
 
+@documented
 def decode(
     column: ColumnT,
     format: str,
@@ -109,9 +74,9 @@ def decode(
         One message per row. Null stays null.
     format : str
         Name of a headers format or a message format.
-    errors, error_column, lenient, strict_types, text_keys, where, limits, threads, views
-        Shared options, see :mod:`letterhead.arrow`. With ``errors="column"`` the result is always a struct; for a headers
-        format it has the fields ``headers`` and ``error``.
+    {errors}
+        The result is then always a struct; for a headers format it has the fields ``headers`` and ``error``.
+    {error_column} {lenient} {strict_types} {text_keys} {where} {limits} {threads} {views}
 
     Returns
     -------
@@ -149,6 +114,7 @@ def decode(
     return Decode(format, options, where, views).run(column, threads=threads)
 
 
+@documented
 def encode(
     column: ColumnT,
     format: str,
@@ -168,24 +134,14 @@ def encode(
         format a struct of the format's fields, in any order. Lists are read in place.
     format : str
         Name of a headers format or a message format.
-    on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot carry: raise; write the nearest value, or leave it out; or do the latter
-        and return ``struct<data: binary, losses: list<struct<code, message, header, key, type, written>>>``, in which
-        ``losses`` is null for a row without losses.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
-        types, the types of untyped values, as in :func:`letterhead.convert`.
-    nulls : {"empty", "raise"}, default "empty"
-        Whether null headers are written as no headers or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
-    threads
-        Shared option, see :mod:`letterhead.arrow`.
+    {on_loss} {types} {nulls} {canonical} {threads}
 
     Returns
     -------
     Arrow array or stream of binary
-        One message per row; null for a null struct, and for a message that the format writes as null (a tombstone).
+        One message per row; null for a null struct, and for a message that the format writes as null (a tombstone). With
+        ``on_loss="report"`` a ``struct<data: binary, losses: list<struct<code, message, header, key, type, written>>>``, in
+        which ``losses`` is null for a row without losses.
 
     Raises
     ------
@@ -211,6 +167,7 @@ def encode(
     return Encode(format, options).run(column, threads=threads)
 
 
+@documented
 def convert(
     column: ColumnT,
     format: str,
@@ -235,12 +192,9 @@ def convert(
         One message per row. Null stays null.
     format, target : str
         Names of the formats to read and to write, each a headers format or a message format.
-    on_loss, nulls, canonical
-        As in :func:`encode`.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        Which types values have or how they are written, as in :func:`letterhead.convert`.
-    errors, error_column, lenient, strict_types, limits, threads
-        Shared options, see :mod:`letterhead.arrow`. ``errors`` also applies to messages that cannot be written.
+    {on_loss} {types} {nulls} {canonical} {errors}
+        Messages that cannot be written are errors, too.
+    {error_column} {lenient} {strict_types} {limits} {threads}
 
     Returns
     -------
@@ -272,6 +226,7 @@ def convert(
     return Convert(format, target, reading, writing).run(column, threads=threads)
 
 
+@documented
 def messages(
     column: ColumnT,
     format: str,
@@ -300,10 +255,12 @@ def messages(
         default is ``row`` and all fields of the format.
     headers : mapping of str to str or Field, optional
         Headers to return as typed columns after the fields, as in :func:`select`.
-    errors, error_column, lenient, strict_types, text_keys, where, limits, threads
-        Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
-        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch. ``threads``
-        applies to chunks of a stream of similar size; an array is read by one thread.
+    {errors}
+        Where the framing of a batch is broken, one row represents the rest of it.
+    {error_column} {lenient}
+        This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
+    {strict_types} {text_keys} {where} {limits} {threads}
+        Here, this applies to chunks of a stream of similar size; an array is read by one thread.
 
     Returns
     -------
@@ -334,6 +291,7 @@ def messages(
     return ExplodeBatches(format, columns, headers, options, where).run(column, threads=threads)
 
 
+@documented
 def select(
     column: ColumnT,
     format: str,
@@ -358,9 +316,10 @@ def select(
         Name of the format; for a list it only determines how values are typed.
     columns : mapping of str to type or Field
         Output column to a type ``name[:be|le|text|json|varlen|amqp]``, or to a :func:`letterhead.field`.
-    errors, error_column, lenient, strict_types, where, limits, threads, views
-        Shared options, see :mod:`letterhead.arrow`. With ``errors="null"`` a value that is not of its type is null; all
-        columns are null where the structure is broken. ``errors="column"`` keeps what was read before the break.
+    {errors}
+        With ``"null"`` a value that is not of its type is null; all columns are null where the structure is broken.
+        ``"column"`` keeps what was read before the break.
+    {error_column} {lenient} {strict_types} {where} {limits} {threads} {views}
 
     Returns
     -------
@@ -389,6 +348,7 @@ def select(
     return Select(format, columns, options, where, views).run(column, threads=threads)
 
 
+@documented
 def scan(
     column: Column | Iterator[Column],
     format: str,
@@ -414,8 +374,7 @@ def scan(
         first error.
     max_keys : int, default 1000
         Number of keys to keep statistics for: those with the most headers. Further keys are counted.
-    lenient, strict_types, limits
-        Shared options, see :mod:`letterhead.arrow`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------
@@ -456,6 +415,7 @@ def scan(
     return scan_column(column, format, errors=errors, max_keys=max_keys, options=options)
 
 
+@documented
 def validate(
     column: ColumnT,
     format: str,
@@ -473,8 +433,7 @@ def validate(
         Bytes in ``format``, or a list of headers.
     format : str
         Name of the format.
-    lenient, strict_types, limits, threads
-        Shared options, see :mod:`letterhead.arrow`.
+    {lenient} {strict_types} {limits} {threads}
 
     Returns
     -------

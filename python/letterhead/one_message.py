@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from letterhead._read_once import ReadOnce
+from letterhead._shared_parameters import documented
 from letterhead.errors import DecodeError, ErrorDetail, check_name
 from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
@@ -48,6 +49,7 @@ def decode(data: Data, format: HeadersFormat, **options: Unpack[ReadKeywords]) -
 def decode(data: Data, format: MessageFormat, **options: Unpack[ReadKeywords]) -> Message: ...
 @overload
 def decode(data: Data, format: str, **options: Unpack[ReadKeywords]) -> Headers | Message: ...
+@documented
 def decode(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | Message:
@@ -59,12 +61,7 @@ def decode(
         The message.
     format : str
         Name of a headers format or a message format.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Reject type codes without a name where the format allows them.
-    limits : Limits, optional
-        The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------
@@ -96,6 +93,7 @@ def decode(
     return Message(**read) if type(read) is dict else read
 
 
+@documented
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
@@ -109,8 +107,7 @@ def messages(
         Name of a batch format.
     lenient : bool, default False
         Ignore a truncated message at the end, as brokers return in a fetch.
-    strict_types, limits
-        As in :func:`decode`.
+    {strict_types} {limits}
 
     Yields
     ------
@@ -138,6 +135,7 @@ def messages(
     return ReadOnce(messages, "the iterator of messages")
 
 
+@documented
 def batch(
     messages: Iterable[Message | Mapping[str, Any]],
     format: str = "record-batch",
@@ -162,8 +160,9 @@ def batch(
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
         How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message contains them all, and
         has the offset of the last one.
-    on_loss, types, nulls
-        As in :func:`encode`.
+    on_loss : {"raise", "drop"}, default "raise"
+        What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
+    {types} {nulls}
 
     Returns
     -------
@@ -224,6 +223,7 @@ def convert(
 def convert(
     data: Data, format: str, *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertKeywords]
 ) -> Converted: ...
+@documented
 def convert(
     data: Data,
     format: str,
@@ -249,16 +249,7 @@ def convert(
         The message.
     format, target : str
         Names of the formats to read and to write, each a headers format or a message format.
-    on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with losses: raise; write the nearest value, or leave it out; or do the latter and return the losses.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        For a target without types, how a typed value is written: big-endian, little-endian, or as text. For a target
-        with types, the types of untyped values: ``"binary"``, or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
-        list for a key that occurs more than once. ``losses.types`` of a conversion can be passed to convert back.
-    nulls, canonical
-        As in :func:`encode`.
-    lenient, strict_types, limits
-        As in :func:`decode`.
+    {on_loss} {types} {nulls} {canonical} {lenient} {strict_types} {limits}
 
     Returns
     -------
@@ -312,6 +303,7 @@ def encode(
     on_loss: Literal["raise", "drop"] = "raise",
     **options: Unpack[WriteKeywords],
 ) -> bytes | None: ...
+@documented
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
@@ -330,15 +322,10 @@ def encode(
         or a mapping of its fields.
     format : str
         Name of a headers format or a message format.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
-        types, the types of untyped values, as in :func:`convert`.
+    {types}
     on_loss : {"raise", "drop"}, default "raise"
         What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
-    nulls : {"empty", "raise"}, default "empty"
-        Whether null headers are written as no headers or raise.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
+    {nulls} {canonical}
 
     Returns
     -------
@@ -387,6 +374,7 @@ def encode(
     return written
 
 
+@documented
 def select(
     data: Data,
     format: str,
@@ -406,8 +394,7 @@ def select(
         Name of a headers format or a message format.
     columns : mapping of str to type or Field
         Output name to a type, or to a :func:`~letterhead.field`.
-    lenient, strict_types, limits
-        As in :func:`decode`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------
@@ -436,6 +423,7 @@ def select(
     return values
 
 
+@documented
 def validate(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[DecodeError]:
@@ -447,8 +435,7 @@ def validate(
         The message.
     format : str
         Name of a headers format or a message format.
-    lenient, strict_types, limits
-        As in :func:`decode`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------
@@ -474,6 +461,7 @@ def validate(
     ]
 
 
+@documented
 def inspect(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Inspection:
@@ -485,8 +473,7 @@ def inspect(
         The message, valid or not.
     format : str
         Name of a headers format or a message format.
-    lenient, strict_types, limits
-        As in :func:`decode`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, to_pyarrow
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 from letterhead.conventions.amqp import checked_type
 from letterhead.conventions.trace_links import check_names_of_baggage
 from letterhead.errors import check_name
@@ -35,6 +36,7 @@ _INSTALL = "'letterhead[arrow]'"
 def amqp(column: ArrowArray, type: ValueType, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
+@documented
 def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
     """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
@@ -50,9 +52,7 @@ def amqp(column: Column, type: ValueType, *, errors: OnError = "raise") -> Any:
         The type of the values: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
         ``uuid``, ``string`` (string and symbol), ``binary``. AMQP is big-endian, so that no type takes a suffix.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
-        ``value, error`` with null as the value, where ``error`` is that of :func:`letterhead.arrow.select`.
+    {value_errors}
 
     Returns
     -------
@@ -105,13 +105,13 @@ class ParseAmqp:
 def traceparent(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def traceparent(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
+@documented
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     """Parse and validate a column of W3C ``traceparent`` values.
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`.
+    {text_or_binary} {value_errors}
 
     Returns
     -------
@@ -156,6 +156,7 @@ def trace_links(
     errors: Literal["raise", "null"] = "raise",
     limits: Limits | None = None,
 ) -> pa.ChunkedArray[Any]: ...
+@documented
 def trace_links(
     column: Column,
     format: str = "kafka",
@@ -175,13 +176,7 @@ def trace_links(
         The headers, as bytes of ``format``, or as lists as :func:`letterhead.arrow.decode` returns them.
     format : str, default "kafka"
         Name of the format, which has text keys.
-    baggage : sequence of str, optional
-        Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are
-        exported.
-    errors : {"raise", "null"}, default "raise"
-        What to do with a message whose headers are damaged: raise an error, or return null.
-    limits : Limits, optional
-        Limits on what is read, see :class:`letterhead.Limits`.
+    {baggage} {link_errors} {limits}
 
     Returns
     -------
@@ -229,13 +224,13 @@ def trace_links(
 def schema_id(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def schema_id(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
+@documented
 def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     """Parse a column of Confluent's schema ids, from ``__key_schema_id`` or ``__value_schema_id``.
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`.
+    {text_or_binary} {value_errors}
 
     Returns
     -------
@@ -269,13 +264,13 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
 def rfc3339(column: ArrowArray, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.Array[Any]: ...
 @overload
 def rfc3339(column: ArrowStream, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
+@documented
 def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", errors: OnError = "raise") -> Any:
     """Parse a column of RFC 3339 times, such as ``ce_time`` of CloudEvents.
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`.
+    {text_or_binary} {value_errors}
     unit : {"s", "ms", "us", "ns"}, default "ns"
         Unit of the result. More precise digits are truncated. Spark's timestamps are ``us``.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from letterhead._arrow_types import ArrowStream, Column, OnError
 from letterhead._optional_dependencies import needed
+from letterhead._shared_parameters import documented
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.errors import check_name
 from letterhead.fields import check_distinct
@@ -27,6 +28,7 @@ __all__ = ["DecodeBySchema", "by_schema_id", "decode_by_schema"]
 _INSTALL = "'letterhead[arrow]'"
 
 
+@documented
 def by_schema_id(
     values: Column,
     headers: Column | None = None,
@@ -40,19 +42,12 @@ def by_schema_id(
 
     Parameters
     ----------
-    values : Arrow array or stream of binary
-        The values, or the keys of messages. Nulls are in no group.
-    headers : Arrow array or stream of binary or lists of headers, optional
-        The headers of the same messages. A message without the header has its id in front of its value, as for
-        Confluent's deserializers.
-    format : str, default "kafka"
-        Format of the headers.
-    header : str, default "__value_schema_id"
-        Header that has the id; ``"__key_schema_id"`` for keys.
+    {values}
+        Nulls are in no group.
+    {headers_with_ids} {headers_format} {id_header}
     errors : {"raise", "null"}, default "raise"
         What to do with a value that has no valid id: raise an error, or leave it out of all groups.
-    limits : Limits, optional
-        Limits on the headers, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------
@@ -85,6 +80,7 @@ def by_schema_id(
     return groups
 
 
+@documented
 def decode_by_schema(
     values: Column,
     decode: SchemaDecoder,
@@ -101,18 +97,17 @@ def decode_by_schema(
 
     Parameters
     ----------
-    values, headers, format, header, limits
-        As in :func:`by_schema_id`.
+    {values}
     decode : callable
         Gets a :class:`SchemaGroup` and returns a row for each of its values: a record batch, table, struct array or list
         of dicts. It returns ``None`` for a schema that it does not know.
     schema : pyarrow.Schema
         The columns of the result. Columns of another type that the decoder returns are cast.
+    {headers_with_ids} {headers_format} {id_header}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: raise the error; return null columns; or
         also describe the error in a last field.
-    error_column : str, default "error"
-        Name of that field.
+    {error_column} {limits}
 
     Returns
     -------

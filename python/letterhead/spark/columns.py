@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from letterhead import _native
 from letterhead._invariants import present
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.fields import Field, field_of, plain_key
 from letterhead.operations import ReadOptions, Select
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["header"]
 
 
+@documented
 def header(
     column: str | Column,
     key: GivenKey,
@@ -73,8 +75,7 @@ def header(
     engine : {"spark", "arrow"}, optional
         What evaluates it: Spark's own expressions, which read lists of headers, or the Arrow UDF, which reads both.
         By default the Arrow UDF if ``format`` is given, as the column may be binary.
-    limits : Limits, optional
-        Limits on bytes that are read. Unset fields use the process-wide defaults, see :class:`letterhead.Limits`.
+    {limits}
 
     Returns
     -------

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import arrow as lha
+from letterhead._shared_parameters import documented
 from letterhead.conventions.columns import ParseAmqp
 from letterhead.limits import Limits
 from letterhead.spark.frame import check_column
@@ -23,6 +24,7 @@ from letterhead.types import ValueType
 __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 
+@documented
 def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Parse AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub write them into headers; needs Spark 4.1.
 
@@ -33,10 +35,8 @@ def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "nul
     column : str or Column
         One value per row: binary.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        Type of the values, as in :func:`letterhead.arrow.amqp`; a value of another type is an error.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with a value that cannot be parsed: raise an error; return null; or return null in a struct
-        ``value, error``.
+        Type of the values, one of those that :func:`letterhead.arrow.amqp` lists; a value of another type is an error.
+    {value_errors}
 
     Returns
     -------
@@ -59,13 +59,13 @@ def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "nul
     return _parsed(ParseAmqp(type, errors, dialect="spark").run, column)
 
 
+@documented
 def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does; needs Spark 4.1.
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`; the column is string or binary.
+    {text_or_binary_column} {value_errors}
 
     Returns
     -------
@@ -83,6 +83,7 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     return _parsed(partial(lha.traceparent, errors=errors), column)
 
 
+@documented
 def trace_links(
     column: str | Column,
     format: str = "kafka",
@@ -99,8 +100,9 @@ def trace_links(
     ----------
     column : str or Column
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``.
-    format, baggage, errors, limits
-        As in :func:`letterhead.arrow.trace_links`: an invalid ``traceparent`` is null and never an error.
+    format : str, default "kafka"
+        Name of the format, which has text keys.
+    {baggage} {link_errors} {limits}
 
     Returns
     -------
@@ -118,13 +120,15 @@ def trace_links(
     return _parsed(partial(lha.trace_links, format=format, baggage=baggage, errors=errors, limits=limits), column)
 
 
+@documented
 def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Parse Confluent's schema ids, as :func:`letterhead.arrow.schema_id` does; needs Spark 4.1.
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`; the column has values of ``__key_schema_id`` or ``__value_schema_id``.
+    column : str or Column
+        Values of ``__key_schema_id`` or ``__value_schema_id``: binary.
+    {value_errors}
 
     Returns
     -------
@@ -141,6 +145,7 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
     return _parsed(partial(lha.schema_id, errors=errors), column)
 
 
+@documented
 def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Parse times such as ``ce_time`` of CloudEvents, as :func:`letterhead.arrow.rfc3339` does; needs Spark 4.1.
 
@@ -148,8 +153,7 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
 
     Parameters
     ----------
-    column, errors
-        As in :func:`amqp`; the column is string or binary.
+    {text_or_binary_column} {value_errors}
 
     Returns
     -------

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from letterhead._shared_parameters import documented
 from letterhead.arrow import SchemaDecoder
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.fields import Field
@@ -23,6 +24,7 @@ from letterhead.spark.transform import ArrowStep, Transform
 __all__ = ["decode_by_schema"]
 
 
+@documented
 def decode_by_schema(
     column: str | Column,
     decode: SchemaDecoder,
@@ -54,17 +56,11 @@ def decode_by_schema(
     headers : str or Column, optional
         Headers as Spark's Kafka source returns them with ``includeHeaders``, or in bytes of ``format``. A message without
         the header has its id in front of its value.
-    format, header, limits
-        As in :func:`letterhead.arrow.by_schema_id`.
-    keep : sequence of str, optional
-        Columns of the frame to keep, in front of the new ones; by default all but those read.
-    identify : sequence of str, optional
-        Columns that a raised error quotes, as in :func:`decode_headers`.
+    {headers_format} {id_header} {keep} {identify}
     errors : {"raise", "null", "column"}, default "raise"
         What to do with a value that has no valid id, or that cannot be decoded: end the query; return null columns; or
         also describe the error in a last column.
-    error_column : str, default "error"
-        Name of that last column.
+    {error_column} {limits}
 
     Returns
     -------

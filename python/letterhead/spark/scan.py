@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.limits import Limits
 from letterhead.spark.frame import Input, check_column, check_types, computed, crossing_columns, fields_of
@@ -26,6 +27,7 @@ _MERGED = 8
 """Rows that reach the driver, each with the merged statistics of many partitions: one may have some megabytes."""
 
 
+@documented
 def scan_headers(
     df: DataFrame,
     column: str | Column = "headers",
@@ -50,8 +52,7 @@ def scan_headers(
         Name of the format.
     max_keys : int, default 1000
         For how many keys to keep statistics: those with the most headers. Other keys are only counted.
-    lenient, strict_types, limits
-        As in :func:`decode_headers`.
+    {lenient} {strict_types} {limits}
 
     Returns
     -------

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column
 
 from letterhead import operations
+from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.fields import Columns
 from letterhead.limits import Limits
@@ -23,6 +24,7 @@ from letterhead.where.conditions import Where
 __all__ = ["convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers", "where_headers"]
 
 
+@documented
 def decode_headers(
     column: str | Column,
     format: str,
@@ -49,26 +51,7 @@ def decode_headers(
         Name of the format.
     into : str, optional
         Name of the column of headers. Only for a headers format.
-    keep : sequence of str, optional
-        Columns of the frame to keep, in front of the new ones; ``[]`` keeps none. By default all but ``column``. Only
-        the columns kept and read are transferred to Python.
-    identify : sequence of str, optional
-        Columns of the frame that identify a row and contain nothing confidential, such as an order number. A raised error
-        quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if they are kept; it quotes
-        no other values.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with an error in a row: raise it; make the row null; or make it null and describe the error in a last
-        column.
-    error_column : str, default "error"
-        Name of that last column.
-    lenient : bool, default False
-        Accept what Kafka's Java deserializers accept, even where that loses data.
-    strict_types : bool, default False
-        Reject type codes without a name where the format allows them.
-    text_keys : bool, default False
-        For a format with typed keys: return text, and reject keys of other types.
-    limits : Limits, optional
-        Limits on what is read. Unset fields use the process-wide defaults, see :class:`letterhead.Limits`.
+    {keep} {identify} {errors} {error_column} {lenient} {strict_types} {text_keys} {limits}
 
     Returns
     -------
@@ -102,6 +85,7 @@ def decode_headers(
     return _transform(Decode(format, options), input, keep, identify, result_name)
 
 
+@documented
 def select_headers(
     column: str | Column,
     format: str,
@@ -128,8 +112,7 @@ def select_headers(
         Name of the format.
     columns : mapping of str to str or Field
         Output column to a type such as ``"int64"`` or ``"array<string>"``, or to a :func:`letterhead.field`.
-    keep, identify, errors, error_column, lenient, strict_types, limits
-        As in :func:`decode_headers`.
+    {keep} {identify} {errors} {error_column} {lenient} {strict_types} {limits}
 
     Examples
     --------
@@ -147,6 +130,7 @@ def select_headers(
     return _transform(select, _headers_input(column, format), keep, identify)
 
 
+@documented
 def encode_headers(
     column: str | Column,
     format: str,
@@ -174,17 +158,9 @@ def encode_headers(
         name.
     into : str, optional
         Name of the binary column; by default ``headers`` for a headers format and ``value`` for a message format.
-    keep, identify
-        As in :func:`decode_headers`.
-    on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot represent: raise an error; write the nearest or leave it out; or do that
-        and describe it in a column ``losses``.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How types are converted, as in :func:`letterhead.convert`.
-    nulls : {"empty", "raise"}, default "empty"
-        Whether null headers are written as no headers or rejected.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
+    {keep} {identify} {on_loss}
+        They are reported in a column ``losses``.
+    {types} {nulls} {canonical}
 
     Examples
     --------
@@ -202,6 +178,7 @@ def encode_headers(
     return Transform(inputs, step)
 
 
+@documented
 def convert_headers(
     column: str | Column,
     format: str,
@@ -230,10 +207,9 @@ def convert_headers(
         Names of the formats to read and to write: headers formats or message formats.
     into : str, optional
         Name of the new binary column; by default that of ``column``.
-    on_loss, types, nulls, canonical
-        As in :func:`encode_headers`.
-    keep, identify, errors, error_column, lenient, strict_types, limits
-        As in :func:`decode_headers`.
+    {keep} {identify} {on_loss}
+        They are reported in a column ``losses``.
+    {types} {nulls} {canonical} {errors} {error_column} {lenient} {strict_types} {limits}
 
     Examples
     --------
@@ -252,6 +228,7 @@ def convert_headers(
     return _transform(convert, input, keep, identify, name_of_result(column, into))
 
 
+@documented
 def explode_batches(
     column: str | Column,
     format: str,
@@ -283,14 +260,11 @@ def explode_batches(
         Spark passed, which does not identify a row of the frame: keep the columns that do.
     headers : mapping of str to str or Field, optional
         Headers as typed columns, as in :func:`select_headers`; they follow the fields.
-    errors, error_column
-        As in :func:`decode_headers`. Where the framing is damaged, one row describes the rest of the batch.
-    lenient : bool, default False
-        Ignore a message that is cut off at the end of a batch, as a fetch returns it.
-    keep, identify, strict_types, text_keys, limits
-        As in :func:`decode_headers`.
-    where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
-        Return only the messages that this condition on headers and fields selects, as :func:`letterhead.arrow.messages`.
+    {keep} {identify} {errors}
+        Where the framing is damaged, one row describes the rest of the batch.
+    {error_column} {lenient}
+        This also ignores a truncated message at the end of a batch, as brokers return in a fetch.
+    {strict_types} {text_keys} {limits} {where}
 
     Examples
     --------
@@ -312,6 +286,7 @@ def explode_batches(
     return _transform(explode, input, keep, identify)
 
 
+@documented
 def where_headers(
     column: str | Column,
     format: str,
@@ -334,12 +309,14 @@ def where_headers(
     format : str
         Name of the format.
     where : Condition, str, pyarrow.compute.Expression or polars.Expr
-        The condition on headers, and for a message format on its fields, as in :mod:`letterhead.arrow`.
+        The condition on headers, and for a message format on its fields: :func:`letterhead.col` and operators, or SQL
+        text.
     keep : sequence of str, optional
         Columns of the frame to keep; by default all.
-    identify, errors, error_column, lenient, strict_types, limits
-        As in :func:`decode_headers`. With ``errors="column"``, rows with an error are kept too. With ``errors="null"``, a
-        value with an error is null in the condition, so that comparisons leave its row out.
+    {identify} {errors}
+        Here, ``"column"`` keeps rows with an error, too. With ``"null"``, a value with an error is null in the condition, so
+        that comparisons leave its row out.
+    {error_column} {lenient} {strict_types} {limits}
 
     Examples
     --------

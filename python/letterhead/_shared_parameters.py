@@ -1,0 +1,158 @@
+"""Documentation of the parameters that many functions share, inserted into their docstrings by :func:`documented`.
+
+A docstring names them in braces where their entries belong; indented lines below are appended to the last one::
+
+Parameters
+----------
+    column : Arrow array or stream
+        One message per row.
+    {lenient} {strict_types}
+    {errors}
+        Rows that cannot be written are errors, too.
+
+The module imports nothing of the package, so that the build of the site, which reads docstrings without running the code,
+inserts the same table (``docs/shared_parameters.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+__all__ = ["documented", "insert"]
+
+Documented = TypeVar("Documented")
+
+_NAMES = re.compile(r"^(?P<indent> *)(?P<names>\{\w+\}(?: \{\w+\})*)$", re.MULTILINE)
+
+_TABLE = """\
+lenient : bool, default False
+    Read what Kafka's Java deserializers read, even where that loses data.
+
+strict_types : bool, default False
+    Reject type codes without a name where the format allows them.
+
+text_keys : bool, default False
+    For formats with typed keys: return keys as text, and reject keys of another type.
+
+limits : Limits, optional
+    The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
+
+errors : {"raise", "null", "column"}, default "raise"
+    What to do with a row that cannot be read. ``"raise"`` raises the first error. ``"null"`` returns null for the row, or
+    for the columns that failed. ``"column"`` keeps what could be read, and adds a last column that lists the errors of the
+    row; it is null for a row without errors. A value that headers after the break of a message may replace is marked by an
+    error ``incomplete``.
+
+error_column : str, default "error"
+    Name of the column of errors.
+
+where : Condition, str, pyarrow.compute.Expression or polars.Expr, optional
+    Return only the messages for which a condition on headers and fields is true: :func:`letterhead.col` and operators, or
+    SQL text. ``row`` and the row of an error count all messages. Headers that are not part of the condition are not copied
+    for the others. A header that is missing is null, and a condition that is null selects nothing. A value that is not of
+    its type, or a message whose headers are broken, is an error unless fields alone exclude the message: it is raised, null
+    with ``errors="null"``, and returned with its error with ``errors="column"``.
+
+threads : int, default 1
+    Number of threads. It changes neither the result and its chunks nor the error. Of a stream, one chunk per thread is read
+    ahead. If these are of similar size, each thread works on a whole chunk, and nothing is copied between threads. The
+    rows of an array, and of chunks of different sizes, are shared by the threads, which copy their results into one:
+    ``decode``, ``encode`` and ``convert`` then gain less. Fewer than 2,048 rows are left to one thread. Use it for large
+    columns where processors are idle, which they are not in a Spark task.
+
+views : bool, default False
+    Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
+    ``column``, which the result keeps in memory, and are not copied. Keys of headers and the column of errors are never
+    views. Use it for long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short values are
+    read faster without.
+
+types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+    For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
+    types, the types of untyped values: ``"binary"``, or by key, ``{"retry": "int32", "at": "int64:le"}``, with a list for
+    a key that occurs more than once. ``losses.types`` of a conversion can be passed to convert back.
+
+on_loss : {"raise", "drop", "report"}, default "raise"
+    What to do with what the format cannot carry: raise; write the nearest value, or leave it out; or do the latter and
+    report the losses.
+
+nulls : {"empty", "raise"}, default "empty"
+    Whether null headers are written as no headers or raise.
+
+canonical : bool, default False
+    For ``iggy``: sort the headers as Iggy's own map does.
+
+keep : sequence of str, optional
+    Columns of the frame to keep, in front of the new ones; ``[]`` keeps none. By default all columns that are not read.
+    Only the columns kept and read are transferred to Python.
+
+identify : sequence of str, optional
+    Columns of the frame that identify a row and contain nothing confidential, such as an order number. A raised error
+    quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if they are kept; it quotes
+    no other values.
+
+values : Arrow array or stream of binary
+    The values, or the keys of messages.
+
+headers_with_ids : Arrow array or stream of binary or lists of headers, optional
+    The headers of the same messages. A message without the header has its id in front of its value, as for Confluent's
+    deserializers.
+
+headers_format : str, default "kafka"
+    Name of the format of the headers.
+
+id_header : str, default "__value_schema_id"
+    Header that has the id; ``"__key_schema_id"`` for keys.
+
+text_or_binary : Arrow array or stream of binary or string
+    The values; null stays null.
+
+text_or_binary_column : str or Column
+    The values: string or binary; null stays null.
+
+value_errors : {"raise", "null", "column"}, default "raise"
+    What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct ``value,
+    error`` with null as the value, where ``error`` has the type as in the result of :func:`letterhead.arrow.select`.
+
+baggage : sequence of str, optional
+    Keys of the baggage to return as attributes; by default all. Baggage may be confidential, and attributes are exported.
+
+link_errors : {"raise", "null"}, default "raise"
+    What to do with a message whose headers are damaged: raise an error, or return null. An invalid ``traceparent`` is null
+    and never an error.
+"""
+
+_RENAMED = {
+    "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
+    "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
+}  # fmt: skip
+"""Entries whose parameter has another name, as several entries describe parameters of that name."""
+
+
+def documented(function: Documented) -> Documented:
+    """Insert shared parameters into the docstring of a function, as a decorator."""
+    # Python removes docstrings if it runs with -OO.
+    if function.__doc__:
+        function.__doc__ = insert(function.__doc__)
+    return function
+
+
+def insert(docstring: str) -> str:
+    """Return a docstring with the entries of the parameters that it names in braces."""
+    return _NAMES.sub(_entries, docstring)
+
+
+def _entries(match: re.Match[str]) -> str:
+    lines = [line for name in re.findall(r"\w+", match["names"]) for line in _table()[name]]
+    return "\n".join(match["indent"] + line for line in lines)
+
+
+def _table() -> dict[str, list[str]]:
+    if not _entries_by_name:
+        for entry in _TABLE.strip().split("\n\n"):
+            name, _, rest = entry.partition(" : ")
+            _entries_by_name[name] = f"{_RENAMED.get(name, name)} : {rest}".split("\n")
+    return _entries_by_name
+
+
+_entries_by_name: dict[str, list[Any]] = {}
