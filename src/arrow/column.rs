@@ -133,26 +133,42 @@ impl Column {
     /// Appends a value of this column's type, whose range was checked when it was read.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
-        self.valid.push(value.is_some());
-        let int = if let Some(Value::Int(number)) = value { number } else { 0 };
-        let wide = if let Some(Value::Wide(number)) = value { number } else { 0 };
-        match &mut self.data {
-            Data::Bool(bits) => bits.append(matches!(value, Some(Value::Bool(true)))),
-            Data::Int8(numbers) => numbers.push(int as i8),
-            Data::Int16(numbers) => numbers.push(int as i16),
-            Data::Int32(numbers) => numbers.push(int as i32),
-            Data::Int64(numbers) => numbers.push(int),
-            Data::Uint8(numbers) => numbers.push(int as u8),
-            Data::Uint16(numbers) => numbers.push(int as u16),
-            Data::Uint32(numbers) => numbers.push(int as u32),
-            Data::Uint64(numbers) => numbers.push(wide as u64),
-            Data::Decimal(numbers) => numbers.push(wide),
-            Data::Float32(numbers) => numbers.push(if let Some(Value::Float32(number)) = value { number } else { 0.0 }),
-            Data::Float64(numbers) => numbers.push(if let Some(Value::Float64(number)) = value { number } else { 0.0 }),
-            Data::Text(runs) => runs.push(text_of(&value)),
-            Data::Bytes(runs) => runs.push(bytes_of(&value)),
-            Data::TextViews(views) => views.push(text_of(&value)),
-            Data::ByteViews(views) => views.push(bytes_of(&value)),
+        let Column { of, data, valid, .. } = self;
+        valid.push(value.is_some());
+        /// The value of this variant, or what is in the place of a null.
+        macro_rules! variant {
+            ($variant:ident) => {
+                match &value {
+                    Some(Value::$variant(value)) => value,
+                    None => Default::default(),
+                    Some(_) => no_value_of(of),
+                }
+            };
+            ($variant:ident copied) => {
+                match value {
+                    Some(Value::$variant(value)) => value,
+                    None => Default::default(),
+                    Some(_) => no_value_of(of),
+                }
+            };
+        }
+        match data {
+            Data::Bool(bits) => bits.append(variant!(Bool copied)),
+            Data::Int8(numbers) => numbers.push(variant!(Int copied) as i8),
+            Data::Int16(numbers) => numbers.push(variant!(Int copied) as i16),
+            Data::Int32(numbers) => numbers.push(variant!(Int copied) as i32),
+            Data::Int64(numbers) => numbers.push(variant!(Int copied)),
+            Data::Uint8(numbers) => numbers.push(variant!(Int copied) as u8),
+            Data::Uint16(numbers) => numbers.push(variant!(Int copied) as u16),
+            Data::Uint32(numbers) => numbers.push(variant!(Int copied) as u32),
+            Data::Uint64(numbers) => numbers.push(variant!(Wide copied) as u64),
+            Data::Decimal(numbers) => numbers.push(variant!(Wide copied)),
+            Data::Float32(numbers) => numbers.push(variant!(Float32 copied)),
+            Data::Float64(numbers) => numbers.push(variant!(Float64 copied)),
+            Data::Text(runs) => runs.push(variant!(Text)),
+            Data::Bytes(runs) => runs.push(variant!(Bytes)),
+            Data::TextViews(views) => views.push(variant!(Text)),
+            Data::ByteViews(views) => views.push(variant!(Bytes)),
         }
     }
 
@@ -205,7 +221,7 @@ impl Column {
             Data::Bytes(runs) => (valid, done) = (scan::append(found, progress, runs), found.len()),
             Data::TextViews(views) => (valid, done) = scan::append_text_views(found, views),
             Data::ByteViews(views) => (valid, done) = (scan::append_views(found, views), found.len()),
-            _ => {}
+            _ => no_value_of(&self.of),
         }
         self.valid.push_word(valid, done);
         done
@@ -220,15 +236,16 @@ impl Column {
         let (first, count, valid) = (self.valid.count(), fields.len(), &mut self.valid);
         valid.push_all(count);
         let mut null = |place| valid.clear(first + place);
-        /// The value of each field that is of this variant, and of any other a null.
+        /// The value of each field, which has this variant or is null.
         macro_rules! each {
             ($of:pat => $value:expr; $null:expr) => {
                 fields.enumerate().map(|(place, field)| match field {
                     $of => $value,
-                    _ => {
+                    FieldValue::Null => {
                         null(place);
                         $null
                     }
+                    _ => no_value_of(&self.of),
                 })
             };
         }
@@ -250,10 +267,11 @@ impl Column {
                 fields.enumerate().for_each(|(place, field)| match field {
                     FieldValue::Binary(bytes) => runs.push(bytes),
                     FieldValue::Id(id) => runs.push(&id),
-                    _ => {
+                    FieldValue::Null => {
                         null(place);
                         runs.push(&[]);
                     }
+                    _ => no_value_of(&self.of),
                 });
             }
             _ => unreachable!("no field of a message has the type {}", self.of),
@@ -308,12 +326,9 @@ impl Column {
     }
 }
 
-fn text_of<'v>(value: &'v Option<Value<'_>>) -> &'v str {
-    if let Some(Value::Text(text)) = value { text } else { "" }
-}
-
-fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
-    if let Some(Value::Bytes(bytes)) = value { bytes } else { &[] }
+#[cold]
+fn no_value_of(of: &DataType) -> ! {
+    unreachable!("a value of another type than {of}")
 }
 
 pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
