@@ -5,8 +5,8 @@
 use std::ffi::OsString;
 
 use crate::codec::{Codec, CodecError, decompress_into};
-use crate::error::{Code, Direction, Error, ErrorDetail, counted};
-use crate::log::{Exact, Log, Result, Stop};
+use crate::error::{Code, Direction, Error, counted};
+use crate::log::{CollectErrors, Counts, Log, Result, Stop};
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
@@ -92,7 +92,7 @@ impl Limits {
 
     /// The same check without a parse.
     pub fn check_size(&self, len: usize, format: &'static str) -> Result<(), Error> {
-        let mut log = Exact::default();
+        let mut log = CollectErrors::default();
         let checked = self.check_message_bytes(len, &mut log);
         log.ended(checked, Direction::Decode, format)
     }
@@ -119,11 +119,12 @@ impl Limits {
     ///
     /// The error has no byte: the data as a whole, which may be compressed, is too large.
     #[inline] // Once a record.
-    pub fn check_message(&self, bytes: usize, exact: &mut Exact) -> Result {
-        exact.output_bytes = exact.output_bytes.saturating_add(bytes);
-        match exact.messages <= self.records && exact.output_bytes <= self.output_bytes {
+    pub fn check_message(&self, bytes: usize, log: &mut CollectErrors) -> Result {
+        log.count_output(bytes);
+        let Counts { messages, output_bytes, .. } = log.counts();
+        match messages <= self.records && output_bytes <= self.output_bytes {
             true => Ok(()),
-            false => self.value_too_large(exact),
+            false => Err(self.value_too_large(log)),
         }
     }
 
@@ -135,32 +136,30 @@ impl Limits {
         bytes: &[u8],
         lz4_legacy: bool,
         at: usize,
-        exact: &mut Exact,
+        log: &mut CollectErrors,
         buffer: &mut Vec<u8>,
     ) -> Result<usize> {
-        let left = self.decompressed_bytes - exact.decompressed_bytes;
+        let left = self.decompressed_bytes.saturating_sub(log.counts().decompressed_bytes);
         let (code, error) = match decompress_into(codec, bytes, lz4_legacy, left, buffer) {
             Ok(len) => {
-                exact.decompressed_bytes += len;
+                log.count_decompressed(len);
                 return Ok(len);
             }
             Err(error @ CodecError::Corrupt(_)) => (Code::BadCompression, error),
             Err(CodecError::TooLarge { .. }) => {
-                exact.decompressed_bytes = self.decompressed_bytes;
+                log.count_decompressed(left);
                 (Code::DecompressedTooLarge, CodecError::TooLarge { limit: self.decompressed_bytes })
             }
         };
-        Err(exact.fatal(code, Some(at), || error.to_string()))
+        Err(log.fatal(code, Some(at), || error.to_string()))
     }
 
     #[cold]
-    fn value_too_large(&self, exact: &mut Exact) -> Result {
-        let message = match exact.messages > self.records {
+    fn value_too_large(&self, log: &mut CollectErrors) -> Stop {
+        log.end_over_limit(match log.counts().messages > self.records {
             true => RECORDS.exceeded("the value has more records than", self.records),
             false => OUTPUT_BYTES.exceeded("the records of the value take more bytes than", self.output_bytes),
-        };
-        exact.over_limit = true;
-        exact.column_error(|| ErrorDetail::of_message(Code::LimitExceeded, message)).and(Err(Stop))
+        })
     }
 }
 

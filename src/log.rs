@@ -1,8 +1,10 @@
 //! The log of a parse: its errors, losses and labels. Each parser is written once and runs with one of two [`Log`]s.
 //!
 //! [`Fast`] reports only whether a row is valid. An invalid row is rolled back in the sink and parsed again by
-//! [`Exact`], which alone makes errors: their code, byte, header and key. If requested, it also names every byte. Both are
+//! [`CollectErrors`], which alone makes errors: their code, byte, header and key. If requested, it also names every byte. Both are
 //! monomorphised, so that the fast one does no work for the other.
+
+use std::mem;
 
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss};
 use crate::header::Key;
@@ -47,7 +49,7 @@ pub trait Log {
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
     /// This log as one of the two for columns, where parsing is not monomorphised.
-    fn either(&mut self) -> Either<'_>;
+    fn either(&mut self) -> EitherLog<'_>;
 
     /// Sets the header that errors belong to from here on; `None` after the last.
     fn enter_header(&mut self, _index: Option<usize>) {}
@@ -59,9 +61,10 @@ pub trait Log {
     fn label(&mut self, _start: usize, _end: usize, _field: &'static str, _text: impl FnOnce() -> String) {}
 }
 
-pub enum Either<'m> {
+/// One of the two logs, where parsing is not compiled for each.
+pub enum EitherLog<'m> {
     Fast(&'m mut Fast),
-    Exact(&'m mut Exact),
+    Collect(&'m mut CollectErrors),
 }
 
 /// Reports whether a row is valid, and nothing else.
@@ -100,41 +103,47 @@ impl Log for Fast {
         }
     }
 
-    fn either(&mut self) -> Either<'_> {
-        Either::Fast(self)
+    fn either(&mut self) -> EitherLog<'_> {
+        EitherLog::Fast(self)
     }
 }
 
 /// Collects errors, losses and labels with their places: as many as a limit allows, and whether there were more.
 #[derive(Debug)]
-pub struct Exact {
-    pub on_loss: OnLoss,
-    pub errors: Vec<ErrorDetail>,
-    pub losses: Vec<Loss>,
+pub struct CollectErrors {
+    on_loss: OnLoss,
+    errors: Vec<ErrorDetail>,
+    losses: Vec<Loss>,
     /// The most that is kept of each: [`Limits::reports`].
-    pub reports: usize,
+    reports: usize,
     /// Some were not kept.
     left_out: LeftOut,
     /// A header could not be read, whether its error was kept or not.
     has_header_errors: bool,
     /// The structure broke: what comes after the break was not read.
-    pub broken: bool,
-    /// Of a batch: messages begun, including the current one.
-    pub messages: usize,
-    /// Of a batch whose messages have a row each: errors do not name their message, so that they can be grouped.
-    pub unnumbered: bool,
-    /// Of a batch: bytes of the messages so far, as [`crate::limits::Limits::check_message`] counts them.
-    pub output_bytes: usize,
-    /// Of a batch: bytes that its compressed records have become so far.
-    pub decompressed_bytes: usize,
-    /// Of a batch: one of the two limits ended the parse.
-    pub over_limit: bool,
+    is_broken: bool,
+    counts: Counts,
+    /// In a batch whose messages have a row each, errors do not name their message, so that they can be grouped.
+    unnumbered: bool,
+    /// A limit of a batch ended the parse.
+    over_limit: bool,
     /// The position of all errors, if the parsed bytes are in the message in another form.
-    pub place: Option<usize>,
+    place: Option<usize>,
     /// The fields of all bytes, where they are requested.
-    pub labels: Option<Vec<Label>>,
+    labels: Option<Vec<Label>>,
     header: Option<usize>,
     key: Option<String>,
+}
+
+/// What the parse of a batch has counted so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages begun, including the current one.
+    pub messages: usize,
+    /// Bytes of the messages, as [`crate::limits::Limits::check_message`] counts them.
+    pub output_bytes: usize,
+    /// Bytes that compressed records have become.
+    pub decompressed_bytes: usize,
 }
 
 /// What a log did not keep.
@@ -179,26 +188,24 @@ pub fn cut<D: Report>(reports: &mut Vec<D>, most: usize, limit: usize) {
     reports.push(D::left_out(limit));
 }
 
-impl Default for Exact {
+impl Default for CollectErrors {
     fn default() -> Self {
-        Exact::new(OnLoss::Raise, Limits::DEFAULT.reports)
+        CollectErrors::new(OnLoss::Raise, Limits::DEFAULT.reports)
     }
 }
 
-impl Exact {
+impl CollectErrors {
     pub fn new(on_loss: OnLoss, reports: usize) -> Self {
-        Exact {
+        CollectErrors {
             on_loss,
             errors: Vec::new(),
             losses: Vec::new(),
             reports,
             left_out: LeftOut::default(),
             has_header_errors: false,
-            broken: false,
-            messages: 0,
+            is_broken: false,
+            counts: Counts::default(),
             unnumbered: false,
-            output_bytes: 0,
-            decompressed_bytes: 0,
             over_limit: false,
             place: None,
             labels: None,
@@ -209,42 +216,122 @@ impl Exact {
 
     /// A log that also names every byte.
     pub fn labelled(reports: usize) -> Self {
-        Exact { labels: Some(Vec::new()), ..Exact::new(OnLoss::Raise, reports) }
+        CollectErrors { labels: Some(Vec::new()), ..CollectErrors::new(OnLoss::Raise, reports) }
     }
 
-    /// A log for the same bytes in another form, whose errors are all at one place. It takes over the errors so far;
-    /// [`Exact::take_over`] returns them.
-    pub fn inside(&mut self, at: usize) -> Self {
-        Exact {
+    /// Errors do not name their message.
+    pub fn without_numbers(self) -> Self {
+        CollectErrors { unnumbered: true, ..self }
+    }
+
+    /// Errors belong to this message of a batch, counted from 1, and are at one place, if there is one.
+    pub fn of_message(self, number: usize, place: Option<usize>) -> Self {
+        CollectErrors { counts: Counts { messages: number, ..self.counts }, place, ..self }
+    }
+
+    /// Parses the same bytes in another form: their positions mean nothing to the caller, so all errors are at one place.
+    pub fn at_one_place(&mut self, at: usize, parse: impl FnOnce(&mut Self) -> Result) -> Result {
+        let mut inner = CollectErrors {
             place: Some(at),
             unnumbered: self.unnumbered,
-            errors: std::mem::take(&mut self.errors),
-            has_header_errors: std::mem::take(&mut self.has_header_errors),
+            errors: mem::take(&mut self.errors),
+            has_header_errors: mem::take(&mut self.has_header_errors),
             left_out: self.left_out,
-            messages: self.messages,
-            output_bytes: self.output_bytes,
-            decompressed_bytes: self.decompressed_bytes,
-            ..Exact::new(self.on_loss, self.reports)
-        }
+            counts: self.counts,
+            ..CollectErrors::new(self.on_loss, self.reports)
+        };
+        let parsed = parse(&mut inner);
+        let CollectErrors { errors, left_out, has_header_errors, counts, over_limit, .. } = inner;
+        (self.errors, self.left_out, self.has_header_errors) = (errors, left_out, has_header_errors);
+        (self.counts, self.over_limit) = (counts, over_limit);
+        parsed
     }
 
-    /// Continues with the errors and the counts of a log of [`Exact::inside`].
-    pub fn take_over(&mut self, inner: Exact) {
-        let Exact { errors, left_out, messages, output_bytes, decompressed_bytes, over_limit, .. } = inner;
-        self.has_header_errors = inner.has_header_errors;
-        self.errors = errors;
-        self.left_out = left_out;
-        self.messages = messages;
-        self.output_bytes = output_bytes;
-        self.decompressed_bytes = decompressed_bytes;
-        self.over_limit = over_limit;
+    /// Parses a part of a frame that stays readable if the parse breaks. Returns the result, and whether it broke.
+    pub fn inside_frame<T>(&mut self, parse: impl FnOnce(&mut Self) -> T) -> (T, bool) {
+        let was_broken = mem::take(&mut self.is_broken);
+        let parsed = parse(self);
+        (parsed, mem::replace(&mut self.is_broken, was_broken))
+    }
+
+    /// The errors so far. They are cut where a list is returned to a user: see [`CollectErrors::take_errors`].
+    pub fn errors(&self) -> &[ErrorDetail] {
+        &self.errors
+    }
+
+    /// Adds errors that another log has collected.
+    pub fn add_errors(&mut self, errors: Vec<ErrorDetail>) {
+        self.errors.extend(errors);
+    }
+
+    /// Forgets the errors so far.
+    pub fn clear_errors(&mut self) {
+        self.errors.clear();
+    }
+
+    /// The errors of a message that broke, in a frame that continues after it.
+    pub fn take_errors_of_frame(&mut self) -> Vec<ErrorDetail> {
+        self.is_broken = false;
+        self.take_errors()
+    }
+
+    /// Whether the structure broke.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// The one place of all errors, if they have one.
+    pub fn place(&self) -> Option<usize> {
+        self.place
+    }
+
+    /// Whether bytes are labelled.
+    pub fn has_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// The labels so far, one more than the limit if there were more, and that limit.
+    pub fn take_labels(&mut self) -> (Vec<Label>, usize) {
+        (self.labels.take().unwrap_or_default(), self.reports)
+    }
+
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Continues the counts of another parse.
+    pub fn resume(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
+    /// Counts the bytes of a message.
+    pub fn count_output(&mut self, bytes: usize) {
+        self.counts.output_bytes = self.counts.output_bytes.saturating_add(bytes);
+    }
+
+    /// Counts bytes that compressed records have become.
+    pub fn count_decompressed(&mut self, bytes: usize) {
+        self.counts.decompressed_bytes = self.counts.decompressed_bytes.saturating_add(bytes);
+    }
+
+    /// Ends the parse of a batch that passes a limit.
+    #[cold]
+    pub fn end_over_limit(&mut self, message: String) -> Stop {
+        self.over_limit = true;
+        let _ = self.column_error(|| ErrorDetail::of_message(Code::LimitExceeded, message));
+        Stop
+    }
+
+    /// Whether a limit of a batch ended the parse.
+    pub fn is_over_limit(&self) -> bool {
+        self.over_limit
     }
 
     /// The errors so far, for whom they are reported to.
     pub fn take_errors(&mut self) -> Vec<ErrorDetail> {
-        let mut errors = std::mem::take(&mut self.errors);
+        let mut errors = mem::take(&mut self.errors);
         self.has_header_errors = false;
-        if std::mem::take(&mut self.left_out.errors) {
+        if mem::take(&mut self.left_out.errors) {
             cut(&mut errors, self.reports, self.reports);
         }
         errors
@@ -252,8 +339,8 @@ impl Exact {
 
     /// The losses so far, for whom they are reported to.
     pub fn take_losses(&mut self) -> Vec<Loss> {
-        let mut losses = std::mem::take(&mut self.losses);
-        if std::mem::take(&mut self.left_out.losses) {
+        let mut losses = mem::take(&mut self.losses);
+        if mem::take(&mut self.left_out.losses) {
             cut(&mut losses, self.reports, self.reports);
         }
         losses
@@ -265,7 +352,12 @@ impl Exact {
 
     /// Assigns errors to the next message of a batch from here on.
     pub fn begin_message(&mut self) {
-        self.messages += 1;
+        self.counts.messages += 1;
+    }
+
+    /// The message that was begun last does not exist.
+    pub fn cancel_message(&mut self) {
+        self.counts.messages -= 1;
     }
 
     /// The result of a parse, or its first error. A parse that stopped without one is an internal error.
@@ -308,7 +400,7 @@ impl Exact {
     }
 
     fn push(&mut self, mut error: ErrorDetail) {
-        if let (Some(number), false) = (self.messages.checked_sub(1), self.unnumbered) {
+        if let (Some(number), false) = (self.counts.messages.checked_sub(1), self.unnumbered) {
             error.message = format!("message {number}: {}", error.message);
         }
         self.errors.push(error);
@@ -321,11 +413,11 @@ pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
 }
 
-impl Log for Exact {
+impl Log for CollectErrors {
     #[cold]
     fn fatal(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop {
         self.note(code, byte, message);
-        self.broken = true;
+        self.is_broken = true;
         Stop
     }
 
@@ -360,8 +452,8 @@ impl Log for Exact {
         Ok(())
     }
 
-    fn either(&mut self) -> Either<'_> {
-        Either::Exact(self)
+    fn either(&mut self) -> EitherLog<'_> {
+        EitherLog::Collect(self)
     }
 
     fn enter_header(&mut self, index: Option<usize>) {

@@ -15,7 +15,7 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Frame;
 use crate::limits::Limits;
-use crate::log::{Exact, Log, OnLoss, Result};
+use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::type_option::TypeOption;
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::TypeCodes;
@@ -110,7 +110,7 @@ pub trait HeadersFormat: 'static {
     /// The order of headers, if the format defines one.
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
-    /// How the kernels find its headers; [`crate::kernel::frame::Exact`] if there are none for it.
+    /// How the kernels find its headers; [`crate::kernel::frame::NoKernels`] if there are none for it.
     type Frame: Frame;
 
     /// The most bytes that the headers of a message may take for the kernels to write them.
@@ -342,10 +342,15 @@ pub trait Messages<'a> {
     /// The same for messages of another lifetime.
     type Within<'b>: Messages<'b, Batch = Self::Batch>;
 
-    fn message(&mut self, fields: &FieldsOf<'a, Self::Batch>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result;
+    fn message(
+        &mut self,
+        fields: &FieldsOf<'a, Self::Batch>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result;
 
     /// A message that broke, in a frame that continues after it: the log holds its errors.
-    fn unreadable(&mut self, log: &mut Exact) -> Result;
+    fn unreadable(&mut self, log: &mut CollectErrors) -> Result;
 
     /// Passes on messages in temporary bytes, which are dropped when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
@@ -386,7 +391,7 @@ pub trait BatchFormat: Sized {
     fn messages<'a, V: Messages<'a, Batch = Self>>(
         data: Cursor<'a>,
         options: ReadOptions,
-        log: &mut Exact,
+        log: &mut CollectErrors,
         receiver: &mut V,
     ) -> Result;
 }
@@ -437,7 +442,7 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
 pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a, Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     if data.remaining() > options.limits.message_bytes {
@@ -446,7 +451,7 @@ pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a, Batch = B>>(
     }
     options.limits.check_message_bytes(data.remaining(), log)?;
     let parsed = B::messages(data, options, log, receiver);
-    if parsed.is_err() && !log.over_limit {
+    if parsed.is_err() && !log.is_over_limit() {
         // A broken frame ends the parse without a call of `receiver`, and is a row like the messages before it.
         options.limits.check_message(0, log)?;
     }

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 
 use super::column::{Column, Data};
 use super::input::Bytes;
-use super::rows::{Next, Parsed, Rows};
+use super::rows::{Appended, Next, Parsed, Rows};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
 use super::{Input, Output, Work, schema};
@@ -88,7 +88,7 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
 /// Rows with one value each: messages of one field, without headers.
 struct Values<'a>(Bytes<'a>);
 
-impl<'a> Rows<'a> for Values<'a> {
+impl<'a> Rows<'a, ValueSink<'a>> for Values<'a> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -98,13 +98,13 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     /// The sink reads the rows itself, up to the first that it cannot append.
-    fn append<S: RowSink<'a>>(&self, _: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
-        let taken = sink.append_from(next.rows.start);
-        (taken, taken)
+    fn append(&self, _: &mut Self::Block, next: Next, sink: &mut ValueSink<'a>) -> Appended {
+        let appended = sink.append_from(next.rows.start);
+        Appended { offered: appended, appended }
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, _: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, _: &mut R, sink: &mut ValueSink<'a>) -> Parsed {
         if let Some(primitive) = self.0.get(row) {
             sink.fields(&[FieldValue::Binary(primitive)]);
         }
@@ -133,11 +133,8 @@ impl<'a> Sink<'a> for ValueSink<'a> {
     }
 }
 
-impl<'a> RowSink<'a> for ValueSink<'a> {
-    fn extend(&mut self, other: &Self, progress: Progress) {
-        self.column.extend(&other.column, progress);
-    }
-
+impl ValueSink<'_> {
+    /// Appends values up to the first that needs the exact routine, and returns how many.
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let max_offset = self.max_offset;
@@ -203,6 +200,14 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
             Data::TextViews(_) | Data::ByteViews(_) => 0,
         }
     }
+}
+
+impl<'a> RowSink<'a> for ValueSink<'a> {
+    const KEEPS_PARTS: bool = true;
+
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.column.extend(&other.column, progress);
+    }
 
     #[inline]
     fn begin_row(&mut self) {
@@ -235,10 +240,6 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     #[inline]
     fn max_offset(&self) -> usize {
         self.column.byte_len()
-    }
-
-    fn keeps_parts(&self) -> bool {
-        true
     }
 }
 

@@ -12,7 +12,7 @@ use super::binary::{self, ViewInput};
 use super::column::{Column, Data, value_of};
 use super::filter::{ones, runs};
 use super::schema;
-use super::sink::RowSink;
+use super::sink::{BlockSink, RowSink};
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::RowBlock;
@@ -376,25 +376,7 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
     columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
 }
 
-impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
-    fn extend(&mut self, other: &Self, progress: Progress) {
-        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
-        self.keys.extend(&other.keys, progress);
-        if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
-            types.extend(others, progress);
-        }
-        self.values.extend(&other.values, progress);
-        self.has_list.extend(&other.has_list);
-        self.has_message.extend(&other.has_message);
-        let fields = self.fields.iter_mut().zip(&other.fields);
-        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
-    }
-
-    #[inline]
-    fn begin_row(&mut self) {
-        self.row = self.has_list.count();
-    }
-
+impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed(..)));
         // At most `max_bytes` of the input are appended, and fields are parts of it.
@@ -416,6 +398,28 @@ impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
         // The fields of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
+    }
+}
+
+impl<'a, E: MessageFormat> RowSink<'a> for ListSink<E> {
+    const KEEPS_PARTS: bool = false;
+
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, progress);
+        self.keys.extend(&other.keys, progress);
+        if let (Some(types), Some(others)) = (&mut self.types, &other.types) {
+            types.extend(others, progress);
+        }
+        self.values.extend(&other.values, progress);
+        self.has_list.extend(&other.has_list);
+        self.has_message.extend(&other.has_message);
+        let fields = self.fields.iter_mut().zip(&other.fields);
+        fields.for_each(|((_, column), (_, other))| column.extend(other, progress));
+    }
+
+    #[inline]
+    fn begin_row(&mut self) {
+        self.row = self.has_list.count();
     }
 
     #[inline]

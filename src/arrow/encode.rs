@@ -3,7 +3,7 @@
 use arrow_array::ArrayRef;
 
 use super::binary;
-use super::sink::RowSink;
+use super::sink::{ListsSink, RowSink};
 use crate::encoding::Encoding;
 use crate::error::Error;
 use crate::header::Header;
@@ -15,7 +15,7 @@ use crate::kernel::lists::Lists;
 use crate::kernel::scan::Scratch;
 use crate::log::{Log, OnLoss, Result};
 use crate::op::write::{Origin, Writer};
-use crate::traits::{Class, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions};
+use crate::traits::{Class, Encoded, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
@@ -74,6 +74,8 @@ impl<'a, E: MessageFormat> Sink<'a> for EncodeSink<'a, E> {
 }
 
 impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
+    const KEEPS_PARTS: bool = false;
+
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.messages.extend(&other.messages, progress);
         self.valid.extend(&other.valid);
@@ -92,39 +94,6 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
         Ok(())
     }
 
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
-    }
-
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
-        let Some(rules) = self.rules else { return 0 };
-        let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
-        if !fits {
-            return 0;
-        }
-        let done = encode::encode::<F>(lists, rules, progress, &mut self.messages);
-        self.valid.push_all(done);
-        done
-    }
-
-    fn append_converted<S: Frame, F: Frame>(
-        &mut self,
-        block: &RowBlock<'a>,
-        limit: usize,
-        progress: Progress,
-    ) -> usize {
-        let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
-            (false, false) => true,
-            (false, true) => rules.default_type.is_some(),
-            (true, false) => rules.untyped.is_some(),
-            (true, true) => false,
-        };
-        let Some(rules) = self.rules.filter(fits) else { return 0 };
-        let done = encode::convert::<S, F>(block, limit, rules, &mut self.scratch, progress, &mut self.messages);
-        self.valid.push_all(done);
-        done
-    }
-
     fn abort_row(&mut self) {
         self.writer.clear();
         self.messages.truncate(self.mark);
@@ -139,5 +108,45 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
     #[inline]
     fn max_offset(&self) -> usize {
         self.messages.byte_len()
+    }
+}
+
+impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
+    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        self.room(max_offset)
+    }
+
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+        let Some(rules) = self.rules else { return 0 };
+        let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
+        if !fits {
+            return 0;
+        }
+        let done = encode::encode::<F>(lists, rules, progress, &mut self.messages);
+        self.valid.push_all(done);
+        done
+    }
+}
+
+impl<'a, E: MessageFormat> EncodeSink<'a, E> {
+    /// The bytes that kernels can append before the output passes an offset; `None` if the options or the layout need the
+    /// exact routine.
+    pub fn room(&self, max_offset: usize) -> Option<usize> {
+        self.rules.filter(|_| FrameOf::<E>::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
+    }
+
+    /// Appends rows of layout `S` up to the first that needs the exact routine, and returns how many.
+    pub fn append_converted<S: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let fits = |rules: &Rules| match (S::TYPED, FrameOf::<E>::TYPED) {
+            (false, false) => true,
+            (false, true) => rules.default_type.is_some(),
+            (true, false) => rules.untyped.is_some(),
+            (true, true) => false,
+        };
+        let Some(rules) = self.rules.filter(fits) else { return 0 };
+        let Self { scratch, messages, .. } = self;
+        let done = encode::convert::<S, FrameOf<E>>(block, limit, rules, scratch, progress, messages);
+        self.valid.push_all(done);
+        done
     }
 }

@@ -11,7 +11,44 @@ use arrow_schema::{DataType, Fields};
 
 use super::schema;
 use crate::error::{ErrorDetail, Loss};
-use crate::log::{LEAST_REPORTS, Report, cut};
+use crate::log::{LEAST_REPORTS, OnError, Report, cut};
+
+/// A row with errors.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedRow {
+    /// There are bytes after an error that could not be read.
+    pub is_broken: bool,
+    /// The sink has ended the row, with nulls in place of what has errors.
+    pub is_appended: bool,
+    /// The row has several columns.
+    pub keeps_parts: bool,
+}
+
+/// What happens to a row with errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    Keep,
+    Null,
+    Drop,
+    Raise,
+}
+
+impl FailedRow {
+    /// Whether a null takes the place of the row, if it is not raised.
+    pub fn is_null(self, policy: OnError) -> bool {
+        !self.is_appended || policy == OnError::Null && (self.is_broken || !self.keeps_parts)
+    }
+
+    /// `is_selected`: a filter selects the row, or the null in its place. A row with a column of errors is never dropped.
+    pub fn decide(self, policy: OnError, is_selected: bool) -> Decision {
+        match policy {
+            OnError::Raise => Decision::Raise,
+            OnError::Null if !is_selected => Decision::Drop,
+            OnError::Null | OnError::Column if self.is_null(policy) => Decision::Null,
+            OnError::Null | OnError::Column => Decision::Keep,
+        }
+    }
+}
 
 /// The errors and losses that a run has found.
 #[derive(Default)]

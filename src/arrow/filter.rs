@@ -18,7 +18,7 @@ use super::check_keys;
 use super::column::{Column, Data, value_of};
 use super::schema;
 use super::select::{SelectSink, Selection};
-use super::sink::RowSink;
+use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::arrow::types::Dialect;
 use crate::error::{Error, unknown_name};
 use crate::header::Header;
@@ -411,6 +411,8 @@ impl<'a> Sink<'a> for FilterSink<'a> {
 }
 
 impl<'a> RowSink<'a> for FilterSink<'a> {
+    const KEEPS_PARTS: bool = true;
+
     fn extend(&mut self, other: &Self, progress: Progress) {
         self.headers.extend(&other.headers, progress);
         let fields = self.fields.iter_mut().zip(&other.fields);
@@ -439,6 +441,13 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
         self.fields.iter_mut().for_each(|(_, column)| column.push(None));
     }
 
+    fn max_offset(&self) -> usize {
+        let fields = self.fields.iter().map(|(_, column)| column.byte_len());
+        fields.max().unwrap_or(0).max(self.headers.max_offset())
+    }
+}
+
+impl<'a> BlockSink<'a> for FilterSink<'a> {
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         self.headers.room::<F>(max_offset)
     }
@@ -457,18 +466,15 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(before + done));
         done
     }
+}
+
+impl<'a> ListsSink<'a> for FilterSink<'a> {
+    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        self.headers.room_for_lists::<F>(max_offset)
+    }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
         self.headers.append_lists::<F>(lists, progress)
-    }
-
-    fn max_offset(&self) -> usize {
-        let fields = self.fields.iter().map(|(_, column)| column.byte_len());
-        fields.max().unwrap_or(0).max(self.headers.max_offset())
-    }
-
-    fn keeps_parts(&self) -> bool {
-        true
     }
 }
 

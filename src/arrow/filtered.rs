@@ -125,7 +125,7 @@ impl Selected {
         }
     }
 
-    fn select<'a, E: MessageFormat, R: Rows<'a>>(
+    fn select<'a, E: MessageFormat, R: Rows<'a, FilterSink<'a>>>(
         filter: &Arc<Filter>,
         rows: &R,
         plan: Plan,

@@ -4,15 +4,15 @@ use super::decode::ListSink;
 use super::filter::{FilterSink, Known, Truth};
 use super::messages::Messages;
 use super::select::SelectSink;
-use super::sink::RowSink;
-use super::validate::Nothing;
+use super::sink::{BlockSink, RowSink};
+use super::validate::ErrorsOnly;
 use crate::cursor::Cursor;
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
 use crate::kernel::scan;
-use crate::log::{Either, Log, Result, Stop};
+use crate::log::{EitherLog, Log, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, ReadOptions, Sink};
 
 pub(super) struct BothSinks<'a, E: MessageFormat> {
@@ -21,7 +21,7 @@ pub(super) struct BothSinks<'a, E: MessageFormat> {
     /// The operands of the filter, for the messages that are read now.
     pub filter: Option<FilterSink<'a>>,
     /// Parses headers that are neither kept nor selected from.
-    nothing: Nothing,
+    errors_only: ErrorsOnly,
     /// The filter has selected more than three of four messages of the last block.
     selects_most: bool,
 }
@@ -53,15 +53,15 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
                 E::Headers::TYPES.is_typed(),
                 None,
             ),
-            nothing: Nothing::default(),
+            errors_only: ErrorsOnly::default(),
             selects_most: false,
         }
     }
 
     /// The same columns for messages in other bytes.
     pub fn rebind<'b>(self) -> BothSinks<'b, E> {
-        let BothSinks { list, select, filter, nothing, selects_most } = self;
-        BothSinks { list, select: select.rebind(), filter: filter.map(FilterSink::rebind), nothing, selects_most }
+        let BothSinks { list, select, filter, errors_only, selects_most } = self;
+        BothSinks { list, select: select.rebind(), filter: filter.map(FilterSink::rebind), errors_only, selects_most }
     }
 
     /// Whether the filter rejects a message for its fields alone.
@@ -105,7 +105,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
 
     fn append_headers<F: Frame>(&mut self, rows: &RowBlock<'a>, to: Until, is_listed: bool) -> usize {
         let Until { limit, progress, .. } = to;
-        let BothSinks { list, select, nothing, .. } = self;
+        let BothSinks { list, select, errors_only, .. } = self;
         let is_decoded = list.keeps_headers() && !is_listed;
         let done = match (is_decoded, select.is_empty()) {
             (true, true) => list.decode::<F>(rows, limit, progress, None),
@@ -116,7 +116,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
             ),
             (false, false) => select.append::<F>(rows, limit, progress),
             (false, true) if is_listed => rows.rows().len(),
-            (false, true) => nothing.append::<F>(rows, limit, progress),
+            (false, true) => errors_only.append::<F>(rows, limit, progress),
         };
         if !list.keeps_headers() {
             list.push_without_headers(done);
@@ -212,9 +212,9 @@ pub(super) fn parse_headers<'a, B: BatchFormat, R: Log>(
     let parsed = block.map(|cursor| <B::Message as MessageFormat>::Headers::parse(cursor, options, log, sink));
     let presence = match (parsed, log.either()) {
         (None, _) => Presence::Absent,
-        (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
-        (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
-        (Some(Ok(())), Either::Exact(exact)) if exact.has_header_errors() => Presence::Damaged,
+        (Some(Err(Stop)), EitherLog::Fast(_)) => return Err(Stop),
+        (Some(Err(Stop)), EitherLog::Collect(_)) => Presence::Broken,
+        (Some(Ok(())), EitherLog::Collect(log)) if log.has_header_errors() => Presence::Damaged,
         (Some(Ok(())), _) => Presence::Whole,
     };
     log.enter_header(None);

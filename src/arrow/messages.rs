@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int64Array};
 use arrow_schema::{DataType, FieldRef};
 
-use super::errors::ErrorColumn;
+use super::errors::{Decision, ErrorColumn, FailedRow};
 use super::filter::{Filter, ones, runs};
 use super::message_sinks::{BothSinks, Until, parse_headers};
 use super::run::too_large;
@@ -20,7 +20,7 @@ use crate::interrupt;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{ROWS, RowBlock, recycled};
-use crate::log::{Exact, Fast, Log as _, OnError, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, Fast, Log as _, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
     BatchFormat, FieldValue, Fields as _, FieldsOf, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver,
@@ -259,10 +259,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// The log of a value. Only exceptions number the messages: in a column of errors, each has its own row.
-    fn log(&self) -> Exact {
-        let mut log = Exact::new(OnLoss::Raise, self.operation.options.limits.reports);
-        log.unnumbered = self.operation.on_error != OnError::Raise;
-        log
+    fn log(&self) -> CollectErrors {
+        let log = CollectErrors::new(OnLoss::Raise, self.operation.options.limits.reports);
+        if self.operation.on_error == OnError::Raise { log } else { log.without_numbers() }
     }
 
     fn has_ended(&self) -> bool {
@@ -271,14 +270,16 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Appends one row for a message, or for the rest of a batch, that is not readable.
     fn broken(&mut self, mut errors: Vec<ErrorDetail>) -> Result {
-        if self.operation.on_error == OnError::Raise {
-            self.done.failed = errors.into_iter().next();
-            return Err(Stop);
-        }
         // Its fields are unknown, so only a filter that selects nulls selects it; an error is never lost in silence.
-        let is_null = self.operation.on_error == OnError::Null;
-        if is_null && self.operation.filter.as_ref().is_some_and(|filter| !filter.accepts_null()) {
-            return Ok(());
+        let failed = FailedRow { is_broken: true, is_appended: false, keeps_parts: true };
+        let is_selected = self.operation.filter.as_ref().is_none_or(|filter| filter.accepts_null());
+        match failed.decide(self.operation.on_error, is_selected) {
+            Decision::Raise => {
+                self.done.failed = errors.into_iter().next();
+                return Err(Stop);
+            }
+            Decision::Drop => return Ok(()),
+            Decision::Keep | Decision::Null => {}
         }
         self.done.errors.cut(&mut errors, self.operation.options.limits.reports);
         self.both().begin_row();
@@ -297,11 +298,18 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
 
     /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
     #[inline(always)]
-    fn keep(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, len: usize, log: &Exact) -> Result<bool> {
+    fn keep(
+        &mut self,
+        fields: &FieldsOf<'a, B>,
+        block: Option<Cursor<'a>>,
+        len: usize,
+        log: &CollectErrors,
+    ) -> Result<bool> {
         let options = &self.operation.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_types && FrameOf::<B::Message>::TYPED;
-        let is_plain = FrameOf::<B::Message>::READS && !options.lenient && !is_strict && log.errors.is_empty();
+        let is_plain =
+            FrameOf::<B::Message>::READS.is_some() && !options.lenient && !is_strict && log.errors().is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);
@@ -313,9 +321,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             self.flush()?;
         }
         let pending = self.pending.get_or_insert_default();
-        pending.place = log.place;
+        pending.place = log.place();
         pending.fields.push(*fields);
-        pending.numbers.push(log.messages);
+        pending.numbers.push(log.counts().messages);
         pending.rows.push(Some(span), len);
         pending.headers.push(headers);
         Ok(true)
@@ -364,7 +372,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             pending.split_off(scanned, rest);
             pending.retain(truth.yes);
             self.append_pending(pending, is_listed)?;
-            self.pending_now(rest, 0)?;
+            self.append_pending_row(rest, 0)?;
             rest.skip(1);
             std::mem::swap(pending, rest);
         }
@@ -390,7 +398,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             }
             next += done;
             if next < all {
-                self.pending_now(pending, next)?;
+                self.append_pending_row(pending, next)?;
                 pending.rows.skip(done + 1);
                 next += 1;
             }
@@ -398,60 +406,64 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         Ok(())
     }
 
-    /// Reads one of the pending messages by the exact routine.
-    fn pending_now(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
-        let mut exact = self.log();
-        (exact.messages, exact.place) = (pending.numbers[row], pending.place);
-        self.message_now(pending.fields[row], Some(pending.headers[row]), &mut exact)
+    /// Reads one of the pending messages without the kernels.
+    fn append_pending_row(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
+        let mut log = self.log().of_message(pending.numbers[row], pending.place);
+        self.append_row(pending.fields[row], Some(pending.headers[row]), &mut log)
     }
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
-    fn read_exactly(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    fn append_after_pending(
+        &mut self,
+        fields: &FieldsOf<'a, B>,
+        headers: Option<Cursor<'a>>,
+        log: &mut CollectErrors,
+    ) -> Result {
         self.flush()?;
-        self.message_now(*fields, block, exact)
+        self.append_row(*fields, headers, log)
     }
 
-    fn message_now(&mut self, fields: FieldsOf<'a, B>, block: Option<Cursor<'a>>, exact: &mut Exact) -> Result {
+    /// Reads a message without the kernels. The log has the errors of its frame.
+    fn append_row(&mut self, fields: FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
         let values = fields.values();
         let fields = values.as_ref();
         let (options, on_error) = (self.operation.options, self.operation.on_error);
         let both = self.both();
-        if exact.errors.is_empty() && both.excludes(fields) {
+        let mut has_failed = !log.errors().is_empty();
+        if !has_failed && both.excludes(fields) {
             return Ok(());
         }
-        let mut is_null = false;
         both.begin_row();
-        let (mut errors, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
-        if !exact.errors.is_empty() || parse_headers::<B, _>(fields, block, options, &mut fast, both).is_err() {
+        has_failed =
+            has_failed || parse_headers::<B, _>(fields, headers, options, &mut Fast::new(OnLoss::Raise), both).is_err();
+        let (mut errors, mut decision) = (Vec::new(), Decision::Keep);
+        if has_failed {
             both.abort_row();
-            let framed = std::mem::take(&mut exact.broken);
-            let ended = parse_headers::<B, _>(fields, block, options, exact, both);
             // Headers that break leave the frame, and so the messages after this one, readable.
-            let broken = std::mem::replace(&mut exact.broken, framed);
-            errors = exact.take_errors();
-            match on_error {
-                OnError::Raise => {
-                    self.done.failed = errors.into_iter().next();
-                    return Err(Stop);
-                }
-                OnError::Null if broken => is_null = true,
-                OnError::Null | OnError::Column if ended.is_err() => is_null = true,
-                OnError::Null | OnError::Column => {}
+            let (ended, is_broken) = log.inside_frame(|log| parse_headers::<B, _>(fields, headers, options, log, both));
+            errors = log.take_errors();
+            let failed = FailedRow { is_broken, is_appended: ended.is_ok(), keeps_parts: true };
+            if failed.is_null(on_error) {
+                both.abort_row();
+                both.null_row();
             }
+            decision = failed.decide(on_error, both.is_selected());
+        } else if !both.is_selected() {
+            decision = Decision::Drop;
         }
-        if is_null {
-            both.abort_row();
-            both.null_row();
+        match decision {
+            Decision::Raise => {
+                self.done.failed = errors.into_iter().next();
+                return Err(Stop);
+            }
+            Decision::Drop => {
+                both.abort_row();
+                both.clear_filter();
+                return Ok(());
+            }
+            Decision::Keep | Decision::Null => both.clear_filter(),
         }
-        // A message with an error is never lost in silence.
-        let is_kept = on_error == OnError::Column && !errors.is_empty();
-        if !is_kept && !both.is_selected() {
-            both.abort_row();
-            both.clear_filter();
-            return Ok(());
-        }
-        both.clear_filter();
         self.done.errors.cut(&mut errors, options.limits.reports);
         let both = self.both();
         let reached = both.list.max_offset().max(both.select.max_offset());
@@ -483,7 +495,7 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
-    fn message(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, block: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
         if self.has_ended() {
             return Err(Stop);
         }
@@ -491,19 +503,19 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         self.operation.options.limits.check_message(len, log)?;
         match self.keep(fields, block, len, log)? {
             true => Ok(()),
-            false => self.read_exactly(fields, block, log),
+            false => self.append_after_pending(fields, block, log),
         }
     }
 
-    fn unreadable(&mut self, log: &mut Exact) -> Result {
+    fn unreadable(&mut self, log: &mut CollectErrors) -> Result {
         self.flush()?;
         if self.has_ended() {
             return Err(Stop);
         }
         log.enter_header(None);
         self.operation.options.limits.check_message(0, log)?;
-        log.broken = false;
-        self.broken(log.take_errors())
+        let errors = log.take_errors_of_frame();
+        self.broken(errors)
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

@@ -48,7 +48,7 @@ use input::{Bytes, Lists};
 use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
 use run::{MAX_OFFSET, Plan, RunResult, run};
 use select::{SelectSink, Selection};
-use validate::Nothing;
+use validate::ErrorsOnly;
 
 /// The column that an operation is applied to, and where it begins.
 #[derive(Clone, Copy)]
@@ -304,7 +304,7 @@ impl Visitor for ConvertInto<'_> {
             ..input.plan(source.name, Direction::Decode, operation.on_error, operation.read.limits)
         };
         let origin = Origin { order: source.order, keys: source.keys, direction: Direction::Convert };
-        let rows = ConvertedRows::<FrameOf<E>>::new(messages, operation.read, source, E::FIELDS);
+        let rows = ConvertedRows::<E>::new(messages, operation.read, source);
         write_rows::<E, _>(&rows, input, &plan, operation.write.clone(), origin)
     }
 
@@ -326,7 +326,7 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     }
 }
 
-fn write_rows<'a, E: MessageFormat, R: Rows<'a>>(
+fn write_rows<'a, E: MessageFormat, R: Rows<'a, EncodeSink<'a, E>>>(
     rows: &R,
     input: Input<'a>,
     plan: &Plan,
@@ -360,7 +360,7 @@ impl Select {
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
-    fn run_rows<'a, R: Rows<'a>>(
+    fn run_rows<'a, R: Rows<'a, SelectSink<'a>>>(
         &self,
         rows: &R,
         input: Input<'a>,
@@ -406,9 +406,12 @@ pub struct Validate {
 }
 
 impl Validate {
-    fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
+    fn run_rows<'a, R>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error>
+    where
+        R: Rows<'a, ErrorsOnly>,
+    {
         let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
-        let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
+        let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(ErrorsOnly::default()))?;
         Ok(Output { column: findings.errors.finish(), until })
     }
 }

@@ -1,6 +1,5 @@
 //! The inputs of operations as rows: serialized messages, lists of headers, and messages as structs. See [`Rows`].
 
-use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -12,31 +11,32 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::encode::EncodeSink;
 use super::input::{Bytes, Lists, Texts};
 use super::schema;
-use super::sink::RowSink;
+use super::sink::{BlockSink, ListsSink};
 use crate::error::{Code, Error};
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
-use crate::kernel::frame::{Frame, Typed, Varint};
+use crate::kernel::frame::{Frame, Typed, Varint, WireLayout};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
-use crate::log::{Either, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::batch_errors;
 use crate::op::values::MessageSink;
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink,
+    BatchFormat, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink,
     open_checked, parse_message,
 };
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
-/// Rows of a column, each a message's headers and fields. Several threads may read them.
-pub trait Rows<'a>: Sync {
+/// Rows of a column, each a message's headers and fields, for a sink. Several threads may read them.
+pub trait Rows<'a, S>: Sync {
     /// Memory for a block and for a row, reused for the next.
     type Block;
 
@@ -49,13 +49,24 @@ pub trait Rows<'a>: Sync {
         self.column().nulls()
     }
 
-    /// Lets the sink append some of these rows at once. Returns how many it was offered and how many it appended; the
-    /// first row that it did not append has to be parsed.
-    fn append<S: RowSink<'a>>(&self, _block: &mut Self::Block, _next: Next, _sink: &mut S) -> (usize, usize) {
-        (0, 0)
+    /// Lets the sink append some of these rows at once.
+    fn append(&self, _block: &mut Self::Block, _next: Next, _sink: &mut S) -> Appended {
+        Appended::NONE
     }
 
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed;
+    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed;
+}
+
+/// How many rows a sink was offered at once, and how many of these it appended. The first that it did not append has to be
+/// parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    pub offered: usize,
+    pub appended: usize,
+}
+
+impl Appended {
+    pub const NONE: Appended = Appended { offered: 0, appended: 0 };
 }
 
 /// The next rows of a run.
@@ -81,7 +92,7 @@ impl<'a, E: MessageFormat> MessageRows<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
+impl<'a, E: MessageFormat, S: BlockSink<'a>> Rows<'a, S> for MessageRows<'a, E> {
     type Block = kernel::RowBlock<'a>;
 
     fn block(&self) -> Self::Block {
@@ -92,12 +103,12 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
         self.messages.array()
     }
 
-    fn append<S: RowSink<'a>>(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
+    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
         let is_strict = self.options.strict_types && FrameOf::<E>::TYPED;
-        if !FrameOf::<E>::READS || self.options.lenient || is_strict {
-            return (0, 0);
+        if FrameOf::<E>::READS.is_none() || self.options.lenient || is_strict {
+            return Appended::NONE;
         }
-        let Some(room) = sink.room::<FrameOf<E>>(next.max_offset) else { return (0, 0) };
+        let Some(room) = sink.room::<FrameOf<E>>(next.max_offset) else { return Appended::NONE };
         block.clear();
         for row in next.rows {
             let Some(data) = self.messages.cursor(row) else {
@@ -118,13 +129,16 @@ impl<'a, E: MessageFormat> Rows<'a> for MessageRows<'a, E> {
             block.push(Some(span), len);
         }
         match block.rows().len() {
-            0 => (0, 0),
-            offered => (offered, sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.progress)),
+            0 => Appended::NONE,
+            offered => {
+                let appended = sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.progress);
+                Appended { offered, appended }
+            }
         }
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         parse_message::<E, R, S>(data, self.options, log, sink)
     }
@@ -142,7 +156,7 @@ impl<'a, B: BatchFormat> BatchRows<'a, B> {
     }
 }
 
-impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
+impl<'a, B: BatchFormat, S> Rows<'a, S> for BatchRows<'a, B> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -151,58 +165,58 @@ impl<'a, B: BatchFormat> Rows<'a> for BatchRows<'a, B> {
         self.batches.array()
     }
 
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut S) -> Parsed {
-        let (Some(data), Either::Exact(exact)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
-        exact.errors = batch_errors::<B>(data, self.options);
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, _: &mut S) -> Parsed {
+        let (Some(data), EitherLog::Collect(log)) = (self.batches.get(row), log.either()) else { return Err(Stop) };
+        log.add_errors(batch_errors::<B>(data, self.options));
         Ok(Presence::Absent)
     }
 }
 
-/// Serialized messages of a format, whose fields are those of another format.
-pub struct ConvertedRows<'a, F> {
+/// Serialized messages of a format that are written in the format `E`.
+pub struct ConvertedRows<'a, E> {
     messages: Bytes<'a>,
     options: ReadOptions,
     source: Reader,
-    target: &'static [Field],
-    frame: PhantomData<fn() -> F>,
+    target: PhantomData<fn() -> E>,
 }
 
-impl<'a, F: Frame> ConvertedRows<'a, F> {
-    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader, target: &'static [Field]) -> Self {
-        ConvertedRows { messages, options, source, target, frame: PhantomData }
+impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
+    pub fn new(messages: Bytes<'a>, options: ReadOptions, source: Reader) -> Self {
+        ConvertedRows { messages, options, source, target: PhantomData }
     }
 
     /// Lets the sink append a block of rows of a layout.
-    fn convert<L: Frame, S: RowSink<'a>>(
+    fn convert<L: Frame>(
         &self,
         block: &kernel::RowBlock<'a>,
         room: usize,
         progress: Progress,
-        sink: &mut S,
-    ) -> (usize, usize) {
+        sink: &mut EncodeSink<'a, E>,
+    ) -> Appended {
         match block.rows().len() {
-            offered @ 1.. if max_converted::<L, F>(block) <= room => {
-                (offered, sink.append_converted::<L, F>(block, self.options.limits.headers, progress))
+            offered @ 1.. if max_converted::<L, FrameOf<E>>(block) <= room => {
+                Appended { offered, appended: sink.append_converted::<L>(block, self.options.limits.headers, progress) }
             }
-            _ => (0, 0),
+            _ => Appended::NONE,
         }
     }
 }
 
-impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
+impl<'a, E: MessageFormat> Rows<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> {
     type Block = (Option<kernel::RowBlock<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
-        let typed = [TypeId::of::<Typed<Iggy>>(), TypeId::of::<Typed<Iggy2023>>()];
-        let has_kernel = self.source.layout.is_some_and(|of| {
-            of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
-        });
-        let is_simple = F::WRITES && has_kernel && !self.options.lenient;
+        let has_kernel = match self.source.layout {
+            Some(WireLayout::Varint) => true,
+            Some(WireLayout::Iggy | WireLayout::Iggy2023) => !FrameOf::<E>::TYPED && !self.options.strict_types,
+            None => false,
+        };
+        let is_simple = FrameOf::<E>::WRITES && has_kernel && !self.options.lenient;
         (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
-    fn append<S: RowSink<'a>>(&self, (block, _): &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
-        let (Some(block), Some(room)) = (block, sink.room::<F>(next.max_offset)) else { return (0, 0) };
+    fn append(&self, (block, _): &mut Self::Block, next: Next, sink: &mut EncodeSink<'a, E>) -> Appended {
+        let (Some(block), Some(room)) = (block, sink.room(next.max_offset)) else { return Appended::NONE };
         block.clear();
         for row in next.rows {
             let Some(data) = self.messages.cursor(row) else { break };
@@ -214,14 +228,10 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             block.push(Some(span), len);
         }
         match self.source.layout {
-            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, next.progress, sink),
-            Some(of) if of == TypeId::of::<Typed<Iggy>>() => {
-                self.convert::<Typed<Iggy>, S>(block, room, next.progress, sink)
-            }
-            Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
-                self.convert::<Typed<Iggy2023>, S>(block, room, next.progress, sink)
-            }
-            _ => (0, 0),
+            Some(WireLayout::Varint) => self.convert::<Varint>(block, room, next.progress, sink),
+            Some(WireLayout::Iggy) => self.convert::<Typed<Iggy>>(block, room, next.progress, sink),
+            Some(WireLayout::Iggy2023) => self.convert::<Typed<Iggy2023>>(block, room, next.progress, sink),
+            None => Appended::NONE,
         }
     }
 
@@ -229,12 +239,12 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         self.messages.array()
     }
 
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, block: &mut Self::Block, log: &mut R, sink: &mut EncodeSink<'a, E>) -> Parsed {
         let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
         let (_, message) = block;
         message.clear();
         let presence = (self.source.gather)(data, self.options, log.either(), message)?;
-        hand_over(message, presence, self.source.fields, self.target, log, sink)?;
+        hand_over(message, presence, self.source.fields, E::FIELDS, log, sink)?;
         Ok(presence)
     }
 }
@@ -387,7 +397,7 @@ fn or_null<K, R: Log>(key: Option<K>, log: &mut R) -> Result<Option<K>> {
     Ok(key)
 }
 
-impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
+impl<'a, F: Frame, S: ListsSink<'a>> Rows<'a, S> for ListRows<'a, F> {
     type Block = Option<kernel::lists::Lists<'a>>;
 
     fn block(&self) -> Self::Block {
@@ -403,17 +413,26 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         None
     }
 
-    fn append<S: RowSink<'a>>(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> (usize, usize) {
-        let Some(lists) = block else { return (0, 0) };
-        let Some(room) = sink.room::<F>(next.max_offset) else { return (0, 0) };
+    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
+        let Some(lists) = block else { return Appended::NONE };
+        let Some(room) = sink.room_for_lists::<F>(next.max_offset) else { return Appended::NONE };
         match self.lists.fill(next.rows, lists) {
-            offered @ 1.. if max_bytes::<F>(lists) <= room => (offered, sink.append_lists::<F>(lists, next.progress)),
-            _ => (0, 0),
+            offered @ 1.. if max_bytes::<F>(lists) <= room => {
+                Appended { offered, appended: sink.append_lists::<F>(lists, next.progress) }
+            }
+            _ => Appended::NONE,
         }
     }
 
     #[inline]
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+        self.parse_row(row, log, sink)
+    }
+}
+
+impl<'a, F: Frame> ListRows<'a, F> {
+    #[inline]
+    fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
@@ -515,7 +534,7 @@ impl<'a, F: Frame> StructRows<'a, F> {
     }
 }
 
-impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
+impl<'a, F: Frame, S: Sink<'a>> Rows<'a, S> for StructRows<'a, F> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -524,13 +543,13 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         self.structs
     }
 
-    fn parse<R: Log, S: Sink<'a>>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut S) -> Parsed {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, log)?;
         }
         sink.fields(&fields[..self.fields.len()]);
-        self.headers.parse(row, &mut None, log, sink)
+        self.headers.parse_row(row, log, sink)
     }
 }
 

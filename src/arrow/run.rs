@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use arrow_buffer::NullBuffer;
 
-use super::errors::Findings;
+use super::errors::{Decision, FailedRow, Findings};
 use super::input::Bytes;
-use super::rows::{Next, Rows};
+use super::rows::{Appended, Next, Rows};
 use super::sink::RowSink;
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
 use crate::interrupt;
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Progress;
-use crate::log::{Exact, Fast, Log, OnError, OnLoss, Stop, no_reason};
+use crate::log::{CollectErrors, Fast, Log, OnError, OnLoss, Stop, no_reason};
 use crate::traits::Presence;
 
 /// The largest offset that a 32-bit column can hold.
@@ -46,7 +46,7 @@ pub struct RunResult<S> {
 }
 
 /// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
-pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
+pub fn run<'a, R: Rows<'a, S>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
     plan: &Plan,
@@ -70,7 +70,7 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
 }
 
 /// A run over a range of rows, up to `ran.until`.
-struct Run<'r, 'a, R: Rows<'a>, S> {
+struct Run<'r, 'a, R: Rows<'a, S>, S> {
     rows: &'r R,
     plan: &'r Plan,
     range: Range<usize>,
@@ -86,7 +86,7 @@ struct Run<'r, 'a, R: Rows<'a>, S> {
 /// The errors and losses of one row for the columns of them; nearly all rows have none.
 type Found = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
 
-impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
+impl<'r, 'a, R: Rows<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn new(rows: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
         let ran = RunResult { sink, findings: Findings::default(), until: range.start };
         let (nulls, bytes) = (rows.nulls(), Bytes::of(rows.column()));
@@ -124,10 +124,10 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
             }
             let rows = self.ran.until..end.min(self.ran.until + self.step);
             let next = Next { rows, max_offset: plan.max_offset, progress: self.progress() };
-            let (offered, taken) = self.rows.append(&mut self.block, next, &mut self.ran.sink);
-            self.ran.findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-            self.ran.until += taken;
-            if offered > 0 && offered == taken {
+            let Appended { offered, appended } = self.rows.append(&mut self.block, next, &mut self.ran.sink);
+            self.ran.findings.push_whole(appended, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+            self.ran.until += appended;
+            if offered > 0 && offered == appended {
                 self.step = (2 * self.step).min(ROWS);
                 continue;
             }
@@ -173,57 +173,59 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
         let parsed = self.rows.parse(*row, &mut self.block, &mut fast, sink);
         match parsed.and_then(|headers| sink.end_row(headers, &mut fast)) {
             Ok(()) => Ok(None),
-            Err(Stop) => self.append_row_exactly(),
+            Err(Stop) => self.collect_errors(),
         }
     }
 
+    /// Reads the row again, for its errors.
     #[cold]
-    fn append_row_exactly(&mut self) -> Result<Found, Error> {
+    fn collect_errors(&mut self) -> Result<Found, Error> {
         let (plan, RunResult { sink, until: row, .. }) = (self.plan, &mut self.ran);
         sink.abort_row();
-        let mut exact = Exact::new(plan.on_loss, plan.reports);
-        let parse = self.rows.parse(*row, &mut self.block, &mut exact, sink);
+        let mut log = CollectErrors::new(plan.on_loss, plan.reports);
+        let parse = self.rows.parse(*row, &mut self.block, &mut log, sink);
         let headers = match parse {
             Err(Stop) => Presence::Broken,
-            Ok(Presence::Whole) if exact.has_header_errors() => Presence::Damaged,
+            Ok(Presence::Whole) if log.has_header_errors() => Presence::Damaged,
             Ok(headers) => headers,
         };
-        exact.enter_header(None);
-        let parsed = exact.errors.len();
+        log.enter_header(None);
+        let is_readable = log.errors().is_empty();
         // A message is converted only if it was read: a partial one is not written.
         let ended = match plan.target {
-            Some(_) if parsed > 0 => Err(Stop),
-            _ => sink.end_row(headers, &mut exact),
+            Some(_) if !is_readable => Err(Stop),
+            _ => sink.end_row(headers, &mut log),
         };
         let row = Some(plan.rows_before + *row);
-        let Some(first) = exact.errors.first() else {
+        let Some(first) = log.errors().first() else {
             let format = plan.target.unwrap_or(plan.format);
             if parse.is_err() || ended.is_err() {
                 return Err(no_reason(format));
             }
-            exact.reject_losses(format).map_err(|error| error.in_row(row))?;
-            return Ok(Some(Box::new((Vec::new(), exact.take_losses()))));
+            log.reject_losses(format).map_err(|error| error.in_row(row))?;
+            return Ok(Some(Box::new((Vec::new(), log.take_losses()))));
         };
-        match plan.on_error {
-            OnError::Raise => match plan.target {
-                Some(target) if parsed == 0 => Err(first.clone().located(Direction::Encode, target, row)),
-                _ => Err(first.clone().located(plan.direction, plan.format, row)),
-            },
-            OnError::Null if exact.broken || !sink.keeps_parts() => {
+        let failed = FailedRow {
+            is_broken: log.is_broken(),
+            is_appended: ended.is_ok() && plan.target.is_none(),
+            keeps_parts: S::KEEPS_PARTS,
+        };
+        match failed.decide(plan.on_error, true) {
+            Decision::Raise => {
+                let (direction, format) = match plan.target {
+                    Some(target) if is_readable => (Direction::Encode, target),
+                    _ => (plan.direction, plan.format),
+                };
+                return Err(first.clone().located(direction, format, row));
+            }
+            Decision::Keep => {}
+            Decision::Null | Decision::Drop => {
                 sink.abort_row();
                 sink.null_row();
-                Ok(None)
-            }
-            OnError::Null => Ok(None),
-            OnError::Column => {
-                // Of a message that was only partly read there is nothing to write.
-                if ended.is_err() || plan.target.is_some() {
-                    sink.abort_row();
-                    sink.null_row();
-                }
-                Ok(Some(Box::new((exact.take_errors(), Vec::new()))))
             }
         }
+        let is_reported = plan.on_error == OnError::Column;
+        Ok(is_reported.then(|| Box::new((log.take_errors(), Vec::new()))))
     }
 }
 

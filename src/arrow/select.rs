@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use super::binary::{self, ViewInput};
 use super::column::Column;
 use super::schema;
-use super::sink::RowSink;
+use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::arrow::types::Dialect;
 use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
@@ -20,8 +20,8 @@ use crate::kernel::keys::{Keep, Keys, Requested};
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{RowBlock, recycled};
-use crate::log::{Either, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{Presence, Sink};
+use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
+use crate::traits::{FieldValue, Presence, Sink};
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value, bits_of};
 use crate::value_type::ValueType;
@@ -63,6 +63,14 @@ struct Found<'a> {
     value_type: Option<ValueType>,
     value: Option<&'a [u8]>,
     at: Option<usize>,
+}
+
+/// The value of a header that is selected.
+enum Selected<'a> {
+    Value(Value<'a>),
+    Null,
+    /// There is no header, or its value is invalid.
+    Nothing,
 }
 
 /// A requested header, its occurrences in the current row, and its column.
@@ -242,6 +250,8 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
+    const KEEPS_PARTS: bool = true;
+
     fn extend(&mut self, other: &Self, progress: Progress) {
         for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
             if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
@@ -250,23 +260,6 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
             }
             slot.column.extend(&other.column, progress);
         }
-    }
-
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        // A value that is appended is part of the input; its text may be longer.
-        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
-    }
-
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let is_null = |row: usize| block.rows()[row].is_none();
-        self.append_read(progress, is_null, |scratch, keys, hits| scan::select::<F>(block, limit, scratch, keys, hits))
-    }
-
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
-        if F::TYPED != lists.has_types() {
-            return 0;
-        }
-        self.append_read(progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
     }
 
     #[inline]
@@ -296,9 +289,32 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         };
         self.slots.iter().map(reach).max().unwrap_or(0)
     }
+}
 
-    fn keeps_parts(&self) -> bool {
-        true
+impl<'a> BlockSink<'a> for SelectSink<'a> {
+    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        // A value that is appended is part of the input; its text may be longer.
+        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
+    }
+
+    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
+
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let is_null = |row: usize| block.rows()[row].is_none();
+        self.append_read(progress, is_null, |scratch, keys, hits| scan::select::<F>(block, limit, scratch, keys, hits))
+    }
+}
+
+impl<'a> ListsSink<'a> for SelectSink<'a> {
+    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        self.room::<F>(max_offset)
+    }
+
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+        if F::TYPED != lists.has_types() {
+            return 0;
+        }
+        self.append_read(progress, |_| false, |_, keys, hits| lists::select::<F>(lists, keys, hits))
     }
 }
 
@@ -324,8 +340,8 @@ impl<'a> Slot<'a> {
     fn is_lost<R: Log>(&self, headers: Presence, log: &mut R) -> bool {
         match (headers, log.either()) {
             // An error that was not kept may have been of such a header.
-            (Presence::Damaged | Presence::Broken, Either::Exact(exact)) => {
-                exact.has_left_out_errors() || self.is_among(&exact.errors)
+            (Presence::Damaged | Presence::Broken, EitherLog::Collect(log)) => {
+                log.has_left_out_errors() || self.is_among(log.errors())
             }
             _ => false,
         }
@@ -365,15 +381,19 @@ impl<'a> Slot<'a> {
         if self.lists.is_some() {
             return self.end_list(headers, log);
         }
-        let value = match self.found.first() {
+        let selected = match self.found.first() {
             Some(found) => self.read(*found, log)?,
-            None => None,
+            None => Selected::Nothing,
         };
-        if headers == Presence::Broken && value.is_some() && self.selection.repeat != Repeat::First {
+        let is_first = self.selection.repeat == Repeat::First;
+        if headers == Presence::Broken && !matches!(selected, Selected::Nothing) && !is_first {
             let message = "headers after this one were not read, and may have the key, too";
             log.column_error(|| self.error(Code::Incomplete, message.into(), None, None))?;
         }
-        self.column.push(value.flatten());
+        self.column.push(match selected {
+            Selected::Value(value) => Some(value),
+            Selected::Null | Selected::Nothing => None,
+        });
         Ok(())
     }
 
@@ -386,8 +406,9 @@ impl<'a> Slot<'a> {
         let mut whole = true;
         for place in 0..self.found.len() {
             match self.read(self.found[place], log)? {
-                Some(value) => self.column.push(value),
-                None => whole = false,
+                Selected::Value(value) => self.column.push(Some(value)),
+                Selected::Null => self.column.push(None),
+                Selected::Nothing => whole = false,
             }
         }
         if let Some((ends, valid)) = &mut self.lists {
@@ -400,10 +421,10 @@ impl<'a> Slot<'a> {
         Ok(())
     }
 
-    /// Reads a value; `None` if it is invalid, which was reported.
+    /// Reads a value; an invalid one is reported.
     #[inline]
-    fn read<R: Log>(&self, found: Found<'a>, log: &mut R) -> Result<Option<Option<Value<'a>>>, Stop> {
-        let Some(bytes) = found.value else { return Ok(Some(None)) };
+    fn read<R: Log>(&self, found: Found<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
+        let Some(bytes) = found.value else { return Ok(Selected::Null) };
         let of = match found.value_type {
             None => self.selection.of,
             Some(value_type) if self.selection.of.accepts(value_type) => {
@@ -413,15 +434,16 @@ impl<'a> Slot<'a> {
                 let message =
                     format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
                 log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
-                return Ok(None);
+                return Ok(Selected::Nothing);
             }
         };
         match of.read(bytes, self.dialect) {
-            Ok(value) => Ok(Some(value)),
+            Ok(Some(value)) => Ok(Selected::Value(value)),
+            Ok(None) => Ok(Selected::Null),
             Err(invalid) => {
                 let byte = found.at.map(|at| at + invalid.within);
                 log.column_error(|| self.error(invalid.code, invalid.message, Some(found.index), byte))?;
-                Ok(None)
+                Ok(Selected::Nothing)
             }
         }
     }

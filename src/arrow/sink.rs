@@ -1,4 +1,4 @@
-//! [`RowSink`]: what a run appends rows to.
+//! [`RowSink`]: what a run appends rows to, and the traits of the sinks to which kernels append blocks.
 
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
@@ -9,6 +9,9 @@ use crate::traits::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
 pub trait RowSink<'a>: Sink<'a> + Send {
+    /// A row has several columns, and those without an error are kept where errors become nulls.
+    const KEEPS_PARTS: bool;
+
     /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
     fn extend(&mut self, other: &Self, progress: Progress);
 
@@ -21,41 +24,29 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
-    /// The input bytes of a layout that kernels can append before an output passes an offset; `None` if this sink
-    /// takes no blocks of this layout.
-    fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
-        None
-    }
+    /// The largest offset used so far.
+    fn max_offset(&self) -> usize;
+}
+
+/// A sink to which kernels append blocks of serialized messages.
+pub trait BlockSink<'a>: RowSink<'a> {
+    /// The input bytes of a layout that kernels can append before an output passes an offset; `None` if the options need
+    /// the exact routine.
+    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize>;
 
     /// The fields of a row that is added to the next block; `None` if there is no message.
-    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
+    fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>);
 
     /// Appends rows of a block up to the first that needs the exact routine, and returns how many. Rows have at most
     /// `limit` headers.
-    fn append<F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Progress) -> usize {
-        0
-    }
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize;
+}
 
-    /// As `append`, of rows of lists.
-    fn append_lists<F: Frame>(&mut self, _lists: &Lists<'a>, _seen: Progress) -> usize {
-        0
-    }
+/// A sink to which kernels append blocks of lists of headers.
+pub trait ListsSink<'a>: RowSink<'a> {
+    /// As [`BlockSink::room`].
+    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize>;
 
-    /// As `append`, of rows of layout `S` that are written in layout `F`.
-    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &RowBlock<'a>, _limit: usize, _seen: Progress) -> usize {
-        0
-    }
-
-    /// Appends rows from the sink's own input, if it has one, and returns how many.
-    fn append_from(&mut self, _row: usize) -> usize {
-        0
-    }
-
-    /// The largest offset used so far.
-    fn max_offset(&self) -> usize;
-
-    /// Whether the valid columns of a row with errors are kept when errors become nulls.
-    fn keeps_parts(&self) -> bool {
-        false
-    }
+    /// As [`BlockSink::append`].
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize;
 }

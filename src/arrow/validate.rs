@@ -1,22 +1,24 @@
-//! [`Nothing`] parses everything and keeps only errors.
+//! [`ErrorsOnly`] parses everything and keeps only errors.
 
-use super::sink::RowSink;
+use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
 use crate::log::{Log, Result};
-use crate::traits::{Presence, Sink};
+use crate::traits::{FieldValue, Presence, Sink};
 
 /// Keeps nothing of the rows.
 #[derive(Default)]
-pub struct Nothing(Scratch);
+pub struct ErrorsOnly(Scratch);
 
-impl Sink<'_> for Nothing {}
+impl Sink<'_> for ErrorsOnly {}
 
-impl<'a> RowSink<'a> for Nothing {
-    fn extend(&mut self, _other: &Self, _seen: Progress) {}
+impl<'a> RowSink<'a> for ErrorsOnly {
+    const KEEPS_PARTS: bool = false;
+
+    fn extend(&mut self, _other: &Self, _progress: Progress) {}
 
     fn begin_row(&mut self) {}
 
@@ -28,19 +30,29 @@ impl<'a> RowSink<'a> for Nothing {
 
     fn null_row(&mut self) {}
 
+    fn max_offset(&self) -> usize {
+        0
+    }
+}
+
+impl<'a> BlockSink<'a> for ErrorsOnly {
     fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _seen: Progress) -> usize {
+    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
+
+    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
         scan::validate::<F>(block, limit, &mut self.0)
     }
+}
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Progress) -> usize {
-        lists::validate::<F>(lists)
+impl<'a> ListsSink<'a> for ErrorsOnly {
+    fn room_for_lists<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
+        Some(usize::MAX)
     }
 
-    fn max_offset(&self) -> usize {
-        0
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _progress: Progress) -> usize {
+        lists::validate::<F>(lists)
     }
 }

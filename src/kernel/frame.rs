@@ -120,6 +120,16 @@ pub trait HeaderVisitor {
     unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool;
 }
 
+/// The layouts that kernels read, as values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WireLayout {
+    Varint,
+    /// [`Typed`], with types of keys and of values.
+    Iggy,
+    /// [`Typed`], with types of values.
+    Iggy2023,
+}
+
 /// A layout of headers.
 ///
 /// # Safety
@@ -133,8 +143,8 @@ pub trait HeaderVisitor {
 /// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
 /// `write`.
 pub unsafe trait Frame: 'static {
-    /// Kernels read the layout.
-    const READS: bool = false;
+    /// The layout that kernels read, if they read this one.
+    const READS: Option<WireLayout> = None;
     /// Kernels write it.
     const WRITES: bool = false;
     /// Values have types.
@@ -237,10 +247,10 @@ pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
 }
 
 /// The layouts without kernels: the exact routine reads and writes them.
-pub struct Exact;
+pub struct NoKernels;
 
 // SAFETY: nothing is found, and nothing is written.
-unsafe impl Frame for Exact {}
+unsafe impl Frame for NoKernels {}
 
 /// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`,
 /// big-endian.
@@ -330,7 +340,7 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
 // where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
 // slice.
 unsafe impl Frame for Varint {
-    const READS: bool = true;
+    const READS: Option<WireLayout> = Some(WireLayout::Varint);
     const WRITES: bool = true;
     const MIN_LEN: usize = 2;
     const MAX_COUNT: usize = varint::MAX_LEN;
@@ -531,6 +541,7 @@ fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
 
 /// A layout with types.
 pub trait Types: 'static {
+    const LAYOUT: WireLayout;
     const TYPED_KEYS: bool;
     const CODES: TypeCodes;
 }
@@ -589,7 +600,7 @@ impl<T: Types> Typed<T> {
 // SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
-    const READS: bool = true;
+    const READS: Option<WireLayout> = Some(T::LAYOUT);
     const WRITES: bool = true;
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;

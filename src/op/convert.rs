@@ -1,15 +1,14 @@
 //! [`convert_message`] converts a message of one format to another. Reading is independent of the target: headers and
 //! fields are gathered, fields are mapped by their roles, and the writer reports what cannot be carried.
 
-use std::any::TypeId;
-
 use super::values::MessageSink;
 use super::write::{Origin, TypeHint, Writer};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::log::{Either, Exact, Fast, Log, Result, cut};
+use crate::kernel::frame::{Frame as _, WireLayout};
+use crate::log::{CollectErrors, EitherLog, Fast, Log, Result, cut};
 use crate::traits::{
     BatchFormat, Class, Encoded, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence,
     ReadOptions, Role, Sink, WriteOptions, parse_message,
@@ -25,12 +24,12 @@ pub struct Reader {
     pub order: ByteOrder,
     pub keys: KeyForm,
     /// The kernels' layout of a message that is headers and nothing else.
-    pub layout: Option<TypeId>,
+    pub layout: Option<WireLayout>,
     pub gather: Gather,
 }
 
 /// Parses a message into a sink.
-type Gather = for<'a> fn(Cursor<'a>, ReadOptions, Either<'_>, &mut MessageSink<'a>) -> Result<Presence>;
+type Gather = for<'a> fn(Cursor<'a>, ReadOptions, EitherLog<'_>, &mut MessageSink<'a>) -> Result<Presence>;
 
 impl Reader {
     pub fn new<E: MessageFormat>() -> Reader {
@@ -39,10 +38,10 @@ impl Reader {
             fields: E::FIELDS,
             order: E::Headers::ORDER,
             keys: E::Headers::KEYS,
-            layout: (E::CLASS == Class::Headers).then(TypeId::of::<FrameOf<E>>),
+            layout: FrameOf::<E>::READS.filter(|_| E::CLASS == Class::Headers),
             gather: |data, options, log, out| match log {
-                Either::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
-                Either::Exact(log) => parse_message::<E, Exact, _>(data, options, log, out),
+                EitherLog::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
+                EitherLog::Collect(log) => parse_message::<E, CollectErrors, _>(data, options, log, out),
             },
         }
     }
@@ -219,9 +218,9 @@ impl Visitor for WriteInto<'_> {
         let origin = Origin { order: reader.order, keys: reader.keys, direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
         writer.most_hints = read.limits.reports;
-        let mut log = Exact::new(on_loss, read.limits.reports);
+        let mut log = CollectErrors::new(on_loss, read.limits.reports);
         let mut message = MessageSink::default();
-        let gathered = (reader.gather)(Cursor::new(data), read, Either::Exact(&mut log), &mut message);
+        let gathered = (reader.gather)(Cursor::new(data), read, EitherLog::Collect(&mut log), &mut message);
         let presence = log.ended(gathered, Direction::Decode, reader.name)?;
         let mut data = Vec::new();
         let encoded = hand_over(&mut message, presence, reader.fields, E::FIELDS, &mut log, &mut writer)

@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 use crate::error::ErrorDetail;
 use crate::format::Visitor;
 use crate::interrupt;
-use crate::log::{Exact, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
     BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
     parse_message,
@@ -31,29 +31,29 @@ impl Visitor for Inspect<'_> {
     type Out = Inspection;
 
     fn visit<E: MessageFormat>(self) -> Inspection {
-        let mut log = Exact::labelled(self.options.limits.reports);
+        let mut log = CollectErrors::labelled(self.options.limits.reports);
         // The errors are the result.
         let _ = parse_message::<E, _, _>(Cursor::new(self.data), self.options, &mut log, &mut Discard);
         inspection(log, self.data.len())
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Inspection {
-        let log = Exact::labelled(self.options.limits.reports);
+        let log = CollectErrors::labelled(self.options.limits.reports);
         inspection(read_batch::<B>(self.data, self.options, log), self.data.len())
     }
 }
 
-fn inspection(mut log: Exact, len: usize) -> Inspection {
-    let labels = without_gaps(log.labels.take().unwrap_or_default(), len);
-    Inspection { labels: cut_labels(labels, len, log.reports), errors: log.take_errors() }
+fn inspection(mut log: CollectErrors, len: usize) -> Inspection {
+    let (labels, limit) = log.take_labels();
+    Inspection { labels: cut_labels(without_gaps(labels, len), len, limit), errors: log.take_errors() }
 }
 
 /// All errors of a batch.
 pub fn batch_errors<B: BatchFormat>(data: &[u8], options: ReadOptions) -> Vec<ErrorDetail> {
-    read_batch::<B>(data, options, Exact::new(OnLoss::Raise, options.limits.reports)).take_errors()
+    read_batch::<B>(data, options, CollectErrors::new(OnLoss::Raise, options.limits.reports)).take_errors()
 }
 
-fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: Exact) -> Exact {
+fn read_batch<B: BatchFormat>(data: &[u8], options: ReadOptions, mut log: CollectErrors) -> CollectErrors {
     // The errors are the result.
     let _ = parse_batch::<B, _>(Cursor::new(data), options, &mut log, &mut ParseHeaders::<B>::new(options));
     log
@@ -78,13 +78,13 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
     type Batch = B;
     type Within<'b> = Self;
 
-    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
         self.0.limits.check_message(message_len(fields, headers), log)?;
         if interrupt::is_requested() {
             return Err(Stop);
         }
         if let Some(cursor) = headers
-            && (log.labels.is_some() || self.parse(cursor, &mut Fast::new(OnLoss::Raise)).is_err())
+            && (log.has_labels() || self.parse(cursor, &mut Fast::new(OnLoss::Raise)).is_err())
         {
             // Broken headers do not hide the next message.
             let _ = self.parse(cursor, log);
@@ -93,7 +93,7 @@ impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
         Ok(())
     }
 
-    fn unreadable(&mut self, log: &mut Exact) -> Result {
+    fn unreadable(&mut self, log: &mut CollectErrors) -> Result {
         log.enter_header(None);
         self.0.limits.check_message(0, log)
     }

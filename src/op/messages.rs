@@ -10,7 +10,7 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::log::{Exact, Log as _, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, Counts, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
     BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, Messages, ReadOptions,
     message_len, parse_batch,
@@ -28,10 +28,7 @@ pub struct Bookmark {
     /// The next frame: a byte of the data.
     at: usize,
     inside: Option<Inside>,
-    /// The counts of the log.
-    messages: usize,
-    output_bytes: usize,
-    decompressed_bytes: usize,
+    counts: Counts,
     buffer: Vec<u8>,
 }
 
@@ -57,10 +54,8 @@ impl<F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool> Visitor fo
 
     fn visit_batch<B: BatchFormat>(self) -> Self::Out {
         let ReadMessages { data, options, parse_headers, bookmark, receive } = self;
-        let mut log = Exact::new(OnLoss::Raise, options.limits.reports);
-        log.messages = bookmark.messages;
-        log.output_bytes = bookmark.output_bytes;
-        log.decompressed_bytes = bookmark.decompressed_bytes;
+        let mut log = CollectErrors::new(OnLoss::Raise, options.limits.reports);
+        log.resume(bookmark.counts);
         let mut cursor = Cursor::new(data);
         cursor.skip(bookmark.at);
         let mut receiver =
@@ -90,10 +85,10 @@ where
     type Batch = B;
     type Within<'b> = Self;
 
-    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut Exact) -> Result {
+    fn message(&mut self, fields: &FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
         let Receiver { options, parse_headers, bookmark, receive, .. } = self;
         options.limits.check_message(message_len(fields, headers), log)?;
-        let goes_on = if !*parse_headers && log.errors.is_empty() {
+        let goes_on = if !*parse_headers && log.errors().is_empty() {
             receive(headers.map(|cursor| MessageHeaders::Bytes(cursor.peek_rest())), fields.values().as_ref())
         } else {
             let mut sink = MessageSink::default();
@@ -101,7 +96,7 @@ where
                 <B::Message as MessageFormat>::Headers::parse(cursor, *options, log, &mut sink)?;
             }
             log.enter_header(None);
-            if !log.errors.is_empty() {
+            if !log.errors().is_empty() {
                 return Err(Stop);
             }
             receive(headers.map(|_| MessageHeaders::Parsed(&sink.headers)), fields.values().as_ref())
@@ -111,14 +106,12 @@ where
         }
         bookmark.at = self.frame.end;
         bookmark.inside = None;
-        bookmark.messages = log.messages;
-        bookmark.output_bytes = log.output_bytes;
-        bookmark.decompressed_bytes = log.decompressed_bytes;
+        bookmark.counts = log.counts();
         self.stopped = true;
         Err(Stop)
     }
 
-    fn unreadable(&mut self, _log: &mut Exact) -> Result {
+    fn unreadable(&mut self, _log: &mut CollectErrors) -> Result {
         Err(Stop)
     }
 

@@ -4,7 +4,7 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::log::{Exact, Fast, Log, OnLoss, Result};
+use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
 use crate::traits::{BatchFormat, FieldValue, MessageFormat, Opened, Presence, ReadOptions, Sink, parse_message};
 
 /// Parses one message into a sink, or returns its first error.
@@ -27,7 +27,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
             return Ok((sink, presence));
         }
         let mut sink = (self.fresh)();
-        let mut log = Exact::default();
+        let mut log = CollectErrors::default();
         let parsed = parse_message::<E, _, _>(data, self.options, &mut log, &mut sink);
         Ok((sink, log.ended(parsed, Direction::Decode, E::NAME)?))
     }
@@ -39,7 +39,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
 
 /// Opens one message without parsing its headers, or returns the first error of its frame.
 pub fn open_message<E: MessageFormat>(data: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
-    let mut log = Exact::default();
+    let mut log = CollectErrors::default();
     let opened = E::open(Cursor::new(data), ReadOptions::default(), &mut log);
     log.ended(opened, Direction::Decode, E::NAME)
 }

@@ -12,7 +12,7 @@ use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, RequestedKey, Text};
 use crate::kernel::recycled;
 use crate::limits::Limits;
-use crate::log::{Exact, Fast, Log, OnLoss, Result};
+use crate::log::{CollectErrors, Fast, Log, OnLoss, Result};
 use crate::traits::{
     BatchFormat, Contents, Encoded, FieldValue, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions,
 };
@@ -150,99 +150,152 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
         bytes: &'a [u8],
         log: &mut R,
     ) -> Result<Option<Cow<'a, [u8]>>> {
-        let (index, key) = (header.index, header.key.clone());
-        let lost = |code, message: String| adapt::lost(index, &key, code, message);
         let bits = match header.value_type {
             Some(value_type) => bits_of(value_type, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
         if !E::Headers::TYPES.is_typed() {
-            let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
-            let TypeOption::Untyped(encoding) = self.options.types else {
-                let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
-                let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
-                return log.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
-            };
-            // Only bits that are a value of the type can be restored to it.
-            let is_value = Checks::Value.check(value_type, &bits);
-            let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
-                Ok(written) => written,
-                Err(invalid) => return self.invalid(index, &key, *invalid, log),
-            };
-            // All NaNs have the same text: only one of them is restored exactly.
-            let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
-            let back = || EncodedType { value_type, encoding }.name();
-            log.loss(true, || Loss {
-                value_type: comes_back.then(back),
-                written: Some(encoding_name(value_type, encoding)),
-                ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
-            })?;
-            if E::Headers::CARRIES.fits(written.len()) {
-                self.remember(&key, back, true);
-            }
-            return Ok(Some(written));
+            return self.without_type(header, bits, log);
         }
-        let requested = self.options.types.of([source, &header.key], &mut self.occurrences);
-        let (value_type, bits) = match (requested, header.value_type) {
-            (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String)))
-                if header.value_type != Some(requested.value_type) =>
-            {
-                match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
-                    Ok(bits) => (requested.value_type, bits),
-                    Err(invalid) => return log.loss(false, || lost(invalid.code, invalid.message)).map(|()| None),
-                }
-            }
-            (Some(requested), Some(value_type)) if value_type != requested.value_type => {
-                let what =
-                    || format!("the value is {} and {} was requested", value_type.name(), requested.value_type.name());
-                return log.loss(false, || lost(Code::WrongType, what())).map(|()| None);
-            }
-            (_, Some(value_type)) => (value_type, bits),
-            (_, None) if self.options.types == TypeOption::Binary => (ValueType::Named(Scalar::Binary), bits),
-            (_, None) => {
-                let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
-                let what = || format!("{} values need a type: {how}", E::NAME);
-                return log.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
-            }
-        };
-        let (value_type, bits, back) = match E::Headers::TYPES.code(value_type) {
-            Some(_) => (value_type, bits, None),
-            None => {
-                if let Err(invalid) = Checks::Value.check(value_type, &bits) {
-                    return self.invalid(index, &key, *invalid, log);
-                }
-                let Some((scalar, bits, encoding)) = adapt::carrier(value_type, bits) else {
-                    return log.loss(false, || lost(Code::OutOfRange, adapt::HALF_PAIR.into())).map(|()| None);
-                };
-                let back = EncodedType { value_type, encoding }.name();
-                log.loss(false, || Loss {
-                    value_type: Some(back.clone()),
-                    written: Some(scalar.name()),
-                    ..lost(Code::TypeNotCarried, format!("the type {} is not carried", value_type.name()))
-                })?;
-                (ValueType::Named(scalar), bits, Some(back))
-            }
+        let Some((value_type, bits)) = self.with_requested_type(header, source, bits, log)? else { return Ok(None) };
+        let Some(Carried { value_type, bits, original }) = self.with_carried_type(header, value_type, bits, log)?
+        else {
+            return Ok(None);
         };
         if let Err(invalid) = E::Headers::CARRIES.checks.check(value_type, &bits) {
-            return self.invalid(index, &key, *invalid, log);
+            return self.invalid(header, *invalid, log);
         }
         if E::Headers::CARRIES.fits(bits.len()) {
-            let is_lost = back.is_some();
-            self.remember(&key, || back.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
+            let is_lost = original.is_some();
+            self.remember(&header.key, || original.unwrap_or_else(|| value_type.name().into_owned()), is_lost);
         }
         header.value_type = Some(value_type);
         Ok(Some(bits))
     }
 
+    /// A value in a format without types.
+    fn without_type<R: Log>(
+        &mut self,
+        header: &mut Header<'a>,
+        bits: Cow<'a, [u8]>,
+        log: &mut R,
+    ) -> Result<Option<Cow<'a, [u8]>>> {
+        let Some(value_type) = header.value_type.take() else { return Ok(Some(bits)) };
+        let TypeOption::Untyped(encoding) = self.options.types else {
+            let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
+            let what = || format!("{} carries no types: {how} to write {} values", E::NAME, value_type.name());
+            return drop_header(header, Code::TypeNotCarried, what, log);
+        };
+        // Only bits that are a value of the type can be restored to it.
+        let is_value = Checks::Value.check(value_type, &bits);
+        let written = match is_value.and_then(|()| reencoded(&bits, |bits| untyped(value_type, bits, encoding))) {
+            Ok(written) => written,
+            Err(invalid) => return self.invalid(header, *invalid, log),
+        };
+        // All NaNs have the same text: only one of them is restored exactly.
+        let comes_back = encoding != Encoding::Text || !is_other_nan(value_type, &bits);
+        let original = || EncodedType { value_type, encoding }.name();
+        log.loss(true, || Loss {
+            value_type: comes_back.then(original),
+            written: Some(encoding_name(value_type, encoding)),
+            ..type_lost(header, value_type)
+        })?;
+        if E::Headers::CARRIES.fits(written.len()) {
+            self.remember(&header.key, original, true);
+        }
+        Ok(Some(written))
+    }
+
+    /// A value with the type that the options request, or else with its own.
+    fn with_requested_type<R: Log>(
+        &mut self,
+        header: &Header<'a>,
+        source: &Key<'a>,
+        bits: Cow<'a, [u8]>,
+        log: &mut R,
+    ) -> Result<Option<(ValueType, Cow<'a, [u8]>)>> {
+        let requested = self.options.types.of([source, &header.key], &mut self.occurrences);
+        match (requested, header.value_type) {
+            (Some(requested), Some(value_type)) if value_type == requested.value_type => Ok(Some((value_type, bits))),
+            (Some(requested), None | Some(ValueType::Named(Scalar::Binary | Scalar::String))) => {
+                match reencoded(&bits, |bits| typed(requested.value_type, bits, requested.encoding)) {
+                    Ok(bits) => Ok(Some((requested.value_type, bits))),
+                    Err(invalid) => drop_header(header, invalid.code, || invalid.message, log),
+                }
+            }
+            (Some(requested), Some(value_type)) => {
+                let requested = requested.value_type.name();
+                let what = || format!("the value is {} and {requested} was requested", value_type.name());
+                drop_header(header, Code::WrongType, what, log)
+            }
+            (None, Some(value_type)) => Ok(Some((value_type, bits))),
+            (None, None) if self.options.types == TypeOption::Binary => {
+                Ok(Some((ValueType::Named(Scalar::Binary), bits)))
+            }
+            (None, None) => {
+                let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
+                drop_header(header, Code::UnknownType, || format!("{} values need a type: {how}", E::NAME), log)
+            }
+        }
+    }
+
+    /// A value with a type that the format has.
+    fn with_carried_type<R: Log>(
+        &self,
+        header: &Header<'a>,
+        value_type: ValueType,
+        bits: Cow<'a, [u8]>,
+        log: &mut R,
+    ) -> Result<Option<Carried<'a>>> {
+        if E::Headers::TYPES.code(value_type).is_some() {
+            return Ok(Some(Carried { value_type, bits, original: None }));
+        }
+        if let Err(invalid) = Checks::Value.check(value_type, &bits) {
+            return self.invalid(header, *invalid, log);
+        }
+        let Some((scalar, bits, encoding)) = adapt::carrier(value_type, bits) else {
+            return drop_header(header, Code::OutOfRange, || adapt::HALF_PAIR.into(), log);
+        };
+        let original = EncodedType { value_type, encoding }.name();
+        log.loss(false, || Loss {
+            value_type: Some(original.clone()),
+            written: Some(scalar.name()),
+            ..type_lost(header, value_type)
+        })?;
+        Ok(Some(Carried { value_type: ValueType::Named(scalar), bits, original: Some(original) }))
+    }
+
     /// Bits that are not a value of their type.
     #[cold]
-    fn invalid<T, R: Log>(&self, index: usize, key: &Key<'a>, invalid: InvalidValue, log: &mut R) -> Result<Option<T>> {
+    fn invalid<T, R: Log>(&self, header: &Header<'a>, invalid: InvalidValue, log: &mut R) -> Result<Option<T>> {
         match self.origin.direction {
-            Direction::Convert => log.loss(false, || adapt::lost(index, key, invalid.code, invalid.message))?,
-            _ => log.error(invalid.code, None, || invalid.message)?,
+            Direction::Convert => drop_header(header, invalid.code, || invalid.message, log),
+            _ => log.error(invalid.code, None, || invalid.message).map(|()| None),
         }
-        Ok(None)
     }
+}
+
+/// A value with a type that its format has, and the type option that restores its own where that is another.
+struct Carried<'a> {
+    value_type: ValueType,
+    bits: Cow<'a, [u8]>,
+    original: Option<String>,
+}
+
+/// Reports a loss of a header, which is left out.
+#[cold]
+fn drop_header<T, R: Log>(
+    header: &Header<'_>,
+    code: Code,
+    message: impl FnOnce() -> String,
+    log: &mut R,
+) -> Result<Option<T>> {
+    log.loss(false, || adapt::lost(header.index, &header.key, code, message())).map(|()| None)
+}
+
+fn type_lost(header: &Header<'_>, value_type: ValueType) -> Loss {
+    let message = format!("the type {} is not carried", value_type.name());
+    adapt::lost(header.index, &header.key, Code::TypeNotCarried, message)
 }
 
 /// Bits in another encoding; borrowed bits stay borrowed.
@@ -320,7 +373,7 @@ impl<'a, E: MessageFormat> Writer<'a, E> {
             && let Err(mut invalid) = typed.check(carries.checks)
         {
             invalid.message = format!("key of {}", invalid.message);
-            return self.invalid::<(), R>(header.index, &header.key, *invalid, log).map(|_| ());
+            return self.invalid::<(), R>(&header, *invalid, log).map(|_| ());
         }
         match header.value {
             None if carries.nulls => header.value_type = None,
@@ -416,7 +469,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
         if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
             return Ok(written);
         }
-        let mut log = Exact::new(self.options.on_loss, Limits::DEFAULT.reports);
+        let mut log = CollectErrors::new(self.options.on_loss, Limits::DEFAULT.reports);
         let written = self.write::<E, _>(&mut log)?;
         let written = log.ended(written, Direction::Encode, E::NAME)?;
         log.reject_losses(E::NAME)?;

@@ -7,7 +7,7 @@ use letterhead::error::{Error, ErrorDetail};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::limits::Limits;
-use letterhead::log::Exact;
+use letterhead::log::CollectErrors;
 use letterhead::op::inspect::{Inspect, ParseHeaders};
 use letterhead::op::messages::{Bookmark, MessageHeaders, ReadMessages};
 use letterhead::op::values::{MessageSink, ReadMessage};
@@ -230,8 +230,8 @@ pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result
 
 /// The errors of a batch, found exactly and with labels.
 pub fn batch_errors<B: BatchFormat>(batch: &[u8], options: ReadOptions) -> [Vec<ErrorDetail>; 2] {
-    let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
+    let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut exact, &mut ParseHeaders::<B>::new(options));
     let _ = parse_batch::<B, _>(Cursor::new(batch), options, &mut labelled, &mut ParseHeaders::<B>::new(options));
-    [exact.errors, labelled.errors]
+    [exact.errors().to_vec(), labelled.errors().to_vec()]
 }

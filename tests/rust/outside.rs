@@ -40,7 +40,7 @@ fn library() -> Option<(PathBuf, PathBuf)> {
     let folder = env::current_exe().ok()?.parent()?.to_path_buf();
     let is_library = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.starts_with("libletterhead-") && name.ends_with(".rlib")
+        name.starts_with("libletterhead") && name.ends_with(".rlib")
     };
     let files = fs::read_dir(&folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).filter(is_library);
     let newest = files.max_by_key(|path| path.metadata().and_then(|data| data.modified()).ok())?;

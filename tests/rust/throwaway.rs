@@ -3,7 +3,7 @@
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
     use letterhead::header::{Header, Key, KeyForm, Text};
-    use letterhead::internals::Exact;
+    use letterhead::internals::NoKernels;
     use letterhead::log::{Log, Stop};
     use letterhead::traits::{Carries, HeadersFormat, ReadOptions, Sink};
     use letterhead::value_type::TypeCodes;
@@ -18,7 +18,7 @@ mod tiny {
         const TYPES: TypeCodes = TypeCodes::None;
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
-        type Frame = Exact;
+        type Frame = NoKernels;
         fn parse<'a, R: Log, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,

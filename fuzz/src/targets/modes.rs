@@ -4,7 +4,7 @@ use letterhead::cursor::Cursor;
 use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::limits::Limits;
-use letterhead::log::{Exact, Fast, Label, OnLoss};
+use letterhead::log::{CollectErrors, Fast, Label, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Discard, MessageFormat, ReadOptions, parse_message};
 
@@ -46,17 +46,17 @@ impl Visitor for InEveryMode<'_> {
     fn visit<E: MessageFormat>(self) -> Vec<ErrorDetail> {
         let InEveryMode(serialized, options) = self;
         let longer = [serialized, &BEHIND].concat();
-        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
+        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
         let exactly = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
-        assert_eq!(exact.errors, labelled.errors);
-        assert!(exactly.is_ok() || !exact.errors.is_empty(), "it stopped without a word");
+        assert_eq!(exact.errors(), labelled.errors());
+        assert!(exactly.is_ok() || !exact.errors().is_empty(), "it stopped without a word");
         for cursor in [Cursor::new(serialized), Cursor::within(&longer, 0..serialized.len())] {
             let mut fast = Fast::new(OnLoss::Raise);
             let whole = parse_message::<E, _, _>(cursor, options, &mut fast, &mut Discard).is_ok();
-            assert_eq!(whole, exact.errors.is_empty(), "{:?}", exact.errors);
+            assert_eq!(whole, exact.errors().is_empty(), "{:?}", exact.errors());
         }
-        exact.errors
+        exact.errors().to_vec()
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Vec<ErrorDetail> {

@@ -35,7 +35,7 @@ use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
-use crate::log::{Exact, Log, Result, Stop};
+use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
     BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
 };
@@ -67,7 +67,7 @@ impl BatchFormat for IggyBatch {
     fn messages<'a, V: Messages<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        log: &mut Exact,
+        log: &mut CollectErrors,
         receiver: &mut V,
     ) -> Result {
         let mut resumed = receiver.resume();
@@ -142,7 +142,7 @@ struct Base {
 fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
     cursor: &mut Cursor<'a>,
     resumed: Option<Inside>,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     // Errors of the batch belong to its first message.
@@ -176,8 +176,8 @@ fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
         return Err(Stop);
     }
     if found == first.count as u32 {
-        match log.errors.is_empty() {
-            true => log.messages -= 1,
+        match log.errors().is_empty() {
+            true => log.cancel_message(),
             false => receiver.unreadable(log)?,
         }
     }

@@ -21,7 +21,7 @@ use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
-use crate::log::{Exact, Log, Result, Stop};
+use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
     BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
 };
@@ -44,7 +44,7 @@ impl BatchFormat for IggyPolled2023 {
     fn messages<'a, V: Messages<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
-        log: &mut Exact,
+        log: &mut CollectErrors,
         receiver: &mut V,
     ) -> Result {
         let with_state = receiver.resume().map_or_else(|| has_state(cursor), |inside| inside.count > 0);
@@ -84,7 +84,7 @@ struct Filled {
 
 impl Filled {
     fn by(mut cursor: Cursor<'_>, with_state: bool) -> Filled {
-        let mut log = Exact::default();
+        let mut log = CollectErrors::default();
         let mut filled = Filled { messages: 0, to_the_end: false, checksums_hold: true };
         while cursor.remaining() > 0 {
             let opened = open_polled(&mut cursor, with_state, &mut log);
@@ -93,8 +93,8 @@ impl Filled {
                 Ok((opened, true)) if known(&opened.fields) => filled.messages += 1,
                 _ => return filled,
             }
-            filled.checksums_hold &= !log.errors.iter().any(|error| error.code == Code::BadCrc);
-            log.errors.clear();
+            filled.checksums_hold &= !log.errors().iter().any(|error| error.code == Code::BadCrc);
+            log.clear_errors();
         }
         filled.to_the_end = true;
         filled

@@ -10,7 +10,7 @@ use super::message_set::{SetLayout, read_framed, read_frames};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message};
-use crate::log::{Exact, Log, Result};
+use crate::log::{CollectErrors, Log, Result};
 use crate::traits::{BatchFormat, Messages, ReadOptions};
 
 /// A set of messages in one of the layouts.
@@ -38,7 +38,7 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     fn messages<'a, V: Messages<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
-        log: &mut Exact,
+        log: &mut CollectErrors,
         receiver: &mut V,
     ) -> Result {
         read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {

@@ -18,7 +18,7 @@ use crate::formats::message::legacy::{
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, Messages, Opened};
 
 /// The position of the attributes of the first message.
@@ -38,7 +38,7 @@ pub trait SetLayout {
 pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
@@ -70,7 +70,7 @@ pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
 }
 
 /// The messages of a compressed set; none of a message that is not compressed.
-pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut Exact) -> Result<Vec<u8>> {
+pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
     match (number_or(outer.opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS, outer.value_at) {
         (0, _) | (_, None) => Ok(Vec::new()),
         (codec, Some(value_at)) => {
@@ -86,9 +86,9 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut Exact) -> Result<V
 pub fn read_frames<'a, V: Messages<'a>>(
     mut cursor: Cursor<'a>,
     lenient: bool,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
-    mut read: impl FnMut(Framed<'a>, &mut Exact, &mut V) -> Result,
+    mut read: impl FnMut(Framed<'a>, &mut CollectErrors, &mut V) -> Result,
 ) -> Result {
     while cursor.remaining() > 0 && !(lenient && is_cut_off(cursor)) {
         // Errors of a batch belong to its first message.
@@ -103,8 +103,8 @@ pub fn read_frames<'a, V: Messages<'a>>(
 
 /// Whether the data ends inside the next message.
 fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
-    let mut log = Exact::default();
-    open_frame(&mut cursor, &mut log).is_err() && log.errors.iter().all(|error| error.code == Code::Truncated)
+    let mut log = CollectErrors::default();
+    open_frame(&mut cursor, &mut log).is_err() && log.errors().iter().all(|error| error.code == Code::Truncated)
 }
 
 /// Decompresses the set of a compressed message to the beginning of a buffer; returns its length.
@@ -114,7 +114,7 @@ fn decompressed(
     limits: Limits,
     attributes_at: usize,
     value_at: usize,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     buffer: &mut Vec<u8>,
 ) -> Result<usize> {
     let codec = match Codec::from_attributes(codec) {
@@ -136,30 +136,21 @@ fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
     first: Inside,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
-    log.messages -= 1;
-    in_place_of(log, value_at, |inner| {
+    log.cancel_message();
+    log.at_one_place(value_at, |inner| {
         // Errors of the outer message belong to the first one in it, which takes its number.
         expand_set::<L, V>(set, outer, first, inner, receiver)
     })
-}
-
-/// Parses decompressed data. Its positions mean nothing to the caller, so its errors are at that of the compressed
-/// data.
-pub fn in_place_of(outer: &mut Exact, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
-    let mut inner = outer.inside(at);
-    let done = read(&mut inner);
-    outer.take_over(inner);
-    done
 }
 
 fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     first: Inside,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
@@ -194,7 +185,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
             return Err(stop);
         }
     }
-    if empty && !log.errors.is_empty() {
+    if empty && !log.errors().is_empty() {
         // There is no message that the errors of the outer one could belong to.
         log.begin_message();
         receiver.unreadable(log)?;
@@ -203,7 +194,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
 }
 
 /// A message of a compressed set has the magic of the set.
-fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result {
+fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -> Result {
     match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
         Some(found) if found != magic => {
             Err(log.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
@@ -213,7 +204,7 @@ fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut Exact) -> Result
 }
 
 /// A message of a compressed set is no compressed set.
-fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut Exact) -> Result {
+fn reject_set(inner: &Opened<'_, Fields<'_>>, log: &mut CollectErrors) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
         return Err(log.fatal(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }

@@ -10,7 +10,7 @@ use crate::error::{Code, ErrorDetail};
 use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
-use crate::log::Exact;
+use crate::log::CollectErrors;
 use crate::traits::{Contents, FieldValue, MessageFormat};
 
 /// Properties shared by all messages of a compressed set.
@@ -114,12 +114,12 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Binary(&value),
             FieldValue::Null,
         ];
-        let (mut log, mut out) = (Exact::default(), Vec::new());
+        let (mut log, mut out) = (CollectErrors::default(), Vec::new());
         let _ = Kip82Message::<L>::encode(
             Contents { fields: &fields, headers: &[], has_headers_field: false },
             &mut log,
             &mut out,
         );
-        log.errors.pop().map_or(Ok(out), Err)
+        log.take_errors().pop().map_or(Ok(out), Err)
     }
 }

@@ -24,7 +24,7 @@
 //! is an error, which `lenient` ignores; a batch whose checksum does not match returns no record; records are as strict
 //! as the headers, and a header count is never missing.
 
-use super::message_set::{SetLayout, in_place_of, open_set, read_framed, read_frames, unknown_codec};
+use super::message_set::{SetLayout, open_set, read_framed, read_frames, unknown_codec};
 use crate::codec::Codec;
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, counted};
@@ -36,7 +36,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::kernel::SLACK;
 use crate::limits::Limits;
-use crate::log::{Exact, Fast, Log, OnLoss, Result, Stop};
+use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{
     self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat, Messages,
     Opened, ReadOptions, Role,
@@ -155,7 +155,7 @@ impl BatchFormat for RecordBatch {
     fn messages<'a, V: Messages<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
-        log: &mut Exact,
+        log: &mut CollectErrors,
         receiver: &mut V,
     ) -> Result {
         read_frames(cursor, options.lenient, log, receiver, |frame, log, receiver| {
@@ -194,7 +194,7 @@ struct Header2 {
 fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
     frame: Framed<'a>,
     limits: Limits,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     let resumed = receiver.resume();
@@ -221,7 +221,7 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
             buffer.resize(readable.max(buffer.len()), 0);
             let content = &buffer[..readable];
             receiver.within(content, |receiver| {
-                in_place_of(log, records.at(), |log| {
+                log.at_one_place(records.at(), |log| {
                     let first = Inside { content: len, ..first };
                     read_records(&header, Cursor::within(content, 0..len), first, log, receiver)
                 })
@@ -277,7 +277,7 @@ fn decompressed(
     records: Cursor<'_>,
     limits: Limits,
     at: usize,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     buffer: &mut Vec<u8>,
 ) -> Result<usize> {
     let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, log)) };
@@ -289,12 +289,12 @@ fn decompressed(
 /// The batch at the beginning of these bytes, without compression; of a compressed set of an older format, the messages
 /// in it.
 pub fn uncompressed(data: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
-    let mut log = Exact::default();
+    let mut log = CollectErrors::default();
     let opened = open_compressed(data, limits, &mut log);
     log.ended(opened, Direction::Decode, RecordBatch::NAME)
 }
 
-fn open_compressed(data: &[u8], limits: Limits, log: &mut Exact) -> Result<Vec<u8>> {
+fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Result<Vec<u8>> {
     let frame = legacy::open_frame(&mut Cursor::new(data), log)?;
     if frame.message.peek(MAGIC_WITHIN) != Some(MAGIC as u8) {
         return open_set(Old::open(frame, log)?, limits, log);
@@ -322,7 +322,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
     batch: &Header2,
     mut records: Cursor<'a>,
     first: Inside,
-    log: &mut Exact,
+    log: &mut CollectErrors,
     receiver: &mut V,
 ) -> Result {
     let begin = records.at();
@@ -330,7 +330,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
     let first_index = first.count as i32; // Below the number of records, which is an `i32`.
     let mut fast = Fast::new(OnLoss::Raise);
     let mut found = 0;
-    let mut next_message = |log: &mut Exact| {
+    let mut next_message = |log: &mut CollectErrors| {
         if found > 0 {
             log.begin_message();
         }
@@ -343,7 +343,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
             log.error(Code::CountTooLarge, Some(batch.count_at), message)?;
             return receiver.unreadable(log);
         }
-        if log.labels.is_none() {
+        if !log.has_labels() {
             let mut ahead = records;
             if let Ok(opened) =
                 next_record(&mut ahead, &mut fast).and_then(|record| open_record(batch, record, &mut fast))
@@ -364,7 +364,7 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
         }
     }
     match records.remaining() {
-        0 if batch.count == first_index => log.messages -= 1,
+        0 if batch.count == first_index => log.cancel_message(),
         0 => {}
         left => {
             next_message(log);

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
-use crate::kernel::frame::{Typed, Types};
+use crate::kernel::frame::{Typed, Types, WireLayout};
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
@@ -37,6 +37,7 @@ const FIXED: usize = 10;
 const MAX_BLOCK: usize = 100_000;
 
 impl Types for Iggy {
+    const LAYOUT: WireLayout = WireLayout::Iggy;
     const TYPED_KEYS: bool = true;
     const CODES: TypeCodes = Self::TYPES;
 }

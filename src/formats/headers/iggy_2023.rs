@@ -16,7 +16,7 @@
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::{Typed, Types};
+use crate::kernel::frame::{Typed, Types, WireLayout};
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
@@ -34,6 +34,7 @@ const FIXED: usize = 9;
 const MAX_VALUES: usize = 100_000;
 
 impl Types for Iggy2023 {
+    const LAYOUT: WireLayout = WireLayout::Iggy2023;
     const TYPED_KEYS: bool = false;
     const CODES: TypeCodes = Self::TYPES;
 }

@@ -17,7 +17,7 @@ use letterhead::error::ErrorDetail;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, RequestedKey};
 use letterhead::limits::Limits;
-use letterhead::log::{Exact, Fast, OnError, OnLoss};
+use letterhead::log::{CollectErrors, Fast, OnError, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::traits::{BatchFormat, Class, Discard, MessageFormat, ReadOptions, parse_message};
 use letterhead::types::Type;
@@ -55,10 +55,10 @@ impl Visitor for InEveryMode<'_> {
         let fast =
             parse_message::<E, _, _>(Cursor::new(serialized), options, &mut Fast::new(OnLoss::Raise), &mut Discard)
                 .is_ok();
-        let (mut exact, mut labelled) = (Exact::default(), Exact::labelled(Limits::DEFAULT.reports));
+        let (mut exact, mut labelled) = (CollectErrors::default(), CollectErrors::labelled(Limits::DEFAULT.reports));
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut exact, &mut Discard);
         let _ = parse_message::<E, _, _>(Cursor::new(serialized), options, &mut labelled, &mut Discard);
-        Found { fast: Some(fast), exact: exact.errors, labelled: labelled.errors }
+        Found { fast: Some(fast), exact: exact.errors().to_vec(), labelled: labelled.errors().to_vec() }
     }
 
     fn visit_batch<B: BatchFormat>(self) -> Found {

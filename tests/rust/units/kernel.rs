@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
-use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint};
+use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint, WireLayout};
 use super::keys::{Keep, Keys, Requested};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
@@ -332,6 +332,7 @@ fn offsets_that_arrow_forbids_are_left_to_the_exact_routine() {
 struct Iggy;
 
 impl Types for Iggy {
+    const LAYOUT: WireLayout = WireLayout::Iggy;
     const TYPED_KEYS: bool = true;
     const CODES: TypeCodes = TypeCodes::Iggy;
 }

@@ -1,11 +1,11 @@
 //! Errors of a walk.
 
 use letterhead::error::{Code, Direction, Error};
-use letterhead::log::{Exact, Log, Stop};
+use letterhead::log::{CollectErrors, Log, Stop};
 
 #[test]
 fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
-    let mut log = Exact::default();
+    let mut log = CollectErrors::default();
     let ended = log.ended::<()>(Err(Stop), Direction::Decode, "kafka");
     assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
     assert_eq!(log.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
@@ -14,7 +14,7 @@ fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
 #[test]
 fn a_walk_with_faults_ends_with_the_first_of_them() {
     for parsed in [Ok(()), Err(Stop)] {
-        let mut log = Exact::default();
+        let mut log = CollectErrors::default();
         for code in [Code::BadCrc, Code::Truncated] {
             assert_eq!(log.error(code, Some(3), || "wrong".into()), Ok(()));
         }
