@@ -1,4 +1,9 @@
-"""Translate expressions of pyarrow and polars: :func:`of_pyarrow` and :func:`of_polars`."""
+"""Translate expressions of pyarrow and polars: :func:`of_pyarrow` and :func:`of_polars`.
+
+Neither library has an interface to walk an expression: Substrait needs the types of all columns beforehand, which only the
+condition determines here. So this module reads what the libraries serialize: pyarrow's form of an expression in pickles,
+and polars' JSON. Both may change with a release: a form or a part that is not known raises ``ValueError``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,9 @@ import ctypes
 import json
 import warnings
 from collections import deque
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -18,80 +25,94 @@ _NAMES = {
     **dict.fromkeys(("equal", "Eq"), "=="), **dict.fromkeys(("not_equal", "NotEq"), "!="),
     **dict.fromkeys(("less", "Lt"), "<"), **dict.fromkeys(("less_equal", "LtEq"), "<="),
     **dict.fromkeys(("greater", "Gt"), ">"), **dict.fromkeys(("greater_equal", "GtEq"), ">="),
+    **dict.fromkeys(("and_kleene", "And", "LogicalAnd"), "and"), **dict.fromkeys(("or_kleene", "Or", "LogicalOr"), "or"),
+    "invert": "not",
 }  # fmt: skip
 _SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_TESTS = (*_SWAPPED, "is_null", "is_in", "starts_with")
+
+
+class _Literal(NamedTuple):
+    """A literal, or a list of literals for ``is_in``."""
+
+    value: Any
+
+
+class _Call(NamedTuple):
+    """A function and its arguments. A part that has no counterpart is a call without arguments."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+_Node: TypeAlias = _Call | _Literal | Operand
 
 
 def of_pyarrow(expression: Any) -> Condition:
     """Translate a ``pyarrow.compute.Expression``.
 
-    Its serialized form, that of pickle, is an IPC file: the expression is in the metadata, its literals in the row.
+    In a pickle it is an IPC file: the expression is in the metadata of the schema, and its literals are in the row.
     """
-    batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
-    condition: Condition = _condition(_pyarrow_node(deque(_metadata(batch.schema)), batch), "pyarrow")
-    return condition
+    with _unknown_form("pyarrow"):
+        batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
+        node = _pyarrow_node(deque(_metadata(batch.schema)), batch)
+    return _condition(node, "pyarrow")
 
 
 def of_polars(expression: Any) -> Condition:
     """Translate a ``polars.Expr``."""
-    with warnings.catch_warnings(action="ignore"):  # the JSON form is not stable between versions: unknown parts raise
-        node = json.loads(expression.meta.serialize(format="json"))
-    condition: Condition = _condition(_polars_node(node), "polars")
-    return condition
+    with _unknown_form("polars"), warnings.catch_warnings(action="ignore"):  # polars warns that the form may change
+        node = _polars_node(json.loads(expression.meta.serialize(format="json")))
+    return _condition(node, "polars")
 
 
-class _Call(tuple[Any, ...]):
-    """The name of a function, and its arguments: calls, operands and :class:`_Literal`."""
-
-    __slots__ = ()
-
-
-class _Literal(tuple[Any]):
-    """A literal, in a tuple."""
-
-    __slots__ = ()
+@contextmanager
+def _unknown_form(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, pa.ArrowException) as error:
+        raise ValueError(
+            f"where: this version of {source} writes expressions in another form ({type(error).__name__}): use letterhead.col"
+        ) from error
 
 
-def _condition(node: Any, source: str) -> Any:
-    name: Any
-    name, *arguments = node if isinstance(node, _Call) else ("",)
-    if name in ("and", "or") and len(arguments) == 2:
-        return Logic(name, *(_condition(argument, source) for argument in arguments))
-    if name == "not" and len(arguments) == 1:
-        return ~_condition(arguments[0], source)
-    if name in _SWAPPED and len(arguments) == 2:
-        left, right = arguments
-        if isinstance(left, _Literal):
-            name, left, right = _SWAPPED[name], right, left
-        if isinstance(left, Operand) and isinstance(right, _Literal):
-            return left._compared(name, right[0])
-    elif arguments and isinstance(arguments[0], Operand):
-        operand, *literals = arguments
-        if name == "is_null" and not literals:
+def _condition(node: _Node, source: str) -> Condition:
+    name, arguments = node if isinstance(node, _Call) else ("", ())
+    match name, arguments:
+        case (("and" | "or"), (left, right)):
+            return Logic("and" if name == "and" else "or", _condition(left, source), _condition(right, source))
+        case "not", (negated,):
+            return ~_condition(negated, source)
+        case _, (Operand() as operand, _Literal(value)) if name in _SWAPPED:
+            return operand._compared(name, value)
+        case _, (_Literal(value), Operand() as operand) if name in _SWAPPED:
+            return operand._compared(_SWAPPED[name], value)
+        case "is_null", (Operand() as operand,):
             return operand.is_null()
-        if name in ("is_in", "starts_with") and len(literals) == 1 and isinstance(literals[0], _Literal):
-            return operand.is_in(literals[0][0]) if name == "is_in" else operand.starts_with(literals[0][0])
-    # The part that has no counterpart is the innermost one.
-    known = (*_SWAPPED, "is_null", "is_in", "starts_with")
-    unknown = next((argument for argument in arguments if isinstance(argument, _Call)), None) if name in known else None
-    if unknown is not None:
-        _condition(unknown, source)
-    part = node[0] if isinstance(node, _Call | _Literal) else node
+        case "is_in", (Operand() as operand, _Literal(values)):
+            return operand.is_in(values)
+        case "starts_with", (Operand() as operand, _Literal(prefix)):
+            return operand.starts_with(prefix)
+    # The innermost part without a counterpart is named.
+    inner = next((argument for argument in arguments if isinstance(argument, _Call)), None)
+    if name in _TESTS and inner is not None:
+        _condition(inner, source)
+    part = node.name if isinstance(node, _Call) else node.value if isinstance(node, _Literal) else node
     raise ValueError(
         f"where: {part!r} of the {source} expression cannot be translated without loss: use letterhead.col, or filter the "
         "result"
     )
 
 
-def _pyarrow_node(pairs: deque[tuple[str, str]], batch: pa.RecordBatch) -> Any:
+def _pyarrow_node(pairs: deque[tuple[str, str]], batch: pa.RecordBatch) -> _Node:
     tag, value = pairs.popleft()
     if tag == "field_ref":
         return col(value)
     if tag == "literal":
-        return _Literal((batch.column(int(value))[0].as_py(),))
+        return _Literal(batch.column(int(value))[0].as_py())
     if tag != "call":
-        return _Call((f"{tag} {value}",))
-    arguments: list[Any] = []
+        return _Call(f"{tag} {value}")
+    arguments: list[_Node] = []
     options: Any = {}
     while pairs[0][0] != "end":
         if pairs[0][0] == "options":
@@ -99,65 +120,60 @@ def _pyarrow_node(pairs: deque[tuple[str, str]], batch: pa.RecordBatch) -> Any:
         else:
             arguments.append(_pyarrow_node(pairs, batch))
     pairs.popleft()
-    return _pyarrow_call(value, arguments, options)
+    return _pyarrow_call(value, tuple(arguments), options)
 
 
-def _pyarrow_call(name: str, arguments: list[Any], options: Any) -> _Call:
-    if name in ("and_kleene", "or_kleene"):
-        return _Call((name.partition("_")[0], *arguments))
-    if name == "invert":
-        return _Call(("not", *arguments))
+def _pyarrow_call(name: str, arguments: tuple[_Node, ...], options: Any) -> _Call:
+    is_null = _Call("is_null", arguments)
     if name == "is_valid":
-        return _Call(("not", _Call(("is_null", *arguments))))
+        return _Call("not", (is_null,))
     if name == "is_null" and not options.get("nan_is_null"):
-        return _Call(("is_null", *arguments))
-    # is_in of pyarrow is false for null, and so a condition on the value and its presence.
-    if name == "is_in":
-        values = options["value_set"]
-        if None not in values and isinstance(arguments[0], Operand):
-            present = _Call(("not", _Call(("is_null", *arguments))))
-            return _Call(("and", _Call(("is_in", *arguments, _Literal((values,)))), present))
+        return is_null
+    if name == "is_in" and None not in options["value_set"] and isinstance(arguments[0], Operand):
+        # Of null, pyarrow's is_in is false and not null, so the value must be present as well.
+        is_in = _Call("is_in", (*arguments, _Literal(options["value_set"])))
+        return _Call("and", (is_in, _Call("not", (is_null,))))
     if name == "starts_with" and not options.get("ignore_case"):
-        return _Call(("starts_with", *arguments, _Literal((options["pattern"],))))
-    return _Call((_NAMES.get(name, name), *arguments))
+        return _Call("starts_with", (*arguments, _Literal(options["pattern"])))
+    return _Call(_NAMES.get(name, f"{name} with these options" if name in _TESTS else name), arguments)
 
 
-def _polars_node(node: Any) -> Any:
+def _polars_node(node: Any) -> _Node:
     tag, value = _only(node)
     if tag == "Column":
         return col(value)
     if tag == "Literal":
         return _polars_literal(value)
     if tag == "BinaryExpr":
-        names = {"And": "and", "Or": "or", "LogicalAnd": "and", "LogicalOr": "or"}
-        name = _NAMES.get(value["op"]) or names.get(value["op"], value["op"])
-        return _Call((name, _polars_node(value["left"]), _polars_node(value["right"])))
+        operator = value["op"]
+        return _Call(_NAMES.get(operator, operator), (_polars_node(value["left"]), _polars_node(value["right"])))
     if tag == "Function" and set(value) <= {"input", "function", "options"}:
         function = json.dumps(value["function"])
-        arguments = [_polars_node(node) for node in value["input"]]
-        known = {
-            '{"Boolean": "Not"}': "not", '{"Boolean": "IsNull"}': "is_null", '{"StringExpr": "StartsWith"}': "starts_with",
-            '{"Boolean": {"IsIn": {"nulls_equal": false}}}': "is_in",
-        }  # fmt: skip
+        arguments = tuple(_polars_node(argument) for argument in value["input"])
         if function == '{"Boolean": "IsNotNull"}':
-            return _Call(("not", _Call(("is_null", *arguments))))
-        return _Call((known.get(function, function), *arguments))
-    return _Call((tag,))
+            return _Call("not", (_Call("is_null", arguments),))
+        return _Call(_POLARS_FUNCTIONS.get(function, function), arguments)
+    return _Call(tag)
 
 
-def _polars_literal(value: Any) -> Any:
-    scalar = value.get("Scalar", value.get("Dyn"))
-    type, content = _only(scalar)
+_POLARS_FUNCTIONS = {
+    '{"Boolean": "Not"}': "not", '{"Boolean": "IsNull"}': "is_null", '{"StringExpr": "StartsWith"}': "starts_with",
+    '{"Boolean": {"IsIn": {"nulls_equal": false}}}': "is_in",
+}  # fmt: skip
+
+
+def _polars_literal(value: Any) -> _Call | _Literal:
+    type, content = _only(value.get("Scalar", value.get("Dyn")))
     if type == "List":
         values = pa.ipc.open_stream(bytes(content)).read_all().column(0).to_pylist()
         if len(values) == 1 and isinstance(values[0], list):
             values = values[0]
-        return _Call(("a list with nulls",)) if None in values else _Literal((values,))
+        return _Call("a list with nulls") if None in values else _Literal(values)
     if type == "Binary":
-        return _Literal((bytes(content),))
-    if type in ("String", "Boolean", "Int", "Float") or type.startswith(("Int", "UInt", "Float")):
-        return _Literal((content,))
-    return _Call((f"literal {type}",))
+        return _Literal(bytes(content))
+    if type in ("String", "Boolean") or type.startswith(("Int", "UInt", "Float")):
+        return _Literal(content)
+    return _Call(f"literal {type}")
 
 
 def _only(node: Any) -> tuple[str, Any]:
