@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.scan import CONFIDENCES, Scan, Statistics
+from letterhead.scan import CONFIDENCES, Scan
 from letterhead.scan.key import percent
 from letterhead.scan.readings import CANDIDATE_TYPES
 from letterhead.scan.sketch import Histogram, Sample
+from letterhead.scan.statistics import Statistics
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 ROWS = 400

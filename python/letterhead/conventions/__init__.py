@@ -8,13 +8,13 @@ span link of a message.
 from __future__ import annotations
 
 from letterhead.conventions import amqp
-from letterhead.conventions.profiles import PROFILES, Profile, ProfileHeader
+from letterhead.conventions.profiles import PROFILES
 from letterhead.conventions.spring import spring_columns
 from letterhead.conventions.trace_links import TraceLink, trace_link
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
-__all__ = ["PROFILES", "Profile", "ProfileHeader", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
+__all__ = ["PROFILES", "TraceLink", "amqp", "profile", "spring_columns", "trace_link"]
 
 
 def profile(name: str) -> dict[str, Field]:
@@ -38,8 +38,8 @@ def profile(name: str) -> dict[str, Field]:
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("tenant", "acme"), ("__connect.errors.offset", "17")], "kafka")
-    >>> found = lh.select(data, "kafka", {**lh.profile("connect-dlq"), "tenant": "string"})
-    >>> found["original_offset"], found["tenant"], found["original_topic"]
+    >>> origin = lh.select(data, "kafka", {**lh.profile("connect-dlq"), "tenant": "string"})
+    >>> origin["original_offset"], origin["tenant"], origin["original_topic"]
     (17, 'acme', None)
     """
     check_name("profile", name, PROFILES)

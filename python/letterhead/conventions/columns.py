@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray, ArrowStream, Column, Dialect, OnError, to_pyarrow
@@ -25,9 +25,19 @@ from letterhead.types import ValueType
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 __all__ = ["amqp", "rfc3339", "schema_id", "trace_links", "traceparent"]
 
 Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
+
+
+class _LinkOptions(TypedDict, total=False):
+    """The options of :func:`trace_links`, for its overloads."""
+
+    baggage: Sequence[str] | None
+    errors: Literal["raise", "null"]
+    limits: Limits | None
+
 
 _INSTALL = "'letterhead[arrow]'"
 
@@ -127,8 +137,8 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     --------
     >>> import pyarrow as pa
     >>> from letterhead import arrow as lha
-    >>> found = lha.traceparent(pa.array(["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]))
-    >>> found.field("trace_id")[0].as_py(), found.field("sampled")[0].as_py()
+    >>> parents = lha.traceparent(pa.array(["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]))
+    >>> parents.field("trace_id")[0].as_py(), parents.field("sampled")[0].as_py()
     ('0af7651916cd43dd8448eb211c80319c', True)
     """
     with needed("lha.traceparent", _INSTALL):
@@ -139,22 +149,10 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
 
 
 @overload
-def trace_links(
-    column: ArrowArray,
-    format: str = "kafka",
-    *,
-    baggage: Sequence[str] | None = None,
-    errors: Literal["raise", "null"] = "raise",
-    limits: Limits | None = None,
-) -> pa.Array[Any]: ...
+def trace_links(column: ArrowArray, format: str = "kafka", **options: Unpack[_LinkOptions]) -> pa.Array[Any]: ...
 @overload
 def trace_links(
-    column: ArrowStream,
-    format: str = "kafka",
-    *,
-    baggage: Sequence[str] | None = None,
-    errors: Literal["raise", "null"] = "raise",
-    limits: Limits | None = None,
+    column: ArrowStream, format: str = "kafka", **options: Unpack[_LinkOptions]
 ) -> pa.ChunkedArray[Any]: ...
 @documented
 def trace_links(
@@ -265,7 +263,7 @@ def rfc3339(column: ArrowArray, *, unit: Unit = "ns", errors: OnError = "raise")
 @overload
 def rfc3339(column: ArrowStream, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 @documented
-def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", errors: OnError = "raise") -> Any:
+def rfc3339(column: Column, *, unit: Unit = "ns", errors: OnError = "raise") -> Any:
     """Parse a column of RFC 3339 times, such as ``ce_time`` of CloudEvents.
 
     Parameters

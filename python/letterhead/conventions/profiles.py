@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from letterhead.fields import Field, field
 
@@ -51,202 +51,172 @@ class Profile(NamedTuple):
         return {header.column: field(header.type, key=header.header) for header in self.headers}
 
 
+_Row: TypeAlias = tuple[str, str, str, str]
+"""The fields of a :class:`ProfileHeader`."""
+
+
+def _profile(name: str, title: str, source: str, *headers: _Row) -> Profile:
+    return Profile(name, title, source, tuple(ProfileHeader(*header) for header in headers))
+
+
+def _origin(prefix: str, suffix: str = "") -> tuple[_Row, ...]:
+    """Return the headers that name the record which failed; the suffix is the encoding of numbers."""
+    return (
+        ("original_topic", f"{prefix}topic", "string", "topic of the record"),
+        ("original_partition", f"{prefix}partition", f"int32{suffix}", "its partition"),
+        ("original_offset", f"{prefix}offset", f"int64{suffix}", "its offset"),
+    )
+
+
+def _origin_time(prefix: str) -> tuple[_Row, ...]:
+    return (
+        ("original_timestamp", f"{prefix}timestamp", "timestamp_ms", "its timestamp"),
+        ("original_timestamp_type", f"{prefix}timestamp-type", "string", "`CreateTime`, `LogAppendTime`"),
+    )
+
+
+def _exception(prefix: str) -> tuple[_Row, ...]:
+    """Return the headers that describe an exception, with the names of Spring Kafka."""
+    return (
+        ("exception_class", f"{prefix}fqcn", "string", "class of the exception"),
+        ("exception_cause_class", f"{prefix}cause-fqcn", "string", "class of its cause"),
+        ("exception_message", f"{prefix}message", "string", "its message"),
+        ("exception_stacktrace", f"{prefix}stacktrace", "string", "its stack trace"),
+    )
+
+
 # W3C trace context and baggage.
-_OTEL = Profile(
+_OTEL = _profile(
     "otel",
     "OpenTelemetry: W3C trace context and baggage",
     "W3C Trace Context, W3C Baggage; OpenTelemetry's propagators write the same text as over HTTP",
-    (
-        ProfileHeader(
-            "traceparent", "traceparent", "string", "version, trace, parent and flags, parsed by `lha.traceparent`"
-        ),
-        ProfileHeader("tracestate", "tracestate", "string", "`key=value` pairs of vendors, joined by commas"),
-        ProfileHeader("baggage", "baggage", "string", "`key=value` pairs, percent-encoded, joined by commas"),
-    ),
+    ("traceparent", "traceparent", "string", "version, trace, parent and flags, parsed by `lha.traceparent`"),
+    ("tracestate", "tracestate", "string", "`key=value` pairs of vendors, joined by commas"),
+    ("baggage", "baggage", "string", "`key=value` pairs, percent-encoded, joined by commas"),
 )
 
 # The binary content mode: attributes in headers, data in the value.
-_CLOUDEVENTS = Profile(
+_CLOUDEVENTS = _profile(
     "cloudevents",
     "CloudEvents 1.0, binary content mode",
     "CloudEvents, Kafka Protocol Binding 1.0.2, section 3.2; extensions are text headers named `ce_` and their name",
-    (
-        ProfileHeader("ce_specversion", "ce_specversion", "string", "version of the specification, `1.0`"),
-        ProfileHeader("ce_id", "ce_id", "string", "id of the event, unique within its source"),
-        ProfileHeader("ce_source", "ce_source", "string", "source of the event, a URI reference"),
-        ProfileHeader("ce_type", "ce_type", "string", "type of the event"),
-        ProfileHeader("ce_subject", "ce_subject", "string", "subject of the event within its source"),
-        ProfileHeader("ce_time", "ce_time", "string", "RFC 3339, parsed by `lha.rfc3339`"),
-        ProfileHeader("ce_dataschema", "ce_dataschema", "string", "schema of the data, a URI"),
-        ProfileHeader("content_type", "content-type", "string", "`datacontenttype`: media type of the value"),
-    ),
+    ("ce_specversion", "ce_specversion", "string", "version of the specification, `1.0`"),
+    ("ce_id", "ce_id", "string", "id of the event, unique within its source"),
+    ("ce_source", "ce_source", "string", "source of the event, a URI reference"),
+    ("ce_type", "ce_type", "string", "type of the event"),
+    ("ce_subject", "ce_subject", "string", "subject of the event within its source"),
+    ("ce_time", "ce_time", "string", "RFC 3339, parsed by `lha.rfc3339`"),
+    ("ce_dataschema", "ce_dataschema", "string", "schema of the data, a URI"),
+    ("content_type", "content-type", "string", "`datacontenttype`: media type of the value"),
 )
 
-_SCHEMA_ID = Profile(
+_SCHEMA_ID = _profile(
     "schema-id",
     "Confluent Schema Registry: ids in headers",
     "`SchemaId` and `HeaderSchemaIdSerializer` of Confluent's schema-registry and confluent-kafka-python",
-    (
-        ProfileHeader(
-            "key_schema_id", "__key_schema_id", "binary", "magic byte, id or guid, parsed by `lha.schema_id`"
-        ),
-        ProfileHeader("value_schema_id", "__value_schema_id", "binary", "the same for the value"),
-    ),
+    ("key_schema_id", "__key_schema_id", "binary", "magic byte, id or guid, parsed by `lha.schema_id`"),
+    ("value_schema_id", "__value_schema_id", "binary", "the same for the value"),
 )
 
-_STREAMS_DLQ = Profile(
+_STREAMS_DLQ = _profile(
     "streams-dlq",
     "Kafka Streams: dead letter queue",
     "KIP-1034, written by `ExceptionHandlerUtils` of Kafka Streams 4.3.1; numbers are text",
-    (
-        ProfileHeader("original_topic", "__streams.errors.topic", "string", "topic of the record"),
-        ProfileHeader("original_partition", "__streams.errors.partition", "int32:text", "its partition"),
-        ProfileHeader("original_offset", "__streams.errors.offset", "int64:text", "its offset"),
-        ProfileHeader("exception_class", "__streams.errors.exception", "string", "class of the exception"),
-        ProfileHeader(
-            "exception_message", "__streams.errors.message", "string", "its message; a null header if it has none"
-        ),
-        ProfileHeader("exception_stacktrace", "__streams.errors.stacktrace", "string", "its stack trace"),
-    ),
+    *_origin("__streams.errors.", ":text"),
+    ("exception_class", "__streams.errors.exception", "string", "class of the exception"),
+    ("exception_message", "__streams.errors.message", "string", "its message; a null header if it has none"),
+    ("exception_stacktrace", "__streams.errors.stacktrace", "string", "its stack trace"),
 )
 
-_CONNECT_DLQ = Profile(
+_CONNECT_DLQ = _profile(
     "connect-dlq",
     "Kafka Connect: dead letter queue",
     "KIP-298, written by `DeadLetterQueueReporter` of Kafka Connect 4.3.1 with "
     "`errors.deadletterqueue.context.headers.enable`; numbers are text",
-    (
-        ProfileHeader("original_topic", "__connect.errors.topic", "string", "topic of the record"),
-        ProfileHeader("original_partition", "__connect.errors.partition", "int32:text", "its partition"),
-        ProfileHeader("original_offset", "__connect.errors.offset", "int64:text", "its offset"),
-        ProfileHeader("connector", "__connect.errors.connector.name", "string", "name of the connector"),
-        ProfileHeader("task", "__connect.errors.task.id", "int32:text", "number of its task"),
-        ProfileHeader(
-            "stage", "__connect.errors.stage", "string", "`VALUE_CONVERTER`, `TRANSFORMATION`, `TASK_PUT`, …"
-        ),
-        ProfileHeader("failing_class", "__connect.errors.class.name", "string", "class in which the error occurred"),
-        ProfileHeader("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
-        ProfileHeader("exception_message", "__connect.errors.exception.message", "string", "its message"),
-        ProfileHeader("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "its stack trace"),
-    ),
+    *_origin("__connect.errors.", ":text"),
+    ("connector", "__connect.errors.connector.name", "string", "name of the connector"),
+    ("task", "__connect.errors.task.id", "int32:text", "number of its task"),
+    ("stage", "__connect.errors.stage", "string", "`VALUE_CONVERTER`, `TRANSFORMATION`, `TASK_PUT`, …"),
+    ("failing_class", "__connect.errors.class.name", "string", "class in which the error occurred"),
+    ("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
+    ("exception_message", "__connect.errors.exception.message", "string", "its message"),
+    ("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "its stack trace"),
 )
 
-_SPRING = Profile(
+_SPRING = _profile(
     "spring",
     "Spring Kafka: types of headers and of JSON",
     "`DefaultKafkaHeaderMapper` and `DefaultJackson2JavaTypeMapper` of Spring Kafka 3.3",
-    (
-        ProfileHeader(
-            "json_header_types", "spring_json_header_types", "string", "JSON: Java classes, for `spring_columns`"
-        ),
-        ProfileHeader("type_id", "__TypeId__", "string", "Java class of the value"),
-        ProfileHeader("content_type_id", "__ContentTypeId__", "string", "class of its elements, for a collection"),
-        ProfileHeader("map_key_type_id", "__KeyTypeId__", "string", "class of its keys, for a map"),
-        ProfileHeader("key_type_id", "__Key_TypeId__", "string", "Java class of the record's key"),
-        ProfileHeader("key_content_type_id", "__Key_ContentTypeId__", "string", "class of its elements"),
-        ProfileHeader("key_map_key_type_id", "__Key_KeyTypeId__", "string", "class of its keys"),
-    ),
+    ("json_header_types", "spring_json_header_types", "string", "JSON: Java classes, for `spring_columns`"),
+    ("type_id", "__TypeId__", "string", "Java class of the value"),
+    ("content_type_id", "__ContentTypeId__", "string", "class of its elements, for a collection"),
+    ("map_key_type_id", "__KeyTypeId__", "string", "class of its keys, for a map"),
+    ("key_type_id", "__Key_TypeId__", "string", "Java class of the record's key"),
+    ("key_content_type_id", "__Key_ContentTypeId__", "string", "class of its elements"),
+    ("key_map_key_type_id", "__Key_KeyTypeId__", "string", "class of its keys"),
 )
 
-_SPRING_DLT = Profile(
+_SPRING_DLT = _profile(
     "spring-dlt",
     "Spring Kafka: dead letter topic",
     "`DeadLetterPublishingRecoverer` and `KafkaHeaders` of Spring Kafka 3.3; numbers are big-endian, not text",
-    (
-        ProfileHeader("original_topic", "kafka_dlt-original-topic", "string", "topic of the record"),
-        ProfileHeader("original_partition", "kafka_dlt-original-partition", "int32", "its partition"),
-        ProfileHeader("original_offset", "kafka_dlt-original-offset", "int64", "its offset"),
-        ProfileHeader("original_timestamp", "kafka_dlt-original-timestamp", "timestamp_ms", "its timestamp"),
-        ProfileHeader(
-            "original_timestamp_type", "kafka_dlt-original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"
-        ),
-        ProfileHeader(
-            "original_consumer_group", "kafka_dlt-original-consumer-group", "string", "consumer group that failed"
-        ),
-        ProfileHeader("exception_class", "kafka_dlt-exception-fqcn", "string", "class of the exception"),
-        ProfileHeader("exception_cause_class", "kafka_dlt-exception-cause-fqcn", "string", "class of its cause"),
-        ProfileHeader("exception_message", "kafka_dlt-exception-message", "string", "its message"),
-        ProfileHeader("exception_stacktrace", "kafka_dlt-exception-stacktrace", "string", "its stack trace"),
-        ProfileHeader(
-            "key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, for an error of the key"
-        ),
-        ProfileHeader("key_exception_message", "kafka_dlt-key-exception-message", "string", "its message"),
-        ProfileHeader("key_exception_stacktrace", "kafka_dlt-key-exception-stacktrace", "string", "its stack trace"),
-    ),
+    *_origin("kafka_dlt-original-"),
+    *_origin_time("kafka_dlt-original-"),
+    ("original_consumer_group", "kafka_dlt-original-consumer-group", "string", "consumer group that failed"),
+    *_exception("kafka_dlt-exception-"),
+    ("key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, for an error of the key"),
+    ("key_exception_message", "kafka_dlt-key-exception-message", "string", "its message"),
+    ("key_exception_stacktrace", "kafka_dlt-key-exception-stacktrace", "string", "its stack trace"),
 )
 
-_SPRING_RETRY = Profile(
+_SPRING_RETRY = _profile(
     "spring-retry",
     "Spring Kafka: retry topics",
     "`DeadLetterPublishingRecovererFactory` and `KafkaHeaders` of Spring Kafka 3.3 and 4.0; times of `retry_topic` are as "
     "long as `BigInteger` writes them, and attempts were one byte before 2.8",
-    (
-        ProfileHeader("attempts", "retry_topic-attempts", "int32:varlen", "attempts, with the next one"),
-        ProfileHeader(
-            "first_timestamp", "retry_topic-original-timestamp", "timestamp_ms:varlen", "timestamp of the first record"
-        ),
-        ProfileHeader(
-            "next_attempt", "retry_topic-backoff-timestamp", "timestamp_ms:varlen", "when the record is processed again"
-        ),
-        ProfileHeader("original_topic", "kafka_original-topic", "string", "topic of the record that failed"),
-        ProfileHeader("original_partition", "kafka_original-partition", "int32", "its partition"),
-        ProfileHeader("original_offset", "kafka_original-offset", "int64", "its offset"),
-        ProfileHeader("original_timestamp", "kafka_original-timestamp", "timestamp_ms", "its timestamp"),
-        ProfileHeader(
-            "original_timestamp_type", "kafka_original-timestamp-type", "string", "`CreateTime`, `LogAppendTime`"
-        ),
-        ProfileHeader("exception_class", "kafka_exception-fqcn", "string", "class of the exception"),
-        ProfileHeader("exception_cause_class", "kafka_exception-cause-fqcn", "string", "class of its cause"),
-        ProfileHeader("exception_message", "kafka_exception-message", "string", "its message"),
-        ProfileHeader("exception_stacktrace", "kafka_exception-stacktrace", "string", "its stack trace"),
-    ),
+    ("attempts", "retry_topic-attempts", "int32:varlen", "attempts, with the next one"),
+    ("first_timestamp", "retry_topic-original-timestamp", "timestamp_ms:varlen", "timestamp of the first record"),
+    ("next_attempt", "retry_topic-backoff-timestamp", "timestamp_ms:varlen", "when the record is processed again"),
+    *_origin("kafka_original-"),
+    *_origin_time("kafka_original-"),
+    *_exception("kafka_exception-"),
 )
 
 # The types are those of Connect's default header converter, `SimpleHeaderConverter`, which writes text.
-_DEBEZIUM = Profile(
+_DEBEZIUM = _profile(
     "debezium",
     "Debezium: context of the connector, and added headers",
     "`DebeziumHeaderProducer` of Debezium 3 (`extended.headers.enabled`), and `ExtractNewRecordState` with "
     "`add.headers=op,source.ts_ms`, each through `SimpleHeaderConverter`",
-    (
-        ProfileHeader("connector_logical_name", "__debezium.context.connectorLogicalName", "string", "`topic.prefix`"),
-        ProfileHeader(
-            "connector_name", "__debezium.context.connectorName", "string", "type of the connector, `postgresql`"
-        ),
-        ProfileHeader("task_id", "__debezium.context.taskId", "string", "task of the connector, a number as text"),
-        ProfileHeader("run_id", "__debezium.context.runId", "string", "a UUID for each start; only in later releases"),
-        ProfileHeader("op", "__op", "string", "`c`, `u`, `d`, `r`, `t`"),
-        ProfileHeader("source_ts", "__source_ts_ms", "timestamp_ms:text", "time of the change in the database"),
-    ),
+    ("connector_logical_name", "__debezium.context.connectorLogicalName", "string", "`topic.prefix`"),
+    ("connector_name", "__debezium.context.connectorName", "string", "type of the connector, `postgresql`"),
+    ("task_id", "__debezium.context.taskId", "string", "task of the connector, a number as text"),
+    ("run_id", "__debezium.context.runId", "string", "a UUID for each start; only in later releases"),
+    ("op", "__op", "string", "`c`, `u`, `d`, `r`, `t`"),
+    ("source_ts", "__source_ts_ms", "timestamp_ms:text", "time of the change in the database"),
 )
 
-_DEBEZIUM_OUTBOX = Profile(
+_DEBEZIUM_OUTBOX = _profile(
     "debezium-outbox",
     "Debezium: outbox event router",
     "`EventRouter` of Debezium 3: the id; the type with `table.fields.additional.placement=type:header:eventType`",
-    (
-        ProfileHeader("event_id", "id", "string", "id of the event, which identifies duplicates"),
-        ProfileHeader("event_type", "eventType", "string", "its type, under the name in Debezium's documentation"),
-    ),
+    ("event_id", "id", "string", "id of the event, which identifies duplicates"),
+    ("event_type", "eventType", "string", "its type, under the name in Debezium's documentation"),
 )
 
-_EVENTHUBS = Profile(
+_EVENTHUBS = _profile(
     "eventhubs",
     "Azure IoT Hub and Event Hubs: properties of AMQP messages",
     "Microsoft, IoT Hub message format, system properties of device-to-cloud messages; AMQP 1.0 Part 1 for the bytes. "
     "Properties of an application have their own names, and values of the same form",
-    (
-        ProfileHeader("device_id", "iothub-connection-device-id", "string:amqp", "device that sent the message"),
-        ProfileHeader("module_id", "iothub-connection-module-id", "string:amqp", "its module"),
-        ProfileHeader("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how it was authenticated"),
-        ProfileHeader(
-            "auth_generation_id", "iothub-connection-auth-generation-id", "string:amqp", "generation of the device id"
-        ),
-        ProfileHeader("enqueued_time", "iothub-enqueuedtime", "timestamp_ms:amqp", "when IoT Hub received the message"),
-        ProfileHeader("message_source", "iothub-message-source", "string:amqp", "`Telemetry`, `twinChangeEvents`, …"),
-        ProfileHeader("data_schema", "dt-dataschema", "string:amqp", "model of a plug and play device"),
-        ProfileHeader("data_subject", "dt-subject", "string:amqp", "its component"),
-    ),
+    ("device_id", "iothub-connection-device-id", "string:amqp", "device that sent the message"),
+    ("module_id", "iothub-connection-module-id", "string:amqp", "its module"),
+    ("auth_method", "iothub-connection-auth-method", "string:amqp", "JSON: how it was authenticated"),
+    ("auth_generation_id", "iothub-connection-auth-generation-id", "string:amqp", "generation of the device id"),
+    ("enqueued_time", "iothub-enqueuedtime", "timestamp_ms:amqp", "when IoT Hub received the message"),
+    ("message_source", "iothub-message-source", "string:amqp", "`Telemetry`, `twinChangeEvents`, …"),
+    ("data_schema", "dt-dataschema", "string:amqp", "model of a plug and play device"),
+    ("data_subject", "dt-subject", "string:amqp", "its component"),
 )
 
 PROFILES: dict[str, Profile] = {

@@ -25,6 +25,5 @@ with needed("a scan", "'letterhead[arrow]'"):
 from letterhead.scan.guesses import CONFIDENCES, Guess
 from letterhead.scan.key import KeyScan
 from letterhead.scan.report import Scan
-from letterhead.scan.statistics import KeyStatistics, Statistics
 
-__all__ = ["CONFIDENCES", "Guess", "KeyScan", "KeyStatistics", "Scan", "Statistics"]
+__all__ = ["CONFIDENCES", "Guess", "KeyScan", "Scan"]

@@ -25,8 +25,9 @@ class KeyScan:
     ----------
     key : str, int or (str, bytes)
         The key; in formats with typed keys its type and bits, unless it is a string.
-    statistics : KeyStatistics
-        Counts of its headers and values.
+    statistics : letterhead.scan.statistics.KeyStatistics
+        Counts: ``headers`` and ``rows`` with the key; ``nulls`` and ``empty`` values; rows that are ``repeated``, with at
+        most ``most`` headers in one row; ``distinct`` values; histograms of ``sizes`` and ``positions``; and ``types``.
     of_rows : int
         Number of messages that were scanned.
     """
@@ -77,8 +78,8 @@ class KeyScan:
         >>> import pyarrow as pa
         >>> import letterhead as lh
         >>> from letterhead import arrow as lha
-        >>> found = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
-        >>> found.guesses[0].type, [found.read(value) for value in found.examples[:2]]
+        >>> key = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
+        >>> key.guesses[0].type, [key.read(value) for value in key.examples[:2]]
         ('int32', ['256', '257'])
         """
         type = self.guesses[0].type

@@ -25,8 +25,9 @@ class Scan:
     ----------
     format : str
         Name of the format.
-    statistics : Statistics
-        Counts of headers and values.
+    statistics : letterhead.scan.statistics.Statistics
+        Counts: ``rows``, of which ``null_rows`` and ``empty_rows`` have no headers and ``bad_rows`` have ``errors``; and the
+        counts of each of its ``keys``.
     column : str, default "headers"
         Name of the column in the code.
 

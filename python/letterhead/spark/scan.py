@@ -19,7 +19,8 @@ from letterhead.spark.frame import Input, check_column, check_types, computed, c
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
-    from letterhead.scan import Scan, Statistics
+    from letterhead.scan import Scan
+    from letterhead.scan.statistics import Statistics
 
 __all__ = ["scan_headers"]
 
@@ -81,7 +82,8 @@ def scan_headers(
     ...
     """
     # It imports pyarrow.compute, which a worker of another function does not need.
-    from letterhead.scan import Scan, Statistics
+    from letterhead.scan import Scan
+    from letterhead.scan.statistics import Statistics
 
     rows = {row["name"]: row for row in _native.formats()}
     check_name("format", format, rows)
