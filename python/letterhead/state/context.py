@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from functools import partial
 from typing import Any, Protocol
 
 from letterhead.headers import Headers
@@ -42,22 +41,16 @@ class ChangelogList:
 
     def __init__(self) -> None:
         self._topics: defaultdict[str, deque[ChangelogRecord]] = defaultdict(deque)
-        self._offsets: defaultdict[str, defaultdict[int, int]] = defaultdict(
-            partial(defaultdict, int)
-        )  # the next offset
+        self._offsets: dict[tuple[str, int], int] = {}
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
         """Append one record to a partition."""
         self._topics[topic].append(record)
-        self._offsets[topic][partition] += 1
+        self._offsets[topic, partition] = self._offsets.get((topic, partition), -1) + 1
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """Return the offset of the last record written to each topic and partition."""
-        return {
-            (topic, partition): next - 1
-            for topic, partitions in self._offsets.items()
-            for partition, next in partitions.items()
-        }
+        return dict(self._offsets)
 
     def records(self, topic: str) -> deque[ChangelogRecord]:
         """Return the queue of a topic's records; the caller removes those that it has processed from the left."""
@@ -65,7 +58,7 @@ class ChangelogList:
 
     def topics(self) -> list[str]:
         """Return the topics that were written to."""
-        return list(self._offsets)
+        return list(dict.fromkeys(topic for topic, _ in self._offsets))
 
 
 class StoreContext:
