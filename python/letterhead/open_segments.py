@@ -110,8 +110,13 @@ def segments(
     bounds = OffsetBounds.parse(start, end)
     options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
     if format == "iggy-batch":
-        from letterhead.iggy.segments import IggySegmentRowReader, IggySegmentsReader, iggy_partitions
+        from letterhead.iggy.rows import COLUMNS as IGGY_COLUMNS
+        from letterhead.iggy.rows import IggyRowReader
+        from letterhead.iggy.segments import IggySegmentsReader, iggy_partitions
 
-        return IggySegmentsReader(iggy_partitions(path), IggySegmentRowReader.of(columns, headers, **options), bounds)
+        if isolation_level == "read_committed":
+            raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
+        reader = IggyRowReader(IGGY_COLUMNS if columns is None else columns, headers, **options)
+        return IggySegmentsReader(iggy_partitions(path), reader, bounds)
     rows = SegmentRowReader(COLUMNS if columns is None else columns, headers, **options)
     return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")

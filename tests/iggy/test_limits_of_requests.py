@@ -13,7 +13,7 @@ from silent import SilentServer
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import EncodeError, OffsetsGone
+from letterhead.errors import EncodeError, OffsetsGone, ProtocolError
 from letterhead.iggy import connection as iggy_connection
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, MessageFields, batches_of
 from letterhead.iggy.client import Client, Topic
@@ -224,9 +224,10 @@ def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
 def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end is looked up first: the first message, or that of a time, can be after it by then."""
+    """The end is looked up after the first message, and before the message of a time, which can be after it."""
     later = at(BATCH + HEADER_LEN + 24, u32(6))
-    with LyingServer(lies_about(FIRST_POLLS, later)) as server:
-        assert read(server.address, partitions=[0], start={0: 5}) == []
+    reversed_ends = pytest.raises(ProtocolError, match="tests/lies-0 begins at offset 6 and ends at 5")
+    with LyingServer(lies_about(FIRST_POLLS, later)) as server, reversed_ends:
+        read(server.address, partitions=[0], start={0: 5})
     monkeypatch.setattr(Client, "offset_since", lambda *_: 9)
     assert read(address, partitions=[0], start=datetime(2026, 1, 1, tzinfo=UTC)) == []

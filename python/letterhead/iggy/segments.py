@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 import re
 import struct
-import warnings
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -26,24 +25,22 @@ import numpy as np
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.errors import DecodeError, HeaderError, TornTailWarning, counted, replaced
+from letterhead.errors import DecodeError, HeaderError, counted, replaced
 from letterhead.file_window import FileWindow, check_regular
-from letterhead.iggy.client import Topic
-from letterhead.iggy.rows import COLUMNS, IggyRowReader
+from letterhead.iggy.rows import IggyRowReader
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
 from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn, check_start
-from letterhead.limits import Limits, how_to_raise
-from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.specs import LATEST, OffsetBounds
+from letterhead.limits import how_to_raise
+from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
+from letterhead.offsets.specs import OffsetBounds
 
 if TYPE_CHECKING:
-    from letterhead._arrow_types import OnError
-    from letterhead.fields import Columns
+    pass
 
 __all__ = [
-    "IggySegment", "IggySegmentRowReader", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail",
+    "IggySegment", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail",
 ]  # fmt: skip
 
 PIECE_LEN = 4 << 20
@@ -84,55 +81,20 @@ class IggyBatchHeader(NamedTuple):
     time: int  # at which the server stored its messages, in microseconds since 1970
 
 
-class IggySegmentRowReader(NamedTuple):
-    """How rows are made of segments; it can be pickled, unlike a reader."""
-
-    reader: IggyRowReader
-    errors: OnError
-    error_column: str
-    message_bytes: int
-
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[str] | None,
-        headers: Columns | None,
-        *,
-        errors: OnError = "raise",
-        error_column: str = "error",
-        limits: Limits | None = None,
-        **options: Any,
-    ) -> IggySegmentRowReader:
-        """Return a reader with the options of :class:`IggyRowReader`."""
-        reader = IggyRowReader(
-            COLUMNS if columns is None else columns, headers, limits=limits, errors=errors, error_column=error_column,
-            **options,
-        )  # fmt: skip
-        most: Any = (limits or Limits()).filled().message_bytes
-        return cls(reader, errors, error_column, most)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Schema of the record batches."""
-        return self.reader.schema
-
-
 class IggySegmentsReader(SegmentsReader):
     """A stream of the messages of log segments."""
 
     def __init__(
         self,
         partitions: Sequence[Sequence[IggySegment]],
-        rows: IggySegmentRowReader,
+        reader: IggyRowReader,
         bounds: OffsetBounds,
         *,
         torn_rows: bool = False,
     ) -> None:
-        super().__init__(partitions, rows, bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
-        self._reader = rows.reader
-        self._errors = rows.errors
-        self._error_column = rows.error_column
-        self._message_bytes = rows.message_bytes
+        super().__init__(partitions, reader, bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
+        self._reader = reader
+        self._message_bytes = reader.message_bytes
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         check_start(self._partitions, self._bounds)
@@ -145,11 +107,8 @@ class IggySegmentsReader(SegmentsReader):
                 self.done = before = before + self._sizes[segment.path]
 
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
-        position, next_offset, before = (
-            _position_before(segment, file, self._range.start),
-            segment.base_offset,
-            self.done,
-        )
+        position = _position_before(segment, file, self._range.start)
+        next_offset, before = segment.base_offset, self.done
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
         previous: IggyBatchHeader | None = None
         while position < file.size:
@@ -170,11 +129,8 @@ class IggySegmentsReader(SegmentsReader):
                 # Where a batch ends is uncertain if it is damaged.
                 code = "wrong_size"
             if segment.last and code == "truncated":
-                torn = Torn(str(segment.path), position, file.size - position, why)
-                self.torn.append(torn)
-                # The caller of __next__ is above _advance and _records.
-                warnings.warn(str(torn), TornTailWarning, stacklevel=5)
-                if not self._torn_rows or self._errors != "column":
+                self._report_torn(Torn(str(segment.path), position, file.size - position, why))
+                if not self._torn_rows or self._reader.errors != "column":
                     return
             last = None if segment.next_offset is None else segment.next_offset - 1
             damage = DamagedRange(position, file.size, segment.last and code == "truncated", next_offset, last)
@@ -202,7 +158,7 @@ class IggySegmentsReader(SegmentsReader):
         damage = damage._replace(bounds=(self._range.start, self._range.end))
         if not damage.hides_records:
             return
-        if self._errors == "raise":
+        if self._reader.errors == "raise":
             message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
             raise DecodeError(
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
@@ -211,32 +167,19 @@ class IggySegmentsReader(SegmentsReader):
             )  # fmt: skip
         if not damage.torn:
             self.damaged.append(Damaged.of(segment.path, damage, why))
-        where = self._reader.where and self._reader.where.bind(constants)
-        if where is not None and self._errors != "column" and not where.accepts_null:
-            return
-        row: dict[str, Any] = dict(constants)
-        if self._errors == "column":
+        if self._reader.keeps_error_rows(constants):
             message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
-            row[self._error_column] = [{"code": code, "message": message, "byte_offset": damage.position}]
-        yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
+            yield self._reader.error_row(constants, code, message, damage.position)
 
 
 def requested_range(segments: Sequence[IggySegment], bounds: OffsetBounds, message_bytes: int) -> OffsetRange:
     """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
-    first = segments[0]
-    start, end = bounds.of_partition(first.partition)
-
-    def end_offset() -> int:
-        return _end_offset(segments[-1], message_bytes)
-
-    def offset_since(time: int) -> int | None:
-        return _offset_since(segments, 1000 * time, message_bytes)
-
-    topic = None if first.stream is None or first.topic is None else Topic(first.stream, first.topic)
-    return OffsetRange(
-        TopicPartition(topic, first.partition),  # type: ignore[arg-type]
-        start.resolve(first=lambda: 0, end=end_offset, since=offset_since),
-        LAST_OFFSET if end == LATEST else end.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+    stream, topic, partition = segments[0][1:4]
+    return range_of_files(
+        TopicPartition(None if topic is None else f"{stream}/{topic}", partition),  # type: ignore[arg-type]
+        bounds,
+        end_offset=lambda: _end_offset(segments[-1], message_bytes),
+        offset_since=lambda time: _offset_since(segments, 1000 * time, message_bytes),
     )
 
 

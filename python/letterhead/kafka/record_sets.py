@@ -155,9 +155,9 @@ class KafkaRowReader(RowReader):
     def _check_times(self, rows: pa.RecordBatch, batches: Sequence[BatchHeader]) -> pa.RecordBatch:
         """Report timestamps that the type of the column cannot hold, as ``errors`` says."""
         outside = times_outside(rows.column("timestamp"), self._dialect)
-        if outside is None or self._errors == "null":
+        if outside is None or self.errors == "null":
             return rows
-        if self._errors == "raise":
+        if self.errors == "raise":
             offset = rows.column("offset").filter(outside)[0].as_py()
             inside = (at for at, batch in enumerate(batches) if batch.base_offset <= offset <= batch.last_offset)
             raise time_error("record-batch", row=next(inside, 0), offset=offset)

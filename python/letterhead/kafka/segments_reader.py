@@ -30,8 +30,8 @@ from letterhead.kafka.segment_file import (
 )
 from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
 from letterhead.limits import Limits
-from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition
-from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetPoint
+from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
+from letterhead.offsets.specs import OffsetBounds, OffsetPoint
 from letterhead.output_columns import Dialect
 from letterhead.reader import Reader
 from letterhead.where.program import resolve
@@ -144,6 +144,11 @@ class SegmentsReader(Reader):
                         yield from self._segment(file, bounds, known)
                 self.done = before = before + self._sizes[segment.path]
 
+    def _report_torn(self, torn: Torn) -> None:
+        self.torn.append(torn)
+        # The caller of __next__ is above _advance, _records and the generator of a file.
+        warnings.warn(str(torn), TornTailWarning, stacklevel=6)
+
     def _segment(self, file: SegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
         position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
@@ -167,10 +172,7 @@ class SegmentsReader(Reader):
             if flaw is not None:
                 damage = file.damage(position, least, flaw)
                 if damage.torn:
-                    torn = Torn(str(file.segment.path), position, damage.end - position, flaw.why)
-                    self.torn.append(torn)
-                    # The caller of __next__ is above _advance and _records.
-                    warnings.warn(str(torn), TornTailWarning, stacklevel=5)
+                    self._report_torn(Torn(str(file.segment.path), position, damage.end - position, flaw.why))
                     if self._torn_rows and self._rows.errors == "column":
                         yield self._rows.error_row(file, flaw, damage)
                     return
@@ -200,7 +202,6 @@ class SegmentRowReader:
     ) -> None:
         self.errors = errors
         self.where = resolve(where, WHERE_FIELDS, headers)
-        self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
         options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
@@ -208,7 +209,7 @@ class SegmentRowReader:
         self._lax = KafkaRowReader(columns, headers, **options, **on_error)
         self.schema = self._lax.schema
         self.limits = limits
-        self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
+        self.message_bytes = self._lax.message_bytes
 
     def narrowed(self, requested: OffsetRange) -> OffsetRange:
         """Return a range without records that the condition excludes by their offsets."""
@@ -278,18 +279,14 @@ class SegmentRowReader:
         return rows, invalid
 
     def keeps_error_rows(self, file: SegmentFile) -> bool:
-        """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
-        where = self.where and self.where.bind(_constants(file))
-        return where is None or self.errors == "column" or where.accepts_null
+        """Return whether a row that could not be read is returned."""
+        return self._lax.keeps_error_rows(_constants(file))
 
     def error_row(self, file: SegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that stands for a batch that is not whole. Its message begins with the reason."""
-        row = {name: value for name, value in _constants(file).items() if name in self._columns}
-        if self.errors == "column":
-            of = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
-            message = f"{flaw.why}{of}: {file.segment.path}"
-            row[self._error_column] = [{"code": flaw.code, "message": message, "byte_offset": damage.position}]
-        return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
+        batch = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
+        message = f"{flaw.why}{batch}: {file.segment.path}"
+        return self._lax.error_row(_constants(file), flaw.code, message, damage.position)
 
 
 def check_start(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> None:
@@ -304,20 +301,16 @@ def requested_range(
     segments: Sequence[Segment], bounds: OffsetBounds, rows: SegmentRowReader, *, committed: bool = False
 ) -> OffsetRange:
     """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
-    partition = TopicPartition(segments[0].topic, segments[0].partition)  # type: ignore[arg-type]
-    start, end = bounds.of_partition(partition.partition)
 
     def end_offset() -> int:
         begun = transactions(segments, strict=rows.errors == "raise").open if committed else []
         return min([_end_offset(segments[-1]), *(transaction.first_offset for transaction in begun)])
 
-    def offset_since(time: int) -> int | None:
-        return _offset_since(segments, time, rows)
-
-    return OffsetRange(
-        partition,
-        start.resolve(first=lambda: 0, end=end_offset, since=offset_since),
-        LAST_OFFSET if end == LATEST else end.resolve(first=lambda: 0, end=end_offset, since=offset_since),
+    return range_of_files(
+        TopicPartition(segments[0].topic, segments[0].partition),  # type: ignore[arg-type]
+        bounds,
+        end_offset=end_offset,
+        offset_since=lambda time: _offset_since(segments, time, rows),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.errors import OffsetsGone, ProtocolError
-from letterhead.offsets.specs import OffsetBounds, OffsetPoint
+from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetPoint
 
 if TYPE_CHECKING:
     from letterhead.offsets.reading import PartitionLog
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LAST_OFFSET", "OffsetRange", "TopicPartition", "chosen_partitions", "divided_ranges", "limited_ends",
-    "narrowed_ranges", "requested_ranges", "resolved_offsets",
+    "narrowed_ranges", "range_of_files", "requested_ranges", "resolved_offsets",
 ]  # fmt: skip
 
 LAST_OFFSET = (1 << 63) - 1
@@ -84,6 +84,23 @@ def requested_ranges(
         OffsetRange(partition, max(starts[partition], first[partition]), min(ends[partition], last[partition]))
         for partition in partitions
     ]
+
+
+def range_of_files(
+    partition: TopicPartition,
+    bounds: OffsetBounds,
+    *,
+    end_offset: Callable[[], int],
+    offset_since: Callable[[int], int | None],
+) -> OffsetRange:
+    """Resolve ``start`` and ``end`` to offsets of a partition in files, whose end is only looked up if it is needed."""
+    start, end = (
+        LAST_OFFSET
+        if is_end and point == LATEST
+        else point.resolve(first=lambda: 0, end=end_offset, since=offset_since)
+        for is_end, point in enumerate(bounds.of_partition(partition.partition))
+    )
+    return OffsetRange(partition, start, end)
 
 
 def resolved_offsets(

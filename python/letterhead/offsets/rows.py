@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead.limits import Limits
 from letterhead.offsets.ranges import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.output_columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
@@ -17,7 +18,6 @@ from letterhead.where.program import Filter, RecordField, resolve
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
-    from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
 __all__ = ["RowReader"]
@@ -67,8 +67,9 @@ class RowReader:
         self._options = ReadOptions(errors=errors, error_column=error_column, limits=limits)
         self._columns = frozenset(columns)
         self._dialect = dialect
-        self._errors = errors
+        self.errors = errors
         self._error_column = error_column
+        self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
         self._times = self.time_types(dialect)
         empty = self._messages(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.constants)))
         types = {field.name: field.type for field in empty.type}
@@ -84,6 +85,18 @@ class RowReader:
     def as_times(self, column: pa.Array) -> pa.Array:
         """Return a column of integers as timestamps."""
         raise NotImplementedError
+
+    def keeps_error_rows(self, constants: Mapping[str, Any]) -> bool:
+        """Return whether a row that could not be read is returned: with its error, or if the condition accepts nulls."""
+        where = self.where and self.where.bind(constants)
+        return where is None or self.errors == "column" or where.accepts_null
+
+    def error_row(self, constants: Mapping[str, Any], code: str, message: str, byte_offset: int) -> pa.RecordBatch:
+        """Return the row that stands for records that could not be read."""
+        row: dict[str, Any] = {name: value for name, value in constants.items() if name in self._columns}
+        if self.errors == "column":
+            row[self._error_column] = [{"code": code, "message": message, "byte_offset": byte_offset}]
+        return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
     def _rows(
         self, batches: pa.Array, where: Filter | None, start: int = 0, end: int = LAST_OFFSET

@@ -54,7 +54,6 @@ except ImportError:  # before Spark 4.1
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.where.program import Filter
 
 __all__ = ["IggySource"]
 
@@ -184,19 +183,9 @@ class IggyQuery(OffsetQuery):
         default = [name for name in known if not (values.get("headerColumns") and name == "headers")]
         self._columns = values.get("columns", default)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """Schema of the record batches."""
-        return self._reader().schema
-
-    @property
-    def where(self) -> Filter | None:
-        """The condition on messages."""
-        return self._reader().where
-
     def open_log(self) -> IggyPartitions:
         """Return a connection to the server."""
-        return IggyPartitions(Client(self._address, self.values.get("timeoutMs", 60_000)), self._reader())
+        return IggyPartitions(Client(self._address, self.values.get("timeoutMs", 60_000)), self.reader())
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
@@ -226,7 +215,8 @@ class IggyQuery(OffsetQuery):
             raise ValueError(f"the checkpoint is of topic {name}, not {self.topic}: use a new checkpointLocation")
         return self.topic
 
-    def _reader(self) -> IggyRowReader | MappedRowReader:
+    def reader(self) -> IggyRowReader | MappedRowReader:
+        """Return the reader of rows."""
         headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
         if self._is_mapped:
             return MappedRowReader(

@@ -44,7 +44,6 @@ from letterhead.where.program import resolve
 if TYPE_CHECKING:
     from letterhead.kafka.partitions import KafkaPartitions
     from letterhead.kafka.settings import Settings
-    from letterhead.where.program import Filter
 
 __all__ = ["KafkaSource"]
 
@@ -209,22 +208,17 @@ class KafkaQuery(OffsetQuery):
     @property
     def schema(self) -> pa.Schema:
         """Schema of the record batches."""
-        schema = self._reader().schema
+        schema = self.reader().schema
         names = [*self._columns, *schema.names[len(self._columns) :]]
         types = {"timestampType": pa.int32()}
         return pa.schema([(name, types.get(name, schema.field(at).type)) for at, name in enumerate(names)])
-
-    @property
-    def where(self) -> Filter | None:
-        """The condition on records."""
-        return self._reader().where
 
     def open_log(self) -> KafkaPartitions:
         """Return connections to the cluster; this needs kafka-python."""
         from letterhead.kafka.client import Client
         from letterhead.kafka.partitions import KafkaPartitions
 
-        return KafkaPartitions(Client(self.settings), self._reader(), self.isolation)
+        return KafkaPartitions(Client(self.settings), self.reader(), self.isolation)
 
     def partitions(self, log: KafkaPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
@@ -298,7 +292,8 @@ class KafkaQuery(OffsetQuery):
                     "set startingOffsetsByTimestampStrategy to latest"
                 )
 
-    def _reader(self) -> KafkaRowReader:
+    def reader(self) -> KafkaRowReader:
+        """Return the reader of rows."""
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
         headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
         # Names in a condition are those of the columns here.

@@ -31,8 +31,6 @@ except ImportError:  # before Spark 4.2 there are no limits, and a trigger reads
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.where.program import Filter
-
 __all__ = [
     "OffsetBatchReader", "OffsetQuery", "OffsetStreamReader", "Side", "offset_point", "offsets_option",
     "partition_number",
@@ -83,15 +81,14 @@ class OffsetQuery(ABC):
         self.skips_lost = not values.get("failOnDataLoss", True)
         self.limit = values.get("maxOffsetsPerTrigger")
 
-    @property
     @abstractmethod
-    def schema(self) -> pa.Schema:
-        """Schema of the record batches."""
+    def reader(self) -> Any:
+        """Return the :class:`~letterhead.offsets.rows.RowReader` of the options."""
 
     @property
-    @abstractmethod
-    def where(self) -> Filter | None:
-        """The condition on records."""
+    def schema(self) -> pa.Schema:
+        """Schema of the record batches."""
+        return self.reader().schema
 
     @abstractmethod
     def open_log(self) -> Any:
@@ -140,7 +137,7 @@ class OffsetQuery(ABC):
         ranges = [
             OffsetRange(partition, starts[partition], min(ends[partition], last[partition])) for partition in partitions
         ]
-        return narrowed_ranges(log, ranges, self.where)
+        return narrowed_ranges(log, ranges, self.reader().where)
 
     def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         """Divide ranges among tasks: one each, or more as the options request."""
@@ -152,7 +149,8 @@ class OffsetQuery(ABC):
         if not isinstance(part, _RangePart):  # without parts, Spark makes one of its own
             return
         with self.open_log() as log:
-            for batch in read_ranges(log, narrowed_ranges(log, [part.offsets], self.where), skip_lost=self.skips_lost):
+            ranges = narrowed_ranges(log, [part.offsets], self.reader().where)
+            for batch in read_ranges(log, ranges, skip_lost=self.skips_lost):
                 yield self.as_rows(batch)
 
     def points_by_partition(

@@ -32,10 +32,9 @@ class FilterPushdown:
 
 
 class _PushFilters:
-    __func__ = getattr(DataSourceReader, "pushFilters", None)
-
     def __init__(self, push: Callable[[list[Any]], list[Any]]) -> None:
         self._push = push
+        self.__func__ = getattr(DataSourceReader, "pushFilters", None)  # Spark 4.0 has none
 
     def __call__(self, filters: list[Any]) -> list[Any]:
         return self._push(filters)

@@ -22,7 +22,8 @@ from letterhead.spark.sources.pushdown import FilterPushdown, push
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.iggy.segments import IggySegment, IggySegmentRowReader
+    from letterhead.iggy.rows import IggyRowReader
+    from letterhead.iggy.segments import IggySegment
     from letterhead.kafka.log_directory import Segment
     from letterhead.kafka.segments_reader import SegmentsReader, Torn
     from letterhead.kafka.transactions import Transactions
@@ -202,13 +203,13 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
         bounds = OffsetBounds.parse(partition.offsets.start, partition.offsets.end)
         yield from _batches(IggySegmentsReader([[partition.segment]], self._rows, bounds, torn_rows=True))
 
-    def _row_reader(self, where: Any) -> IggySegmentRowReader:
-        from letterhead.iggy.segments import IggySegmentRowReader
+    def _row_reader(self, where: Any) -> IggyRowReader:
+        from letterhead.iggy.rows import COLUMNS, IggyRowReader
 
         if self._committed:
             raise ValueError("isolationLevel read_committed needs segments of Kafka: Iggy has no transactions")
         arguments = read_arguments(self._values) | {"where": where}
-        return IggySegmentRowReader.of(self._values.get("columns"), self._values.get("headerColumns"), **arguments)
+        return IggyRowReader(self._values.get("columns", COLUMNS), self._values.get("headerColumns"), **arguments)
 
 
 def _warn_of_torn(torn: Torn | None) -> None:
