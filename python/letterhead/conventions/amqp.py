@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError
-from letterhead.operations import encode, select
+from letterhead.one_message import encode, select
 from letterhead.types import ValueType, type_name
 
 __all__ = ["CODES", "READ_AS", "Primitive", "checked_type", "decode"]

@@ -173,6 +173,55 @@ def upgrade_command(
     return run_upgrade(selection, to=to, yes=yes, dry_run=dry_run, json=json)
 
 
+@state.command("check", epilog=EXIT_CODES)
+@grouped(selection=stores)
+def check_command(
+    *,
+    selection: Selection,
+    to: Annotated[
+        str, option("--to", "The version of Kafka Streams that opens the directory next: 4.3 or 4.4.", "VERSION")
+    ],
+    before: Annotated[str | None, option("--from", "The version that has it now.", "VERSION")] = None,
+    layout: Annotated[
+        str | None,
+        option("--layout", "What values get: headers, timestamped or plain; by default what they have.", "LAYOUT"),
+    ] = None,
+    tries: Annotated[bool, flag("--try", "Try it on copies in the temporary directory, and compare all rows.")] = False,
+    changelog: Annotated[
+        Path | None, option("--changelog", "The changelog of the store: segments or Parquet.", "PATH")
+    ] = None,
+    bootstrap_server: Annotated[
+        str | None, option("--bootstrap-server", "Brokers that have the changelogs.", "HOST:PORT")
+    ] = None,
+    retention: Annotated[
+        int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
+    ] = None,
+    segment_interval: Annotated[
+        int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Tell what an upgrade of Kafka Streams, or the way back, does to each store.
+
+    Stores are kept, converted row by row, or refused: then the directory has to
+    be deleted, and the store is rebuilt from its changelog, or lost without one.
+    A defect of Kafka Streams damages time-ordered sessions that get headers.
+    With --try, copies are opened, converted or restored, and their rows compared
+    with the stores, which are not changed. Exit code 1: a store would be lost or
+    damaged, or a copy has other rows.
+
+    \b
+    Examples:
+      letterhead state check /tmp/kafka-streams/orders-app --to 4.4 --layout headers --try
+      letterhead state check 0_0 --store latest --to 4.3 --from 4.4 --layout timestamped \\
+                 --try --changelog orders-app-latest-changelog-0
+    """
+    from letterhead.cli.state.check import Source, run_check
+
+    source = Source(changelog, bootstrap_server, retention, segment_interval)
+    return run_check(selection, to=to, before=before, layout=layout, tries=tries, source=source, json=json)
+
+
 @state.command("verify", epilog=EXIT_CODES)
 @grouped(selection=limited_stores)
 def verify_command(*, selection: Selection, json: Json = False) -> int:

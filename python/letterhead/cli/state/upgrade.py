@@ -62,6 +62,13 @@ def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json
     return OK
 
 
+def upgrade_all_rows(store: StoreReader, to: str) -> int:
+    """Move the older rows of one store without asking; return how many moved."""
+    plan = _plan(store, to)
+    _move([plan])
+    return plan.moved
+
+
 def _plan(store: StoreReader, to: str) -> UpgradePlan:
     store_type, label = store.type, store.files.label
     layout = LAYOUTS.get((store_type.name, to))

@@ -1,0 +1,271 @@
+"""`letterhead state check`: tell what another version of Kafka Streams, or another layout, does to stores, and try it on copies."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from letterhead._formatting import printable
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import console, counted, print_json, table, warn
+from letterhead.cli.state.options import Selection
+from letterhead.cli.state.rows import failures, opened
+from letterhead.cli.state.upgrade import upgrade_all_rows
+from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
+from letterhead.state.reading.directory import StoreFiles, find_stores
+from letterhead.state.reading.rows import StoreReader
+from letterhead.state.reading.store_types import LAYOUTS, VALUES, DetectedType
+from letterhead.state.restoring.diff import diff
+from letterhead.state.restoring.restore import restore
+from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.temporary import TemporaryDirectory
+
+VERSIONS = ("4.3", "4.4")
+"""Versions of Kafka Streams whose behaviour the tests verify."""
+
+KEPT, CONVERTED, DAMAGED, REFUSED = "kept", "converted", "damaged", "refused"
+REBUILT, LOST = "rebuilt", "lost"
+"""Outcomes of a store that is refused, with a changelog and without one."""
+
+_EXPLAINED = {
+    KEPT: "opened as it is",
+    CONVERTED: "rows move to the new column family when they are read by key or written; only the changelog restores the old store",
+    DAMAGED: "Kafka Streams reads values with a byte 00 in front: delete the directory before, so that it is restored instead",
+    REBUILT: "refused: delete the directory, and the store is restored from its changelog",
+    LOST: "refused, and the store has no changelog",
+}
+
+
+class Source:
+    """Where changelogs are: a file or directory, or a broker."""
+
+    def __init__(
+        self, path: Path | None, bootstrap_server: str | None, retention: int | None, segment_interval: int | None
+    ) -> None:
+        if path is not None and bootstrap_server is not None:
+            raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
+        self.path = path
+        self.bootstrap_server = bootstrap_server
+        self.retention = retention
+        self.segment_interval = segment_interval
+
+    def __bool__(self) -> bool:
+        return self.path is not None or self.bootstrap_server is not None
+
+    def open(self, topic: str, partition: int) -> Any:
+        """Return the records of a changelog, for `letterhead.state.restore`."""
+        if self.bootstrap_server is None:
+            return self.path
+        from letterhead.kafka.topic_reader import topic as read_topic
+
+        columns = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
+        return read_topic(
+            topic,
+            bootstrap_servers=self.bootstrap_server,
+            columns=columns,
+            partitions=[partition],
+            isolation_level="read_committed",
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of a store; `tried` says what was done on a copy, and `failed` whether that contradicts it."""
+
+    store: StoreReader
+    target: DetectedType
+    result: str
+    changelog: tuple[str, int] | None
+    notes: tuple[str, ...] = ()
+    tried: str = ""
+    failed: bool = False
+
+
+def opens(stored: DetectedType, layout: str) -> str:
+    """Return what Kafka Streams does with a store that it opens with a layout: it is kept, converted, damaged or refused."""
+    if stored.keys == "versioned" and "headers" in (stored.layout_name, layout):
+        return REFUSED  # there is no such store
+    if LAYOUTS[stored.name, layout].family == stored.layout.family:
+        return KEPT
+    if VALUES.index(layout) < VALUES.index(stored.layout_name):
+        return REFUSED
+    return DAMAGED if stored.name == "time-ordered-session" else CONVERTED
+
+
+def run_check(
+    selection: Selection, *, to: str, before: str | None, layout: str | None, tries: bool, source: Source, json: bool
+) -> int:
+    """Print what becomes of every store."""
+    before = before or next(version for version in VERSIONS if version != to)
+    for name, version in (("--to", to), ("--from", before)):
+        if version not in VERSIONS:
+            raise Failure(f"{name} is one of {', '.join(VERSIONS)}")
+    if layout is not None and layout not in VALUES:
+        raise Failure(f"--layout is one of {', '.join(VALUES)}")
+    with failures():
+        stores = find_stores(selection.directory, selection.name)
+        if source.path is not None and len(stores) > 1:
+            raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")
+        outcomes = [_outcome(opened(files, selection), to, before, layout) for files in stores]
+        if tries:
+            outcomes = [_tried(outcome, selection, source) for outcome in outcomes]
+    if json:
+        print_json([_document(outcome) for outcome in outcomes])
+    else:
+        console().print(_table(outcomes, tries=tries))
+        for note in dict.fromkeys(note for outcome in outcomes for note in outcome.notes):
+            warn(note)
+    return BAD_DATA if any(outcome.failed or outcome.result in (DAMAGED, LOST) for outcome in outcomes) else OK
+
+
+def _outcome(store: StoreReader, to: str, before: str, layout: str | None) -> Outcome:
+    store_type = store.type
+    target = replace(store_type, layout_name=_layout_of(store_type, layout or store_type.layout_name))
+    places: dict[str, int] = {}
+    open_or_not_closed = store.process is not None
+    for _, families in store.databases():
+        open_or_not_closed |= families.dirty
+        places |= families.offsets()
+    changelog = None
+    if len(places) == 1:
+        topic, _, partition = next(iter(places)).rpartition("-")
+        changelog = topic, int(partition)
+    result = opens(store_type, target.layout_name)
+    if result == REFUSED:
+        result = REBUILT if places else LOST
+    notes = []
+    if open_or_not_closed:
+        notes.append(
+            f"store {store.files.label} was not closed: with exactly-once, Kafka Streams restores it from its changelog"
+        )
+    if result == REBUILT and to == "4.4" and store.files.segmented:
+        notes.append(
+            f"store {store.files.label}: Kafka Streams 4.4 restores the records inside the retention; rows of its oldest "
+            "segments are left out"
+        )
+    if (before, to) == ("4.4", "4.3"):
+        notes.append(
+            "buffers of suppress() are in changelogs alone: 4.3 ignores the headers of old values that 4.4 wrote there"
+        )
+    return Outcome(store, target, result, changelog, tuple(notes))
+
+
+def _layout_of(store_type: DetectedType, layout: str) -> str:
+    """Return the layout that Kafka Streams opens a type of store with: sessions have no timestamps, versions no headers."""
+    if store_type.keys == "versioned" or (store_type.name, layout) not in LAYOUTS:
+        return "plain"
+    return layout
+
+
+def _tried(outcome: Outcome, selection: Selection, source: Source) -> Outcome:
+    """Do on a copy what Kafka Streams would do, and compare the rows."""
+    if outcome.result == DAMAGED:
+        return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
+    with _copied(outcome.store.files) as copy:
+        try:
+            if outcome.result == CONVERTED:
+                moved = upgrade_all_rows(opened(copy, selection), outcome.target.layout_name)
+                return _compared(outcome, copy.directory, f"{counted(moved, 'row')} converted")
+            _open_and_close(copy, outcome.target)
+        except UnexpectedColumnFamilyError:
+            if outcome.result == KEPT:
+                return replace(outcome, tried="a copy is refused", failed=True)
+            return _restored(outcome, source)
+        if outcome.result == KEPT:
+            return _compared(outcome, copy.directory, "opened")
+        return replace(outcome, tried="a copy is opened", failed=True)
+
+
+@contextmanager
+def _copied(files: StoreFiles) -> Iterator[StoreFiles]:
+    """Copy a store into a temporary directory."""
+    with TemporaryDirectory("check") as temporary:
+        place = temporary.path / "app" / "0_0"
+        if not files.segmented:
+            place /= "rocksdb"
+        shutil.copytree(files.directory, place / files.name, ignore=shutil.ignore_patterns("LOCK"))
+        (copy,) = find_stores(temporary.path / "app" / "0_0")
+        yield copy
+
+
+def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
+    for segment in files.segments:
+        database = Database(segment.directory.name, segment.directory, target.layout, RocksDBOptions())
+        database.close(clean=not database.dirty)
+
+
+def _restored(outcome: Outcome, source: Source) -> Outcome:
+    store_type = outcome.target
+    if not source:
+        return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")
+    if outcome.changelog is None:
+        return replace(outcome, tried="refused; its changelog is not known")
+    if store_type.name != "key-value" and source.retention is None:
+        return replace(outcome, tried="refused; pass --retention to restore it")
+    topic, partition = outcome.changelog
+    with TemporaryDirectory("check") as temporary:
+        done = restore(
+            source.open(topic, partition),
+            temporary.path,
+            outcome.store.files.name,
+            store_type=store_type.name,  # type: ignore[arg-type]
+            layout=store_type.layout_name,  # type: ignore[arg-type]
+            retention=source.retention,
+            segment_interval=source.segment_interval,
+            topic=topic,
+            partition=partition,
+            start="earliest",
+            force=True,  # the store itself names the topic
+        )
+        return _compared(outcome, temporary.path, f"{counted(done.records, 'record')} restored")
+
+
+def _compared(outcome: Outcome, directory: Path, done: str) -> Outcome:
+    """Compare a copy with the store, by what both keep."""
+    store_type = outcome.store.type
+    try:
+        differences = sum(1 for _ in diff(outcome.store.files.directory, directory, store_type=store_type.name))
+    except StateStoreError as error:
+        return replace(outcome, tried=f"{done}; {error}", failed=True)
+    if differences:
+        differ = "row differs" if differences == 1 else "rows differ"
+        return replace(outcome, tried=f"{done}; {differences:,} {differ}", failed=True)
+    return replace(outcome, tried=f"{done}; no row differs")
+
+
+def _table(outcomes: list[Outcome], *, tries: bool) -> Table:
+    view = table("store", "type", "opened as", "outcome", *(["on a copy"] if tries else ["because"]), fold=True)
+    for outcome in outcomes:
+        last = outcome.tried if tries else _EXPLAINED[outcome.result]
+        view.add_row(
+            printable(outcome.store.files.label),
+            str(outcome.store.type),
+            outcome.target.layout_name,
+            outcome.result,
+            printable(last),
+        )
+    return view
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    files = outcome.store.files
+    return {
+        "store": files.name,
+        "task": files.task or None,
+        "directory": str(files.directory),
+        "store_type": outcome.store.type.name,
+        "layout": outcome.store.type.layout_name,
+        "opened_as": outcome.target.layout_name,
+        "outcome": outcome.result,
+        "meaning": _EXPLAINED[outcome.result],
+        "changelog": outcome.changelog and f"{outcome.changelog[0]}-{outcome.changelog[1]}",
+        "notes": list(outcome.notes),
+        "tried": outcome.tried or None,
+        "agrees": not outcome.failed if outcome.tried else None,
+    }
