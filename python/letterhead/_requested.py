@@ -1,4 +1,4 @@
-"""Cast what leaves as Arrow to a type that its consumer requests. pyarrow casts, the core does not.
+"""Cast exported Arrow data to the type that a consumer requests. pyarrow casts, the core does not.
 
 Without pyarrow a request is ignored, as the interface permits: the consumer gets the type of the column.
 """
@@ -21,18 +21,18 @@ def array(column: Any, schema: object) -> object | None:
 def stream(chunks: Any, schema: object) -> object | None:
     """Return the capsule of a stream of the requested type; None without pyarrow.
 
-    Chunks are taken one by one here: pyarrow would release the GIL under the core, which called this, and read its stream.
+    Chunks are read one by one: pyarrow would release the GIL under the core, which called this, and read its stream.
     """
     try:
         import pyarrow as pa
     except ImportError:
         return None
-    of = pa.DataType._import_from_c_capsule(schema)
-    cast = (pa.array(chunk).cast(of) for chunk in chunks)
-    if pa.types.is_struct(of):
-        batches = (pa.RecordBatch.from_struct_array(chunk) for chunk in cast)
-        made: Any = pa.RecordBatchReader.from_batches(pa.schema(list(of)), batches)
+    type = pa.DataType._import_from_c_capsule(schema)
+    arrays = (pa.array(chunk).cast(type) for chunk in chunks)
+    if pa.types.is_struct(type):
+        batches = (pa.RecordBatch.from_struct_array(array) for array in arrays)
+        result: Any = pa.RecordBatchReader.from_batches(pa.schema(list(type)), batches)
     else:
-        made = pa.chunked_array(list(cast), of)
-    capsule: object = made.__arrow_c_stream__()
+        result = pa.chunked_array(list(arrays), type)
+    capsule: object = result.__arrow_c_stream__()
     return capsule

@@ -111,7 +111,7 @@ def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
         raise TypeError(f"columns must be a mapping of output column to type, not {columns.__class__.__name__}")
     if not columns:
         raise ValueError("no columns were asked for")
-    return [_spec(name, wanted, sql) for name, wanted in columns.items()]
+    return [_spec(name, column, sql) for name, column in columns.items()]
 
 
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
@@ -123,21 +123,20 @@ def check_distinct(names: Sequence[str], errors: str = "raise", error_column: st
             raise ValueError(f"two columns {name!r} would be made: rename one of them")
 
 
-def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
+def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     check_utf8("the name of a column", name)
     try:
         # A Field may be constructed without `field`, so it is checked here too.
-        given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
-        made = field_of(*given, sql=sql)
+        field = field_of(*(column if isinstance(column, Field) else (column, None, "last", False)), sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
-    return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
+    return name, plain_key(name if field.key is None else field.key), field.type, field.repeat, field.required
 
 
 def check_key(what: str, key: object) -> None:
-    """Raise TypeError or ValueError if this cannot be the key of a header."""
+    """Raise TypeError or ValueError if an argument, which ``what`` names in the error, cannot be the key of a header."""
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
         raise TypeError(f"{what} must be str, int, bytes or a Value, not {key.__class__.__name__}")
     if isinstance(key, str):

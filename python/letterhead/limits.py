@@ -63,7 +63,7 @@ class Limits(_Fields):
     headers : int, optional
         Headers of a message.
     decompressed_bytes : int, optional
-        Decompressed bytes of one value: those of all batches, or compressed message sets, in it together.
+        Decompressed bytes of one value: all its batches, or compressed message sets, together.
     records : int, optional
         Records of one value that contains a batch, or several batches one after another.
     output_bytes : int, optional
@@ -94,15 +94,15 @@ class Limits(_Fields):
         reports: int | None = None,
     ) -> Limits:
         """Validate the limits."""
-        made = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes, reports)
-        for name, given in made._asdict().items():
-            if given is None:
+        self = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes, reports)
+        for name, limit in self._asdict().items():
+            if limit is None:
                 continue
-            if isinstance(given, bool) or not isinstance(given, int):
-                raise TypeError(f"{name} must be int, not {type(given).__name__}")
-            if not 0 <= given <= _MOST:
-                raise ValueError(f"{name} must be between 0 and {_MOST}, not {given}")
-        return made
+            if isinstance(limit, bool) or not isinstance(limit, int):
+                raise TypeError(f"{name} must be int, not {type(limit).__name__}")
+            if not 0 <= limit <= _MOST:
+                raise ValueError(f"{name} must be between 0 and {_MOST}, not {limit}")
+        return self
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, int | None]]:
         return (), self._asdict()

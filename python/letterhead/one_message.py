@@ -87,10 +87,10 @@ def decode(
         ...
     letterhead.errors.DecodeError: kafka: key length -1 is negative (header 0, byte 1)
     """
-    read = (_loaded or _native()).decode(
+    decoded = (_loaded or _native()).decode(
         data if type(data) is bytes else bytes_of(data), format, lenient, strict_types, limits
     )
-    return Message(**read) if type(read) is dict else read
+    return Message(**decoded) if type(decoded) is dict else decoded
 
 
 @documented
@@ -131,7 +131,7 @@ def messages(
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    messages = _each(_native().messages(bytes_of(data), format, (lenient, strict_types, limits)))
+    messages = _messages_of(_native().messages(bytes_of(data), format, (lenient, strict_types, limits)))
     return ReadOnce(messages, "the iterator of messages")
 
 
@@ -191,13 +191,12 @@ def batch(
     native = _native()
     row = _format(native, format)
     if row["is_"] != "batch":
-        what = "headers format" if row["is_"] == "headers" else "message format"
-        raise ValueError(f"{format} is not a batch format but a {what}: write it with encode")
+        raise ValueError(f"{format} is not a batch format but a {row['is_']} format: write it with encode")
     field_types = dict(row["fields"])
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
-    given = [fields_of(message, format, field_types) for message in messages]
-    written: bytes = native.batch(given, format, codec, (on_loss, plain_types(types), nulls, False))
+    fields = [fields_of(message, format, field_types) for message in messages]
+    written: bytes = native.batch(fields, format, codec, (on_loss, plain_types(types), nulls, False))
     return written
 
 
@@ -279,12 +278,12 @@ def convert(
     >>> back.data == data, back.losses.types
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
-    made: bytes | None
+    converted: bytes | None
     read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), nulls, canonical)
-    made, losses, backs = _native().convert(bytes_of(data), format, target, read, write)
+    converted, losses, types_back = _native().convert(bytes_of(data), format, target, read, write)
     if on_loss != "report":
-        return made
-    return Converted(made, Losses((Loss(*loss) for loss in losses), _types(backs)))
+        return converted
+    return Converted(converted, Losses((Loss(*loss) for loss in losses), _types(types_back)))
 
 
 @overload
@@ -355,21 +354,21 @@ def encode(
         # The core also knows "report", which needs a second column.
         check_name("on_loss", on_loss, ("raise", "drop"))
     native = _loaded or _native()
-    is_ = _format(native, format)["is_"]
-    given: Any
-    if is_ == "headers":
+    row = _format(native, format)
+    fields: Any
+    if row["is_"] == "headers":
         if type(headers) is dict:
-            given = headers  # read by the core without a copy
+            fields = headers  # read by the core without a copy
         elif isinstance(headers, Message):
             raise TypeError(f"{format} is a headers format and takes headers, not a Message")
         else:
-            given = None if headers is None else pairs_of(headers)
-    elif is_ == "message":
-        given = fields_of(headers, format, dict(_format(native, format)["fields"]))
+            fields = None if headers is None else pairs_of(headers)
+    elif row["is_"] == "message":
+        fields = fields_of(headers, format, dict(row["fields"]))
     else:
         raise ValueError(f"{format} is a batch: encode its messages one by one")
     written: bytes | None = native.encode(
-        given, format, on_loss, None if types is None else plain_types(types), nulls, canonical
+        fields, format, on_loss, None if types is None else plain_types(types), nulls, canonical
     )
     return written
 
@@ -494,10 +493,10 @@ def inspect(
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["errors"]
     (True, [])
     """
-    seen = _native().inspect(bytes_of(data), format, (lenient, strict_types, limits))
+    inspection = _native().inspect(bytes_of(data), format, (lenient, strict_types, limits))
     return {
-        "labels": [Label(*label) for label in seen["labels"]],
-        "errors": [ErrorDetail(*error) for error in seen["errors"]],
+        "labels": [Label(*label) for label in inspection["labels"]],
+        "errors": [ErrorDetail(*error) for error in inspection["errors"]],
     }
 
 
@@ -525,7 +524,7 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return _formats[name]
 
 
-def _each(reader: MessageReader) -> Iterator[Message]:
+def _messages_of(reader: MessageReader) -> Iterator[Message]:
     for messages, error in reader:
         for message in messages:
             yield Message(**message)
@@ -533,11 +532,11 @@ def _each(reader: MessageReader) -> Iterator[Message]:
             raise error
 
 
-def _types(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
-    """Return the types of all values of every key of which some value lost its type."""
-    lost = {key for key, _, was_lost in backs if was_lost}
-    types: dict[HeaderKey, list[str]] = {}
-    for key, type, _ in backs:
+def _types(types_back: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
+    """Return, for every key with a value that lost its type, the types of all its values."""
+    lost = {key for key, _, was_lost in types_back if was_lost}
+    by_key: dict[HeaderKey, list[str]] = {}
+    for key, type, _ in types_back:
         if key in lost:
-            types.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
-    return {key: each if len(set(each)) > 1 else each[0] for key, each in types.items()}
+            by_key.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
+    return {key: types if len(set(types)) > 1 else types[0] for key, types in by_key.items()}

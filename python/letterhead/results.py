@@ -12,8 +12,8 @@ from letterhead.types import ValueType, type_name
 
 __all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
 
-Times: TypeAlias = ValueType | Sequence[ValueType]
-Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
+TypesOfKey: TypeAlias = ValueType | Sequence[ValueType]
+Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, TypesOfKey]
 
 
 class Loss(NamedTuple):
@@ -67,9 +67,9 @@ class Losses(tuple[Loss, ...]):
 
     def __new__(cls, losses: Iterable[Loss] = (), types: Mapping[HeaderKey, str | list[str]] | None = None) -> Losses:
         """Create the losses of a message, with the types to convert back."""
-        made = super().__new__(cls, losses)
-        made.types = dict(types or {})
-        return made
+        self = super().__new__(cls, losses)
+        self.types = dict(types or {})
+        return self
 
 
 class Converted(NamedTuple):
@@ -124,12 +124,12 @@ def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[P
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
     for key in types:
         check_key("a key of types", key)
-    return [(plain_key(key), _times(key, times, sql)) for key, times in types.items()]
+    return [(plain_key(key), _type_names(key, of_key, sql)) for key, of_key in types.items()]
 
 
-def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:
+def _type_names(key: GivenKey, types: Any, sql: bool) -> str | list[str]:
     try:
-        return [_name(each, sql) for each in times] if isinstance(times, list | tuple) else _name(times, sql)
+        return [_name(type, sql) for type in types] if isinstance(types, list | tuple) else _name(types, sql)
     except TypeError:
         raise TypeError(f"types: key {key!r}: a type such as 'int32', or a list of them, is needed") from None
 

@@ -81,7 +81,7 @@ class Rows(NamedTuple):
 
 @dataclass
 class NewColumns:
-    """What replaces a column: the new columns, the errors of each row, and the input row that each row comes from."""
+    """The columns that replace a column, with the errors of each row and, for batches, the input row of each row."""
 
     fields: dict[str, Any]
     errors: Any = None
@@ -151,13 +151,13 @@ def processed(
             if limit is not None:
                 batch = batch.slice(0, limit - tally.rows)
             try:
-                made = work(batch.column(column))
+                new = work(batch.column(column))
             except lh.errors.HeaderError as error:
                 # Name the row of the file, not that of the batch.
                 raise error if error.row is None else replaced(error, row=error.row + tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
-            result, errors = _replaced(batch, column, made), made.errors
+            result, errors = _replaced(batch, column, new), new.errors
             if limit is not None:
                 # Batch formats return more rows than there were values.
                 result = result.slice(0, limit - tally.rows)
@@ -271,16 +271,16 @@ def _field(name: str, value: Any, rows: Rows) -> Text:
     return Text(printable(str(value).lower() if isinstance(value, bool) else str(value)))
 
 
-def _replaced(batch: pa.RecordBatch, column: str, made: NewColumns) -> pa.RecordBatch:
+def _replaced(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:
     import pyarrow as pa
 
-    others = batch if made.rows is None else batch.take(made.rows)
-    taken = [name for name in made.fields if name in batch.schema.names and name != column]
+    others = batch if new.rows is None else batch.take(new.rows)
+    taken = [name for name in new.fields if name in batch.schema.names and name != column]
     if taken:
         raise Failure(
             f"the file already has a column {taken[0]!r}, which decoding {column!r} would add: give a --prefix"
         )
     columns: dict[str, Any] = {}
     for name in batch.schema.names:
-        columns.update(made.fields if name == column else {name: others.column(name)})
+        columns.update(new.fields if name == column else {name: others.column(name)})
     return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

@@ -49,9 +49,9 @@ def encode_command(
                  | letterhead encode -f kafka > same.bin
     """
     check_terminal("--hex", hex, out)
-    given = read_bytes(file)
-    refuse_table(given, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
-    message = read_message(_parse(given), format, with_types=types is not None)
+    text = read_bytes(file)
+    refuse_table(text, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
+    message = read_message(_parse(text), format, with_types=types is not None)
     with usage_errors():
         data = lh.encode(message, format, types=types, on_loss=on_loss.value, canonical=canonical)
     if on_loss is EncodeOnLoss.drop:

@@ -70,15 +70,15 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     if not has_types:
         return lambda header: plain(header["value"])
     name = type.partition(":")[0]
-    needed = _STORED_AS.get(name, name)
-    of_type = plain if VALUE_TYPES[needed] is None else parser(name)
+    stored_type = _STORED_AS.get(name, name)
+    big_endian = plain if VALUE_TYPES[stored_type] is None else parser(name)
 
     def parse(header: Column) -> Checked:
         bytes, carried = header["value"], header["type"]
         message = F.concat(F.lit("the value is "), carried, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.isNotNull() & (carried != needed), "wrong_type", message)
-        found = plain(bytes) if of_type is plain else _either(carried.isNull(), plain(bytes), of_type(bytes))
-        return Checked([wrong, *found.checks], found.value)
+        wrong = Check(bytes.isNotNull() & (carried != stored_type), "wrong_type", message)
+        parsed = plain(bytes) if big_endian is plain else _either(carried.isNull(), plain(bytes), big_endian(bytes))
+        return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
 
@@ -369,15 +369,15 @@ def _utf8_of(unit: Column) -> Column:
 # Checks -----------------------------------------------------------------------------------------------------------
 
 
-def _either(when: Column, one: Checked, other: Checked) -> Checked:
-    """Parse in one of two ways. Not with `&`, of which Spark may evaluate both sides."""
+def _either(condition: Column, if_true: Checked, if_false: Checked) -> Checked:
+    """Return one of two results. Checks are not combined with `&`, as Spark may evaluate both of its operands."""
     no = F.lit(False)
     return Checked(
         [
-            *(check._replace(when=F.when(when, check.when).otherwise(no)) for check in one.checks),
-            *(check._replace(when=F.when(when, no).otherwise(check.when)) for check in other.checks),
+            *(check._replace(when=F.when(condition, check.when).otherwise(no)) for check in if_true.checks),
+            *(check._replace(when=F.when(condition, no).otherwise(check.when)) for check in if_false.checks),
         ],
-        F.when(when, one.value).otherwise(other.value),
+        F.when(condition, if_true.value).otherwise(if_false.value),
     )
 
 

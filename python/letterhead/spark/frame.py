@@ -117,7 +117,7 @@ def computed(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[In
     named_inputs = []
     for column in inputs:
         if not isinstance(column.name, str):
-            name = unused_name("given_column", df.columns)
+            name = unused_name("computed_column", df.columns)
             df = df.withColumn(name, column.name)
             column = column._replace(name=name)
         named_inputs.append(column)

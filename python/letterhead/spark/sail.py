@@ -82,9 +82,10 @@ def written_values(values: pa.Array, key: str, type: str) -> pa.Array:
     if name == "timestamp_ms":
         values = values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64())
     write = _text if order == "text" else _bytes
-    made = [None if value is None else write(name, _checked(key, name, value)) for value in values.to_pylist()]
-    reverse = order == "le"
-    return pa.array([data[::-1] if reverse and data is not None else data for data in made], pa.binary())
+    written = [None if value is None else write(name, _checked(key, name, value)) for value in values.to_pylist()]
+    if order == "le":
+        written = [None if data is None else data[::-1] for data in written]
+    return pa.array(written, pa.binary())
 
 
 def _checked(key: str, name: str, value: Any) -> Any:

@@ -46,7 +46,7 @@ def header_lists(format: str) -> tuple[str, ...]:
     """Return the accepted types of a column of headers of a format, as :func:`spelled` writes them.
 
     The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
-    and absent where values are to be given one.
+    and absent where the operation adds types.
     """
     has_types = "type" in _header_type(format, text_keys=False).names
     type = T.StructField("type", T.StringType())

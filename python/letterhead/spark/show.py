@@ -83,7 +83,11 @@ def show_headers(
     )
     selected = [*(named(name).cast("string") for name in keep), _as_bytes(read.name, parts)]
     # By position, as two kept columns may be the same.
-    rows = df.select(*(each.alias(f"column_{place}") for place, each in enumerate(selected))).limit(n + 1).collect()
+    rows = (
+        df.select(*(value.alias(f"column_{position}") for position, value in enumerate(selected)))
+        .limit(n + 1)
+        .collect()
+    )
     head = [*map(printable, keep), "header", *(part.replace("_", " ") for part in parts), "bytes"]
     table = [line for row in rows[:n] for line in _lines([_text(value, width) for value in row[:-1]], row[-1], width)]
     for line in _aligned(head, table):
@@ -96,23 +100,25 @@ def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
     """Return the fields of a header of the column: key, value, and for some formats types."""
     if column not in fields:
         raise unknown_name("column", column, fields)
-    of = fields[column].dataType
-    header = of.elementType if isinstance(of, T.ArrayType) else None
+    type = fields[column].dataType
+    header = type.elementType if isinstance(type, T.ArrayType) else None
     names = header.names if isinstance(header, T.StructType) else []
     if not {"key", "value"} <= set(names) <= {"key_type", "key", "type", "value"}:
-        hint = ": decode_headers reads headers from it" if spelled(of) == "binary" else ""
-        raise TypeError(f"column {column!r} is {spelled(of)}, and headers are {HEADERS}{hint}")
+        hint = ": decode_headers reads headers from it" if spelled(type) == "binary" else ""
+        raise TypeError(f"column {column!r} is {spelled(type)}, and headers are {HEADERS}{hint}")
     return list(names)
 
 
 def _as_bytes(column: str, parts: list[str]) -> Column:
     """Return headers as bytes: a string that is not UTF-8 would be changed on its way to Python."""
 
-    def header(given: Column) -> Column:
+    def as_binary(header: Column) -> Column:
         # An integer key is written as text.
-        return F.struct(*(given[part].cast("binary" if part == "value" else "string").cast("binary") for part in parts))
+        return F.struct(
+            *(header[part].cast("binary" if part == "value" else "string").cast("binary") for part in parts)
+        )
 
-    return F.transform(named(column), header)
+    return F.transform(named(column), as_binary)
 
 
 def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Iterator[list[str]]:
@@ -169,8 +175,8 @@ def _screen_width(text: str) -> int:
     )
 
 
-def _check_count(what: str, given: object) -> None:
-    if isinstance(given, bool) or not isinstance(given, int):
-        raise TypeError(f"{what} must be int, not {given.__class__.__name__}")
-    if given < 1:
-        raise ValueError(f"{what} must be at least 1, and is {given}")
+def _check_count(parameter: str, argument: object) -> None:
+    if isinstance(argument, bool) or not isinstance(argument, int):
+        raise TypeError(f"{parameter} must be int, not {argument.__class__.__name__}")
+    if argument < 1:
+        raise ValueError(f"{parameter} must be at least 1, and is {argument}")

@@ -47,7 +47,7 @@ def writer(type: str) -> Writer:
     return lambda value: _from_number(name, order, value)
 
 
-def written_from(type: str, given: T.DataType) -> str | None:
+def written_from(type: str, column_type: T.DataType) -> str | None:
     """Return ``None`` if a type can be written from a column of a type of Spark, and otherwise the types that fit.
 
     Examples
@@ -56,9 +56,9 @@ def written_from(type: str, given: T.DataType) -> str | None:
     >>> written_from("int64", T.ShortType()), written_from("int64", T.StringType())
     (None, 'tinyint, smallint, int, bigint or a decimal without places')
     """
-    types, words = _FITS.get(type.partition(":")[0], _INTEGERS)
-    fits = isinstance(given, types) and not (isinstance(given, T.DecimalType) and given.scale != 0)
-    return None if fits else words
+    types, names = _FITS.get(type.partition(":")[0], _INTEGERS)
+    has_decimals = isinstance(column_type, T.DecimalType) and column_type.scale != 0
+    return None if isinstance(column_type, types) and not has_decimals else names
 
 
 # Numbers --------------------------------------------------------------------------------------------------------------
