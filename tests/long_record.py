@@ -1,6 +1,7 @@
 """Record a run of a long tier in tests/RECORD.md: python tests/long_record.py TIER passed|failed SECONDS LOG.
 
-``tools/test --long`` calls it after each tier with what the tier printed.
+``tools/test --long`` calls it after each tier with what the tier printed. With the name of a tier alone, it prints the commit
+of the last run that passed, or of the first commit if there was none.
 """
 
 from __future__ import annotations
@@ -42,10 +43,27 @@ def rows_by_tier() -> dict[str, list[str]]:
     return {row[0]: row for row in rows if row != COLUMNS and not row[0].startswith("-")}
 
 
+def last_commit(tier: str) -> str:
+    """Return the commit of the last run of a tier that passed."""
+    _, result, _, commit, *_ = rows_by_tier().get(tier, [tier, "", "", ""])
+    commit = commit.removesuffix(", changed")
+    known = (
+        subprocess.run(["git", "cat-file", "-e", f"{commit}^{{commit}}"], check=False, capture_output=True).returncode
+        == 0
+    )
+    if known and result == "passed":
+        return commit
+    return printed("git", "rev-list", "--max-parents=0", "--max-count=1", "HEAD")
+
+
+def printed(*command: str) -> str:
+    """Return the output of a command."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def main(tier: str, result: str, seconds: str, log: str) -> None:
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty=, changed"], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    """Replace the row of a tier."""
+    commit = printed("git", "describe", "--always", "--dirty=, changed")
     total = counts(Path(log).read_text(errors="replace"))
     numbers = [f"{total[outcome]:,}" if total else "" for outcome in COUNTED]
     rows = rows_by_tier()
@@ -55,4 +73,7 @@ def main(tier: str, result: str, seconds: str, log: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if len(sys.argv) == 2:
+        print(last_commit(sys.argv[1]))
+    else:
+        main(*sys.argv[1:])

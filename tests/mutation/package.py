@@ -36,7 +36,7 @@ from cosmic_ray import plugins
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
-from record import record, table
+from record import check_rate, record, table
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "letterhead"
@@ -306,19 +306,22 @@ def main() -> None:
     parser.add_argument("--tests", nargs="*", default=SUITES, help="directories of tests")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument("--record", action="store_true", help="write tests/MUTATION.md")
+    parser.add_argument("--at-least", metavar="PERCENT", type=float, default=0, help="fail if fewer mutants are killed")
     chosen = parser.parse_args()
     environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent), "LETTERHEAD_EXAMPLES": "10"}
     files = sorted({file for path in chosen.paths for file in ([path] if path.is_file() else path.rglob("*.py"))})
     lines = changed_lines(chosen.since) if chosen.since else None
     mutants = sample([file.resolve() for file in files], lines, chosen.sample, chosen.seed)
+    if not mutants:
+        print("no mutants")
+        return
     measure_coverage(chosen.tests, environment, chosen.processes)
     outcomes = run(mutants, chosen.minutes, chosen.processes, environment)
-    if not outcomes:
-        sys.exit("no mutants")
     counts = by_package(outcomes)
     print(f"\n{table(counts)}\n\n{len(outcomes)} of {len(mutants)} mutants were tried")
     if chosen.record:
         record("python", f"tools/mutate python --sample {chosen.sample} --seed {chosen.seed}", counts)
+    check_rate(counts, chosen.at_least)
 
 
 if __name__ == "__main__":

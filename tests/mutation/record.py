@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -37,3 +38,10 @@ def record(language: str, command: str, counts: Mapping[str, Counter[str]]) -> N
     RECORD.write_text(
         INTRODUCTION + "".join(f"\n## {name}\n{body.rstrip()}\n" for name, body in sorted(sections.items()))
     )
+
+
+def check_rate(counts: Mapping[str, Counter[str]], percent: float) -> None:
+    """End the program with a failure if tests noticed too few mutants."""
+    total = sum(counts.values(), Counter())
+    if 100 * total["killed"] < percent * total.total():
+        sys.exit(f"{total['killed']} of {total.total()} mutants were noticed: less than {percent:g} %")
