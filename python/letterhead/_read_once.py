@@ -1,4 +1,4 @@
-"""Iterators that say so when they are read a second time: :class:`ReadOnce`."""
+"""Iterators that raise if they are read a second time: :class:`ReadOnce`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ReadOnce(Iterator[T], Generic[T]):
             raise
 
     def close(self) -> None:
-        """Release what the iterator holds; it cannot be read afterwards."""
+        """Release the resources of the iterator; it cannot be read afterwards."""
         self._why = self._why or "is closed"
         close = getattr(self._items, "close", None)
         if close is not None:

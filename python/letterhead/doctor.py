@@ -32,7 +32,7 @@ SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem (``wrong``) or a remark (``note``): where it occurs, what it is, and how to fix it."""
+    """A problem (``wrong``) or a remark (``note``), with its place, its description and its remedy."""
 
     level: Literal["wrong", "note"]
     where: str

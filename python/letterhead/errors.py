@@ -1,7 +1,7 @@
 """All exceptions of this package, and the closed list of error codes.
 
-A :class:`ErrorDetail` is one error of one message, as functions return it. An exception is a raised one, with its format and
-row. Its text names the error, then the place::
+A :class:`ErrorDetail` is one error of one message, as functions return it. An exception also has the format and the row.
+Its text names the error, then the place::
 
     kafka: column amount_cents: 4 bytes where int64 takes 8 (header 9, byte 57, row 7)
 
@@ -216,7 +216,7 @@ _Error = TypeVar("_Error", bound=HeaderError)
 
 
 class ErrorDetail(NamedTuple):
-    """One error of one message; its fields are those of the ``error`` column in Arrow and Spark.
+    """One error of one message; its fields are the fields of the ``error`` column in Arrow and Spark.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class RequestError(LetterheadError, RuntimeError):
     message : str
         The error and the partition.
     error_code : int
-        Error code of the protocol, a :class:`letterhead.kip82.ErrorCode` if that class has it.
+        Error code of the protocol, see ``letterhead.kip82.requests.ErrorCode``.
     """
 
     def __init__(self, message: str, error_code: int) -> None:
@@ -278,8 +278,8 @@ class RequestError(LetterheadError, RuntimeError):
 class ProtocolError(LetterheadError, RuntimeError):
     """A server sent a reply that does not follow its protocol, or that answers another request.
 
-    The text names the server. Check that the address is that of a server of this kind, and that nothing between it and
-    this program changes what it sends.
+    The text names the server. Check that the address belongs to a server of this kind, and that nothing between it and
+    this program changes its replies.
     """
 
 
@@ -334,7 +334,7 @@ class DamagedLogError(MessageLogError):
     damage : Damage
         The bytes and the error; also an attribute.
     hint : str, optional
-        What to do about it.
+        The remedy.
 
     Examples
     --------

@@ -330,13 +330,13 @@ _FROZEN = "these headers are frozen: change a copy, Headers(headers)"
 def _header(key: Any, value: Any) -> Header:
     if type(key) is not str:
         key = _key(key)
-    # The exact types first: nearly every value is of one of them, and a check against a union of types is slow.
+    # Check the exact types first: nearly every value has one of them, and a check against a union of types is slow.
     if type(value) is not bytes and value is not None and not isinstance(value, Value):
         value = _value(value)
     return _new_header(Header, (key, value))
 
 
-_new_header = tuple.__new__  # what the class of a named tuple does, without a call of its own
+_new_header = tuple.__new__  # as the class of a named tuple does, without one more call
 
 
 def _value(value: Any) -> HeaderValue:

@@ -107,7 +107,7 @@ def fields_of(message: object, format: str, types: dict[str, str]) -> dict[str, 
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
     if fields.get("tombstone") is False:
-        # Null headers are no wrapper, and make a null value a delete: a message that is none has a list.
+        # Null headers mean no wrapper, and make a null value a delete. So a message that is not a delete has a list.
         fields.setdefault("headers", ())
     return {name: _field(name, fields.get(name), arrow_type, format) for name, arrow_type in types.items()}
 

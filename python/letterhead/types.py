@@ -1,7 +1,7 @@
 """Names of formats as literal types, and names of the types of header values.
 
-:func:`type_name` returns the canonical name of a value type, which may be given by that name, by its name in Spark SQL, or
-as an object of ``pyspark.sql.types`` or ``pyarrow``.
+:func:`type_name` returns the canonical name of a value type, from that name, its name in Spark SQL, or
+an object of ``pyspark.sql.types`` or ``pyarrow``.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def _nearest(name: str) -> str | None:
     best = max(ratios, key=lambda candidate: ratios[candidate])
     if ratios[best] < 0.6:
         return None
-    # Of numbers that are nearly as similar, the widest.
+    # Choose the widest of numbers that are nearly as similar.
     close = [
         candidate
         for candidate in ratios

@@ -122,7 +122,7 @@ class Value(metaclass=_ValueType):
 
     @classmethod
     def from_bits(cls, type: str, bits: bytes | bytearray | memoryview) -> Value:
-        """Return the value that has the given bits, most significant byte first.
+        """Return the value with these bits, most significant byte first.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Value(metaclass=_ValueType):
         return of_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
-        """Return the bits after a check: those of a message may not be a value of the type."""
+        """Return the bits after a check: bits from a message may not be a value of the type."""
         try:
             self._check(self._type, self._bits)
         except EncodeError as error:
@@ -211,7 +211,7 @@ class Bool(Value, type="bool"):
     """True or false, one byte."""
 
     def __new__(cls, value: bool) -> Self:
-        return _of(cls, value)
+        return _from_python(cls, value)
 
     @property
     def value(self) -> bool:
@@ -367,7 +367,7 @@ class Char(Value, type="char"):
     """One UTF-16 code unit, as a ``char`` of Java: a character up to U+FFFF, or half of a surrogate pair."""
 
     def __new__(cls, value: str) -> Self:
-        return _of(cls, value)
+        return _from_python(cls, value)
 
     @property
     def value(self) -> str:
@@ -389,7 +389,7 @@ class String(Value, type="string"):
     """Text, as UTF-8."""
 
     def __new__(cls, value: str) -> Self:
-        return _of(cls, value)
+        return _from_python(cls, value)
 
     @property
     def value(self) -> str:
@@ -414,7 +414,7 @@ class Binary(Value, type="binary"):
     """Bytes of any content."""
 
     def __new__(cls, value: bytes | bytearray | memoryview) -> Self:
-        return _of(cls, value)
+        return _from_python(cls, value)
 
     @property
     def value(self) -> bytes:
@@ -457,7 +457,7 @@ def of_message(type: str, bits: bytes) -> Value:
 _new = object.__new__
 
 
-def _of(cls: type[_Value], value: Any) -> _Value:
+def _from_python(cls: type[_Value], value: Any) -> _Value:
     instance = _new(cls)
     instance._type = cls._name
     instance._bits = cls._to_bits(value)

@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the command's name; by default those of the process.
+        The arguments after the command's name; by default the arguments of this process.
 
     Returns
     -------

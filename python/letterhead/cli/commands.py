@@ -34,8 +34,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"letterhead {importlib.metadata.version('letterhead')}")
         raise typer.Exit(OK)
 

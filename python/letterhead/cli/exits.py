@@ -11,7 +11,7 @@ OK = 0
 BAD_DATA = 1
 USAGE = 2
 INTERRUPTED = 130
-# What a shell reports for a writer whose reader has closed the pipe, as in `letterhead inspect … | head`.
+# A shell reports this code for a writer after the reader closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141
 
 

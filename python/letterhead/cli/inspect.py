@@ -219,12 +219,12 @@ def _heading(number: int | None, messages: int | None, codec: str = "", *, opens
 
 
 def _is_of_batch(attributes: Label) -> bool:
-    """Return whether attributes are those of a record batch: a message of an older format has one byte."""
+    """Return whether attributes belong to a record batch; a message of an older format has one byte of them."""
     return attributes.end - attributes.start == 2
 
 
 def _control_type(data: bytes, fields: Sequence[Label]) -> str:
-    """Return what a control record says, from its key: a version and a type."""
+    """Return the meaning of a control record. Its key is a version and a type."""
     key = next(
         (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None), b""
     )

@@ -1,4 +1,4 @@
-"""Print what a conversion could not carry."""
+"""Print the values and types that a conversion could not carry."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Summary:
                 self.types.setdefault(loss["key"], set()).add(loss["type"])
 
     def show(self, source: str, target: str, rows: int) -> None:
-        """Print to stderr what was lost, how often, and the first row of each loss."""
+        """Print each loss to stderr, with its number of occurrences and its first row."""
         count = f"{self.rows:,} of {counted(rows, 'row')} with losses" if self.groups else ""
         if not _show_count(source, target, count):
             return

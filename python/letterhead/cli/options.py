@@ -152,7 +152,7 @@ def reading(
 
 
 def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Column = None) -> Source:
-    """Return what to read."""
+    """Return the source that the arguments name."""
     return Source(file, hex, base64, column)
 
 
@@ -176,9 +176,9 @@ def rows(
 
 
 def types_option(types: TypesWord = None, type: Type = None) -> Any:
-    """Return what `types=` takes: the word of --types, or the pairs of --type.
+    """Return the argument `types=`: the word of --types, or the pairs of --type.
 
-    A key is written as in errors and losses. A key that is given several times has one type for each of its headers.
+    A key is written as in errors and losses. If it occurs several times, each of its headers has a type of its own.
     """
     if not type:
         return None if types is None else types.value

@@ -147,13 +147,13 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def progress(total: int | None, description: str, *, prints: bool) -> Iterator[Callable[[int], None]]:
     """Show a progress bar on stderr if that is a terminal; with `prints`, rows are printed to stdout meanwhile.
 
-    If these are printed to a terminal there is no bar: they show the progress, and a bar would be drawn between them.
+    If rows are printed to a terminal there is no bar: the rows show the progress, and a bar would be drawn between them.
     """
     if not sys.stderr.isatty() or (prints and sys.stdout.isatty()):
         yield lambda rows: None
         return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    # By default, the bar replaces sys.stdout and sends what is printed there to stderr.
+    # By default, the bar replaces sys.stdout and redirects prints to stderr.
     with Progress(*columns, console=console(sys.stderr), transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(printable(description), total=total)
         yield lambda rows: bar.advance(task, rows)

@@ -166,7 +166,7 @@ def trace_links(
     """Return the span link of each message, from its headers ``traceparent``, ``tracestate`` and ``baggage``.
 
     OpenTelemetry describes by links which traces a batch of messages continues. An absent or invalid ``traceparent``
-    makes the link null and is never an error. The rules are those of :func:`letterhead.conventions.trace_link`.
+    makes the link null and is never an error. The rules are described for :func:`letterhead.conventions.trace_link`.
 
     Parameters
     ----------

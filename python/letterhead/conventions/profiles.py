@@ -182,7 +182,7 @@ _SPRING_RETRY = _profile(
     *_exception("kafka_exception-"),
 )
 
-# The types are those of Connect's default header converter, `SimpleHeaderConverter`, which writes text.
+# Connect's default header converter, `SimpleHeaderConverter`, writes text.
 _DEBEZIUM = _profile(
     "debezium",
     "Debezium: context of the connector, and added headers",

@@ -58,7 +58,7 @@ def by_schema_id(
     ------
     DecodeError
         If ``errors="raise"``: ``bad_magic``, ``truncated``, the other codes of :func:`letterhead.arrow.schema_id`, and
-        those of damaged headers.
+        the codes of damaged headers.
     ValueError
         If the columns have different lengths.
 
@@ -121,7 +121,7 @@ def decode_by_schema(
     ValueError
         If the decoder returns another number of rows.
     Exception
-        What the decoder raises, with a note that names the schema and the rows: an ``OSError``, ``ImportError`` or
+        Any exception of the decoder, with a note that names the schema and the rows: an ``OSError``, ``ImportError`` or
         ``MemoryError`` always, others if ``errors="raise"``.
 
     Notes

@@ -1,7 +1,7 @@
 """Span links of messages, from the W3C headers ``traceparent``, ``tracestate`` and ``baggage``: :func:`trace_link`.
 
 A job that reads a batch of messages continues many traces at once, which OpenTelemetry describes by links from its span
-to those of the producers. Functions for columns are in :mod:`letterhead.arrow` and :mod:`letterhead.spark`.
+to the spans of the producers. Functions for columns are in :mod:`letterhead.arrow` and :mod:`letterhead.spark`.
 
 Source: W3C, Trace Context Level 2, sections 3.2 and 3.3; W3C, Baggage, section 3; OpenTelemetry, Trace API, Link.
 """
@@ -83,7 +83,7 @@ def trace_link(
 
     Notes
     -----
-    Of several ``traceparent``, the last counts, as for Kafka clients of OpenTelemetry. Several ``tracestate`` or
+    The last of several ``traceparent`` counts, as for Kafka clients of OpenTelemetry. Several ``tracestate`` or
     ``baggage`` are combined. A ``tracestate`` with an invalid member, or with more than 32, is dropped; of a repeated key
     the first member counts. Invalid members of baggage are dropped, and those after the 180th or beyond 8,192 bytes; of a
     repeated key the last member counts. As W3C specifies, ``%20`` is a space, and ``+`` is not.

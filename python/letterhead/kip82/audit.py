@@ -47,7 +47,7 @@ class AuditEntry(NamedTuple):
 
 
 class Audit(ProducerInterceptor, ConsumerInterceptor):
-    """Add audit headers to produced records, and report those of consumed records.
+    """Add audit headers to produced records, and report the audit headers of consumed records.
 
     If a record is produced again elsewhere, the client id is replaced; the message id and the origin stay.
 

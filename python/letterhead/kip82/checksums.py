@@ -1,8 +1,8 @@
 """Checksums of any part of a file, each in constant time: :class:`Checksums`.
 
 After damage every byte may begin a message, and each has a size, so the parts to verify overlap. Reading each of them would
-take a time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from those of the
-bytes before its beginning and before its end. These are kept for every 4 KiB.
+take a time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from the
+checksums of all bytes before its beginning and before its end. These are kept for every 4 KiB.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Checksums:
 
 
 def _product(left: int, right: int) -> int:
-    """Multiply two polynomials of 32 bits, modulo that of CRC-32."""
+    """Multiply two polynomials of 32 bits, modulo the polynomial of CRC-32."""
     product = 0
     while right:
         if right & _POLYNOMIAL_ONE:

@@ -1,4 +1,4 @@
-"""The rule of compaction: which messages of a log are kept. It knows nothing of files.
+"""The rule of compaction: which messages of a log are kept. :mod:`letterhead.kip82.log_files` applies it to files.
 
 A compacted log keeps the message with the highest offset of every key. A *delete* (tombstone) is removed as well, after
 a retention time in which slow readers can see it. In the header formats ``typed`` and ``int`` a delete is a null value, which

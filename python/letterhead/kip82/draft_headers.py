@@ -32,9 +32,9 @@ class DraftHeaders(ABC, Generic[K]):
     order matters, and null differs from empty. Bytes of unchanged headers are written back as they were read.
     """
 
-    __slots__ = ("_block", "_error", "_errors", "_frozen", "_serializers", "_stored")
+    __slots__ = ("_encoded", "_error", "_errors", "_frozen", "_serializers", "_stored")
     _format: ClassVar[str]
-    _block: bytes | None
+    _encoded: bytes | None
     _frozen: bool
     _stored: core.Headers | None
 
@@ -51,9 +51,9 @@ class DraftHeaders(ABC, Generic[K]):
         self._frozen = False
         self._serializers: dict[K, HeaderSerializer] = dict(serializers or {})
         if isinstance(headers, bytes | bytearray | memoryview):
-            self._block, self._stored = bytes(headers), None
+            self._encoded, self._stored = bytes(headers), None
             return
-        self._block, self._stored = None, core.Headers()
+        self._encoded, self._stored = None, core.Headers()
         if isinstance(headers, DraftHeaders | core.Headers):
             # Their values are serialized already.
             for key, value in headers._read() if isinstance(headers, DraftHeaders) else headers:
@@ -105,7 +105,7 @@ class DraftHeaders(ABC, Generic[K]):
             self._add(self._check_written_key(key), self._to_stored(key, value))
 
     def set(self, key: K, value: Any) -> None:
-        """Replace all values of a key by one. Parameters and errors are those of :meth:`put`."""
+        """Replace all values of a key by one. Parameters and errors are as for :meth:`put`."""
         self._check_mutable()
         with self._locate_errors(key):
             checked, stored = self._check_written_key(key), self._to_stored(key, value)
@@ -124,7 +124,7 @@ class DraftHeaders(ABC, Generic[K]):
         return self._from_stored(key, values[-1]) if values else default
 
     def get_all(self, key: K) -> list[Any]:
-        """Return all values of a key, in order. Errors are those of :meth:`get`."""
+        """Return all values of a key, in order. Errors are as for :meth:`get`."""
         return [self._from_stored(key, value) for value in self._values_of(key)]
 
     def keys(self) -> list[K]:
@@ -147,7 +147,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     def as_bytes(self) -> bytes:
         """Return the encoded headers: the bytes that they were made from, unless changed."""
-        return self._block if self._block is not None else encode(self._read(), self._format) or b""
+        return self._encoded if self._encoded is not None else encode(self._read(), self._format) or b""
 
     def to_headers(self) -> core.Headers:
         """Return a copy as :class:`letterhead.Headers`."""
@@ -162,7 +162,7 @@ class DraftHeaders(ABC, Generic[K]):
             Serializers of the copy; by default the same.
         """
         copied = type(self).__new__(type(self))
-        copied._block, copied._errors, copied._error, copied._frozen = self._block, self._errors, self._error, False
+        copied._encoded, copied._errors, copied._error, copied._frozen = self._encoded, self._errors, self._error, False
         copied._stored = None if self._stored is None else core.Headers(self._stored)
         copied._serializers = dict(self._serializers if serializers is None else serializers)
         copied._copy_options(self)
@@ -195,28 +195,28 @@ class DraftHeaders(ABC, Generic[K]):
         if not isinstance(other, DraftHeaders) or self._format != other._format:
             return NotImplemented
         # Equal bytes are equal headers, even if they cannot be parsed.
-        same_bytes = self._block is not None and self._block == other._block
+        same_bytes = self._encoded is not None and self._encoded == other._encoded
         return same_bytes or self._read() == other._read()
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         if self._stored is None:
-            return f"{type(self).__name__}(<{len(self._block or b'')} bytes, not parsed yet>)"
+            return f"{type(self).__name__}(<{len(self._encoded or b'')} bytes, not parsed yet>)"
         return f"{type(self).__name__}({[tuple(header) for header in self._stored]!r})"
 
     def _read(self) -> core.Headers:
         if self._stored is None:
             try:
-                self._stored = self._parse(self._block or b"")
+                self._stored = self._parse(self._encoded or b"")
             except DecodeError as error:
                 if self._errors == "raise":
                     raise
                 self._stored, self._error = core.Headers(), error
         return self._stored
 
-    def _parse(self, block: bytes) -> core.Headers:
-        return instance(decode(block, self._format), core.Headers)
+    def _parse(self, encoded: bytes) -> core.Headers:
+        return instance(decode(encoded, self._format), core.Headers)
 
     def _values_of(self, key: K) -> list[core.HeaderValue]:
         return self._read().get_all(self._check_key(key))
@@ -232,7 +232,7 @@ class DraftHeaders(ABC, Generic[K]):
     def _change(self) -> core.Headers:
         """Return the headers to be changed, which makes their bytes obsolete."""
         stored = self._read()
-        self._block = None
+        self._encoded = None
         return stored
 
     def _add(self, key: K, value: core.HeaderValue) -> None:

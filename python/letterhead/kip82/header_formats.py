@@ -46,5 +46,5 @@ WRAPPER_FORMAT = "kip82-wrapper"
 
 
 def check_header_format(header_format: str) -> None:
-    """Raise if there is no such header format."""
+    """Raise ``ValueError`` for an unknown header format."""
     check_name("header format", header_format, HEADERS_FORMATS)

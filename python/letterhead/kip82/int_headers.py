@@ -1,4 +1,4 @@
-"""Headers with integer keys: those of the second draft, and of the message wrapper.
+"""Headers with integer keys, of the second draft and of the message wrapper.
 
 The draft does not specify an order, and the bytes do not show whether headers are sorted. A reader that knows that they
 are passes ``in_order=True``.
@@ -58,8 +58,8 @@ class IntHeaders(DraftHeaders[int]):
     >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"})
     >>> headers.sorted().keys()
     [7, 10]
-    >>> block = headers.sorted().as_bytes()
-    >>> IntHeaders(block, in_order=True).up_to(9).items()
+    >>> encoded = headers.sorted().as_bytes()
+    >>> IntHeaders(encoded, in_order=True).up_to(9).items()
     [(7, b'cluster-a')]
     """
 
@@ -115,17 +115,17 @@ class IntHeaders(DraftHeaders[int]):
         Examples
         --------
         >>> from letterhead.kip82 import IntHeaders
-        >>> block = IntHeaders({1: b"a", 900: b"b"}).sorted().as_bytes()
-        >>> IntHeaders(block[:-1], in_order=True).up_to(10).items()
+        >>> encoded = IntHeaders({1: b"a", 900: b"b"}).sorted().as_bytes()
+        >>> IntHeaders(encoded[:-1], in_order=True).up_to(10).items()
         [(1, b'a')]
         """
         if self._stored is None and self._in_order:
-            block = self._block or b""
-            part = block[: _end_of(block, highest)]
+            encoded = self._encoded or b""
+            part = encoded[: _end_of(encoded, highest)]
             return IntHeaders(part, serializers=self._serializers, in_order=True, errors=self._errors).frozen()
         copied = self.copy()
         copied._stored = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
-        copied._block = None
+        copied._encoded = None
         return copied.frozen()
 
     def writing(self, keys: KeyRange | None) -> IntHeaders:
@@ -137,8 +137,8 @@ class IntHeaders(DraftHeaders[int]):
     def _copy_options(self, source: Self) -> None:
         self._writes, self._in_order = source._writes, source._in_order
 
-    def _parse(self, block: bytes) -> core.Headers:
-        headers = super()._parse(block)
+    def _parse(self, encoded: bytes) -> core.Headers:
+        headers = super()._parse(encoded)
         if self._in_order:
             _check_order(headers)
         return headers
@@ -173,23 +173,23 @@ class IntHeaders(DraftHeaders[int]):
         return bytes(value)
 
 
-def _end_of(block: bytes, highest: int) -> int:
+def _end_of(encoded: bytes, highest: int) -> int:
     """Return where the headers with keys up to the highest end, in encoded headers that are in order.
 
     Only keys and lengths are read. The core parses the headers before that place, and reports their errors.
     """
     at = 0
-    while at + _KEY_AND_LENGTH.size <= len(block):
-        key, size = _KEY_AND_LENGTH.unpack_from(block, at)
+    while at + _KEY_AND_LENGTH.size <= len(encoded):
+        key, size = _KEY_AND_LENGTH.unpack_from(encoded, at)
         if key > highest:
             return at
         at += _KEY_AND_LENGTH.size + max(size, 0)
-    return len(block)
+    return len(encoded)
 
 
 def _check_order(headers: core.Headers) -> None:
     """Raise if keys are not in ascending order."""
-    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # of integer keys, and bytes or null
+    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # integer keys, and values of bytes or null
     at, before = 0, None
     for index, (key, value) in enumerate(pairs):
         if before is not None and key < before:

@@ -66,7 +66,7 @@ class ProducerInterceptor(_Interceptor):
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Return the record to be sent, before its key and value are serialized.
 
-        The given record is that of the previous interceptor. Its headers are a copy, which may be changed.
+        The previous interceptor returned the record. Its headers are a copy, which may be changed.
         """
         return record
 
@@ -94,7 +94,7 @@ class ConsumerInterceptor(_Interceptor):
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
         """Return the records for the program: these, fewer, or others.
 
-        The given records are those of the previous interceptor. They are immutable; ``with_header``,
+        The previous interceptor returned the records. They are immutable; ``with_header``,
         ``without_headers`` and ``replace`` return changed copies.
         """
         return records
@@ -181,7 +181,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
     """
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Pass a record through all interceptors, and return the result. The given record does not change.
+        """Pass a record through all interceptors, and return the result. The argument does not change.
 
         Raises
         ------

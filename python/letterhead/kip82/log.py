@@ -72,7 +72,7 @@ class MessageLog(Closing):
     """A partition of a topic, stored in a directory.
 
     One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. A
-    log is no server and has no thread: it answers requests of the program that opened it.
+    log is not a server and has no thread: it answers requests of the program that opened it.
 
     A directory of Kafka 0.8 to 0.10 can be opened, with its messages of magic 0 and 1 and its compressed sets. Stop the
     broker first. Opening such a log for writing adds a ``log.json`` to the directory.

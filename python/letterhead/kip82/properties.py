@@ -24,7 +24,7 @@ __all__ = ["ANYWHERE", "Properties", "check_format_version"]
 NAME = "log.json"
 
 ANYWHERE: Final = (1 << 63) - 1
-"""``compacted_to`` of a log of Kafka until its end is known: Kafka does not record how far its cleaner came."""
+"""``compacted_to`` of a log of Kafka until its end is known: Kafka does not record the progress of its cleaner."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ class Properties:
         *,
         readonly: bool,
     ) -> Self:
-        """Read the properties of a log and compare them with the requested ones, or save those of a new log.
+        """Read the properties of a log and compare them with the requested ones, or save the properties of a new log.
 
-        Requested are a header format, topic, partition and message format version, or None for each. The properties of a log
-        of Kafka are derived from its name, and not saved yet.
+        ``requested`` is a header format, topic, partition and message format version; None accepts any. The properties of
+        a log of Kafka are derived from its name, and not saved yet.
         """
         header_format, topic, partition, message_format_version = requested
         saved = cls.read(directory)
@@ -106,6 +106,6 @@ class Properties:
 
 
 def check_format_version(version: object) -> None:
-    """Raise if there is no such message format version."""
+    """Raise ``ValueError`` for an unknown message format version."""
     if type(version) is not int or version not in (0, 1, 2):
         raise ValueError(f"unknown message_format_version {version!r}: choose 0 (Kafka 0.8, 0.9), 1 (0.10) or 2")

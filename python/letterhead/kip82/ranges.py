@@ -1,4 +1,4 @@
-"""Ranges of integer keys, and who may write them.
+"""Ranges of integer keys, each for one kind of writer.
 
 The drafts reserve four ranges without bounds. This package chooses the bounds: a broker has the lowest numbers, because
 a reader of sorted headers sees them first.

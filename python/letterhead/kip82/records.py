@@ -187,7 +187,7 @@ class _DraftRecord(Generic[K, V]):
         return self.replace(headers=headers)
 
     def with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
-        """Return a copy of the record with more serializers for its headers, which replace those of the same keys."""
+        """Return a copy of the record with more serializers for its headers, which replace others of the same keys."""
         headers = self.headers.copy(serializers={**self.headers.serializers, **serializers})
         return self.replace(headers=headers)
 

@@ -10,7 +10,7 @@
     fetch response   int32 throttle_time_ms, [topic, [int32 partition, int16 error_code, int64 high_watermark,
                      ◀───── since 1 ──────▶           int32 size, message set]]
 
-Versions 0 to 2 are those of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages and change no
+Versions 0 to 2 are the versions of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages and change no
 field, so these have the fields of version 2. Kafka's own versions 3 and 4 came later and differ.
 
 Between a client and a broker, the transport adds what precedes a body (size, API key, version, correlation id, client
@@ -395,7 +395,7 @@ class FetchRequest(_Body):
 
     @classmethod
     def for_partition(cls, topic: str, partition: int, offset: int, *, version: int, max_bytes: int = 1 << 20) -> Self:
-        """Make a request of a version for one partition; the other arguments are those of :class:`FetchPartition`."""
+        """Make a request of a version for one partition; see :class:`FetchPartition` for the other arguments."""
         return cls(version=version, topics=(TopicPartitions(topic, (FetchPartition(partition, offset, max_bytes),)),))
 
 

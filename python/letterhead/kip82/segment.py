@@ -56,7 +56,7 @@ MAGICS = (0, 1, 2)
 CODEC_BITS = 0x07
 
 MAX_RATIO = 1032
-"""The highest compression ratio of all codecs: that of deflate."""
+"""The highest compression ratio of all codecs, which deflate has."""
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
@@ -76,7 +76,7 @@ def segment_name(base: int) -> str:
 class StoredMessages(NamedTuple):
     """A message in a file, or a compressed set of messages, from ``position`` to ``end``.
 
-    ``expected`` is the lowest offset that the first message can have, and ``offset`` is that of the last one.
+    ``expected`` is the lowest offset that the first message can have, and ``offset`` is the offset of the last one.
     ``messages`` is empty if only frames were read.
     """
 
@@ -125,7 +125,7 @@ class SegmentFile:
     def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[StoredMessages | Damage]:
         """Read messages in the order of the file, with one damage for each run of bytes that is not a message.
 
-        With ``frames_only`` messages are not decoded, and damage inside of them is not found.
+        With ``frames_only``, messages are not decoded, so damage inside of them is not noticed.
         """
         start = self.base if start is None else start
         with self._guard:
@@ -189,7 +189,7 @@ class SegmentFile:
         if not rest.strip(b"\0"):
             return True
         lowest, highest = (int.from_bytes(rest[:8].ljust(8, fill), "big") for fill in (b"\0", b"\xff"))
-        # Only the offset of a single message is known, not that of a compressed set or of a message after a gap.
+        # The offset of a single message is known; the offset of a compressed set, or after a gap, is not.
         is_single = len(rest) > ATTRIBUTES_AT and not rest[ATTRIBUTES_AT] & CODEC_BITS
         limit = damage.offset if is_single and not self.gaps else (1 << 63) - 1
         if not (lowest <= limit and damage.offset <= highest) or rest[MAGIC_AT : MAGIC_AT + 1] > b"\2":
@@ -215,7 +215,7 @@ class _SegmentReader:
     """A reader of the messages of a segment, by a file descriptor."""
 
     checksums: Checksums | None = None
-    """Of the bytes after damage, in which every byte may begin a message."""
+    """Checksums of the bytes after damage, where every byte may begin a message."""
 
     def __init__(self, segment: SegmentFile, descriptor: int, index: list[tuple[int, int]]) -> None:
         self.segment = segment

@@ -14,8 +14,8 @@ A log writes the magic of its ``message_format_version``, as brokers do since KI
 * An older message is *converted up* on append: magic 1 gets the timestamp -1 if it had none, magic 2 gets no headers.
 * A message is *converted down* if a fetch of an older version reads it, or if the log writes an older magic. It loses
   its headers, and for magic 0 its timestamp. With ``wrapper`` the value leaves its wrapper, and the value of a
-  delete becomes null, as an old client ignores bit 4. A null value that deletes nothing cannot be converted down: every
-  client but those of version 4 would delete the key.
+  delete becomes null, as an old client ignores bit 4. A null value that deletes nothing cannot be converted down: only
+  clients of version 4 would keep the key.
 * A fetch never converts up: every client reads older messages.
 """
 
@@ -54,7 +54,7 @@ CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
 
 
 def check_version(version: int) -> None:
-    """Raise if there is no such version of a request."""
+    """Raise for an unknown version of a request."""
     if isinstance(version, bool) or not isinstance(version, int):
         raise TypeError(f"a version must be int, not {version.__class__.__name__}")
     if version not in MAGIC:

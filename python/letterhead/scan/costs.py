@@ -18,7 +18,7 @@ from letterhead.scan.sketch import Sampled
 
 _RARE = 16
 
-_NOT_OF_IT = 16
+_STRAY_BITS = 16
 """Bits that mark a value which is not of the type; its bytes follow."""
 
 
@@ -33,24 +33,26 @@ def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float
     >>> [round(cost(type, values)) for type in ("int64", "float64", "int64:le", "binary")]
     [38, 195, 195, 195]
     """
-    stray = 0 if strays else _NOT_OF_IT
+    stray = 0 if strays else _STRAY_BITS
     name, _, order = type.partition(":")
     if name == "binary":
-        return sum(map(_raw, values))
+        return sum(map(_raw_cost, values))
     if name == "string":
-        return _text(values, stray)
+        return _text_cost(values, stray)
     width = _WIDTHS[name]
     whole_values = [value.head for value in values if len(value.head) == width == value.size]
-    others = sum(_raw(value) + stray for value in values if not len(value.head) == width == value.size)
+    others = sum(_raw_cost(value) + stray for value in values if not len(value.head) == width == value.size)
     return others + (
-        _number(name, [head[::-1] for head in whole_values] if order == "le" else whole_values) if whole_values else 0
+        _number_cost(name, [head[::-1] for head in whole_values] if order == "le" else whole_values)
+        if whole_values
+        else 0
     )
 
 
 _WIDTHS = {reading.type: reading.width or 0 for reading in CANDIDATE_TYPES}
 
 
-def _raw(value: Sampled) -> float:
+def _raw_cost(value: Sampled) -> float:
     # As in the other codes, one bit marks unencoded bytes.
     return 8 * len(value.head) + 1
 
@@ -65,14 +67,14 @@ _ALPHABETS = (
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.:/",
     bytes(range(0x20, 0x7F)),
 )
-_CHOICE = 3.0
+_ALPHABET_BITS = 3.0
 _SPACE = frozenset(b"\t\n\r")
 
 
-def _text(values: Sequence[Sampled], stray: int) -> float:
+def _text_cost(values: Sequence[Sampled], stray: int) -> float:
     """Encode the common start and end of all texts, and the rest of each in the best alphabet."""
     texts = [_decoded(value) for value in values]
-    others = sum(_raw(value) + stray for value, text in zip(values, texts, strict=True) if text is None)
+    others = sum(_raw_cost(value) + stray for value, text in zip(values, texts, strict=True) if text is None)
     valid_texts = [text for text in texts if text is not None]
     if not valid_texts:
         return others
@@ -80,7 +82,8 @@ def _text(values: Sequence[Sampled], stray: int) -> float:
     start, end = _shared(valid_texts) if all(value.whole for value in values) else ("", "")
     parts = [*filter(None, (start, end)), *(text[len(start) : len(text) - len(end)] for text in valid_texts)]
     return others + min(
-        _CHOICE + sum(1 + _spelt(text, alphabet) for text in parts) for alphabet in map(frozenset, _ALPHABETS)
+        _ALPHABET_BITS + sum(1 + _alphabet_cost(text, alphabet) for text in parts)
+        for alphabet in map(frozenset, _ALPHABETS)
     )
 
 
@@ -93,14 +96,14 @@ def _shared(texts: Sequence[str]) -> tuple[str, str]:
 
 
 def _prefix(texts: Sequence[str]) -> str:
-    # The common start of the first and the last in order is that of all.
+    # The first and the last text in order have the common start of all texts.
     first, last = min(texts), max(texts)
     start = first[: next((place for place, char in enumerate(first) if char != last[place]), len(first))]
     # Small binary numbers begin with zero bytes, which are unlikely in text.
     return start if start.isprintable() else ""
 
 
-def _spelt(text: str, alphabet: frozenset[int]) -> float:
+def _alphabet_cost(text: str, alphabet: frozenset[int]) -> float:
     common, rare = math.log2(len(alphabet)) + 0.1, math.log2(95) + 3.8
     bits = 0.0
     for char in text:
@@ -125,46 +128,46 @@ def _decoded(value: Sampled) -> str | None:
         return None
 
 
-def _universal(number: int) -> int:
+def _universal_cost(number: int) -> int:
     """Return the bits of a code for all whole numbers that is short for small ones."""
     return 2 * (abs(number) + 1).bit_length() - 1 + (number < 0)
 
 
-def _together(numbers: Sequence[int], where: float) -> float:
+def _range_cost(numbers: Sequence[int], position_bits: float) -> float:
     """Encode the position and width of the numbers' range, and each number within it."""
     low, high = min(numbers), max(numbers)
-    return where + _universal(high - low) + len(numbers) * (1 + math.log2(high - low + 1))
+    return position_bits + _universal_cost(high - low) + len(numbers) * (1 + math.log2(high - low + 1))
 
 
-def _numbers(numbers: Sequence[int], width: int, where: float | None = None) -> float:
+def _integers_cost(numbers: Sequence[int], width: int, position_bits: float | None = None) -> float:
     """Encode each number by itself, or all of them in their range, whichever is shorter."""
     raw = 8 * width + 1
-    each_by_itself = sum(min(1 + _universal(number), raw) for number in numbers)
-    if where is None:
+    each_by_itself = sum(min(1 + _universal_cost(number), raw) for number in numbers)
+    if position_bits is None:
         # Whole numbers that need all of their bits are rare.
-        where = min(_universal(min(numbers)), raw + _RARE)
-    return min(each_by_itself, _together(numbers, where))
+        position_bits = min(_universal_cost(min(numbers)), raw + _RARE)
+    return min(each_by_itself, _range_cost(numbers, position_bits))
 
 
-def _number(name: str, values: Sequence[bytes]) -> float:
+def _number_cost(name: str, values: Sequence[bytes]) -> float:
     """Encode big-endian values of one size."""
     if name == "bool":
-        return sum(2 if value[0] <= 1 else 9 + _NOT_OF_IT for value in values)
+        return sum(2 if value[0] <= 1 else 9 + _STRAY_BITS for value in values)
     if name == "char":
         # Java's char is rare in headers: ASCII ones take about as many bits as the same number.
         return sum(15 if 0x20 <= int.from_bytes(value, "big") < 0x7F else 17 for value in values)
     if name == "uuid":
         # RFC 9562 fixes two bits and leaves half of the versions; other values are not of the type.
         sound = (value[8] >> 6 == 2 and 1 <= value[6] >> 4 <= 8 for value in values)
-        return min(129.0 * len(values), sum(126.0 if is_sound else 129.0 + _NOT_OF_IT for is_sound in sound))
+        return min(129.0 * len(values), sum(126.0 if is_sound else 129.0 + _STRAY_BITS for is_sound in sound))
     if name.startswith("float"):
-        return _floats(values)
+        return _floats_cost(values)
     numbers = [int.from_bytes(value, "big", signed=not name.startswith("uint")) for value in values]
     usual = name == "timestamp_ms" and all(WINDOW_MS[0] <= time < WINDOW_MS[1] for time in numbers)
-    return _numbers(numbers, len(values[0]), math.log2(WINDOW_MS[1] - WINDOW_MS[0]) if usual else None)
+    return _integers_cost(numbers, len(values[0]), math.log2(WINDOW_MS[1] - WINDOW_MS[0]) if usual else None)
 
 
-def _floats(values: Sequence[bytes]) -> float:
+def _floats_cost(values: Sequence[bytes]) -> float:
     """Encode the exponents, and for each value its exponent and its fraction, or its decimal digits if they are few."""
     raw = 8 * len(values[0]) + 1
     code, fraction, bias, digits = (">d", 52, 1023, 15) if len(values[0]) == 8 else (">f", 23, 127, 6)
@@ -189,11 +192,11 @@ def _floats(values: Sequence[bytes]) -> float:
             bits += 1 + short
     count = sum(exponents.values())
     # Each exponent and sign, its count, and then the exponent of each value.
-    bits += sum(_universal((exponent + bias) % (4 * bias) - bias) for exponent in exponents)
+    bits += sum(_universal_cost((exponent + bias) % (4 * bias) - bias) for exponent in exponents)
     bits += len(exponents) * math.log2(count + 1)
     bits += sum(occurrences * math.log2(count / occurrences) for occurrences in exponents.values())
     if count == len(values):
         # Floats of one sign are ordered like their bits, so their range may be small.
-        where = 1 + fraction + _universal(next(iter(exponents)))
-        bits = min(bits, _together([int.from_bytes(value, "big") for value in values], where))
+        position_bits = 1 + fraction + _universal_cost(next(iter(exponents)))
+        bits = min(bits, _range_cost([int.from_bytes(value, "big") for value in values], position_bits))
     return min(bits, raw * len(values))

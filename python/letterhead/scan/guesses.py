@@ -30,7 +30,7 @@ CONFIDENCES: dict[Confidence, str] = {
 
 # Bits by which the first type explains the sample better than the next one: the odds are 2 to this power.
 _TIE, _WEAK, _FAR = 3.0, 10.0, 32.0
-# A type may fail to read this share of the values: they are taken for damaged.
+# A type may fail to read this share of the values, which are assumed to be damaged.
 _STRAYS = 0.05
 # Fewer distinct numbers may look like a type by chance.
 _FEW = 3
@@ -69,53 +69,53 @@ def guesses_of(statistics: KeyStatistics) -> list[Guess]:
     """Return the types that read most of the values of a key, ranked."""
     total = statistics.headers - statistics.nulls
     if statistics.types:
-        return _stated(statistics, total)
+        return _stated_types(statistics, total)
     if not statistics.values:
-        seen = f"{_all(total, total, 'value')} empty" if total else "every value is null"
+        seen = f"{_share_of(total, total, 'value')} empty" if total else "every value is null"
         return [
             Guess(type, "tie", total, total, None, f"{seen}: there is no evidence") for type in ("string", "binary")
         ]
-    return _ranked(statistics, total)
+    return _ranked_types(statistics, total)
 
 
-def _stated(statistics: KeyStatistics, total: int) -> list[Guess]:
+def _stated_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     """Return the types that the format states."""
     types = sorted(statistics.types.items(), key=lambda type_and_count: (-type_and_count[1], type_and_count[0]))
     guesses = []
     for type, count in types:
-        evidence = f"stated by {_all(count, total, 'value', verb=False)}"
+        evidence = f"stated by {_share_of(count, total, 'value', verb=False)}"
         tally = statistics.readings.get(type)
         if len(types) == 1 and tally is not None and tally.low is not None:
-            evidence += f"; {_span(type, tally)}"
+            evidence += f"; {_range_text(type, tally)}"
         guesses.append(Guess(type if type in VALUE_TYPES else "binary", "stated", count, total, None, evidence))
     return guesses
 
 
-def _ranked(statistics: KeyStatistics, total: int) -> list[Guess]:
+def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
     values = [value for value in statistics.sample.commonest() if value.size]
     costs: dict[str, float] = {}
     for type in _rivals(statistics):
         strays = 1 - statistics.readings[type].fits / total <= _STRAYS
         costs[type] = cost(type, values, strays=strays)
     order = sorted(costs, key=lambda type: (round(costs[type], 1), _TABLE[type][0]))
-    # A time is also a number: that is no rival, and a time is never more than likely.
+    # A time is also a number, so the number is not a rival; the confidence in a time is "likely" at most.
     best = costs[order[0]]
-    rivals = [type for type in order[1:] if not _same(type, order[0])]
+    rivals = [type for type in order[1:] if not _read_alike(type, order[0])]
     margin = costs[rivals[0]] - best if rivals else float("inf")
     guesses = []
     for place, type in enumerate(order):
         if place == 0:
-            confidence = _first(type, margin, len(values))
+            confidence = _confidence_of_first(type, margin, len(values))
         else:
             behind = costs[type] - best
-            near = behind <= _FAR or _same(type, order[0])
+            near = behind <= _FAR or _read_alike(type, order[0])
             confidence = "tie" if behind <= _TIE else "possible" if near else "unlikely"
         guess = _guess(type, confidence, costs[type], statistics, total)
         if place == 0:
-            guess = guess._replace(evidence="; ".join([guess.evidence, *_beside(type, statistics)]))
+            guess = guess._replace(evidence="; ".join([guess.evidence, *_confusable_values(type, statistics)]))
         guesses.append(guess)
         if type == "string":
-            guesses += [_guess(spelt, tied, None, statistics, total) for spelt, tied in _spelt_out(statistics)]
+            guesses += [_guess(text_type, tied, None, statistics, total) for text_type, tied in _text_types(statistics)]
     # Tied types come first.
     guesses.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
     if guesses[0].type == "string" and len(guesses) > 1 and guesses[1].confidence == "tie":
@@ -132,14 +132,14 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
             continue
         if name.startswith("uint"):
             signed = statistics.readings.get(type[1:])
-            if signed is not None and signed.odd <= _STRAYS * signed.fits:
+            if signed is not None and signed.unusual <= _STRAYS * signed.fits:
                 continue
-        if name == "timestamp_ms" and tally.odd > _STRAYS * tally.fits:
+        if name == "timestamp_ms" and tally.unusual > _STRAYS * tally.fits:
             continue
         yield type
 
 
-def _spelt_out(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
+def _text_types(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
     """Return the types that text may encode; none ranks above text, which loses nothing.
 
     Whole numbers with a leading 0 rank below, as they would lose it.
@@ -150,14 +150,14 @@ def _spelt_out(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
         if type.endswith(":text") and tally.fits >= (1 - _STRAYS) * statistics.values
     }
     for type, tally in fitting.items():
-        if type == "timestamp_ms:text" and tally.odd > _STRAYS * tally.fits:
+        if type == "timestamp_ms:text" and tally.unusual > _STRAYS * tally.fits:
             continue
         if type == "float64:text" and "int64:text" in fitting:
             continue
-        yield type, "possible" if type == "int64:text" and tally.odd else "tie"
+        yield type, "possible" if type == "int64:text" and tally.unusual else "tie"
 
 
-def _first(type: str, margin: float, distinct: int) -> Confidence:
+def _confidence_of_first(type: str, margin: float, distinct: int) -> Confidence:
     if margin <= _TIE:
         return "tie"
     if margin <= _WEAK:
@@ -166,7 +166,7 @@ def _first(type: str, margin: float, distinct: int) -> Confidence:
     return "likely" if cautious or margin <= _FAR else "strong"
 
 
-def _same(left: str, right: str) -> bool:
+def _read_alike(left: str, right: str) -> bool:
     """Return whether two types read the same number from the same bytes."""
     alike = {type.replace("timestamp_ms", "int64") for type in (left, right)}
     return len(alike) == 1
@@ -177,14 +177,14 @@ def _guess(type: str, confidence: Confidence, bits: float | None, statistics: Ke
     return Guess(type, confidence, tally.fits, total, bits, _evidence(type, tally, statistics, total))
 
 
-def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
+def _confusable_values(type: str, statistics: KeyStatistics) -> Iterator[str]:
     """Return the values as types that are easily confused with the first one, and the number of few distinct values."""
     name, _, order = type.partition(":")
     if name in _CONFUSED:
         for rival in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
             tally = statistics.readings.get(rival)
             if tally is not None:
-                yield from _numbers(rival, tally)
+                yield from _number_evidence(rival, tally)
     if statistics.distinct <= _FEW:
         yield f"only {statistics.distinct} distinct"
 
@@ -199,53 +199,53 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, total: int) ->
     if type == "binary":
         span = f"{sizes.low:,}" if sizes.low == sizes.high else f"{sizes.low:,} to {sizes.high:,}"
         bytes = "byte" if sizes.high == 1 else "bytes"
-        seen = [f"reads any bytes: values of {span} {bytes}", *_shapes("binary", statistics, total)]
+        seen = [f"reads any bytes: values of {span} {bytes}", *_shape_evidence("binary", statistics, total)]
     elif type == "string":
-        seen = [f"{_all(tally.fits, total, 'value')} UTF-8"]
-        if tally.odd:
-            seen.append(f"{_all(tally.odd, tally.fits, verb=False)} with unprintable characters")
-        seen += _shapes("string", statistics, total)
+        seen = [f"{_share_of(tally.fits, total, 'value')} UTF-8"]
+        if tally.unusual:
+            seen.append(f"{_share_of(tally.unusual, tally.fits, verb=False)} with unprintable characters")
+        seen += _shape_evidence("string", statistics, total)
     elif suffix == "text":
         noun = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
                 "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
-        seen = [f"{_all(tally.fits, total, 'value')} {noun} as text"]
+        seen = [f"{_share_of(tally.fits, total, 'value')} {noun} as text"]
         if tally.low is not None:
-            seen.append(_span(name, tally))
-        if tally.odd and name == "int64":
-            seen.append(f"{tally.odd:,} with a leading 0, as in identifiers")
+            seen.append(_range_text(name, tally))
+        if tally.unusual and name == "int64":
+            seen.append(f"{tally.unusual:,} with a leading 0, as in identifiers")
         seen.append("a string keeps them unchanged")
     elif name == "bool":
-        seen = [f"{_all(tally.fits, total, 'value')} the byte 00 or 01"]
+        seen = [f"{_share_of(tally.fits, total, 'value')} the byte 00 or 01"]
     else:
-        seen = [f"{_all(sizes.counts.get(width or 0, 0), total, 'value')} {width} byte{'' if width == 1 else 's'}"]
-        seen += _numbers(type, tally)
+        seen = [f"{_share_of(sizes.counts.get(width or 0, 0), total, 'value')} {width} byte{'' if width == 1 else 's'}"]
+        seen += _number_evidence(type, tally)
     if statistics.empty and width is not None:
         seen.append(f"{statistics.empty:,} empty, which it cannot read")
     return "; ".join(seen)
 
 
-def _numbers(type: str, tally: Tally) -> list[str]:
+def _number_evidence(type: str, tally: Tally) -> list[str]:
     name = type.partition(":")[0]
     if name == "uuid":
-        how = "no more than by chance" if tally.odd > tally.fits / 2 else "by chance it would be 1 in 8"
-        sound = tally.fits - tally.odd
-        return [f"{_all(sound, tally.fits, verb=False)} with the version and variant of RFC 9562, {how}"]
+        how = "no more than by chance" if tally.unusual > tally.fits / 2 else "by chance it would be 1 in 8"
+        sound = tally.fits - tally.unusual
+        return [f"{_share_of(sound, tally.fits, verb=False)} with the version and variant of RFC 9562, {how}"]
     if name == "char":
         return ["each a UTF-16 unit"]
-    if name.startswith("float") and tally.odd:
+    if name.startswith("float") and tally.unusual:
         limit = "1e±30" if name == "float64" else "1e±20"
-        return [f"as {type} {_all(tally.odd, tally.fits)} subnormal, NaN, or beyond {limit}"]
-    return [f"as {type} {_span(name, tally)}"]
+        return [f"as {type} {_share_of(tally.unusual, tally.fits)} subnormal, NaN, or beyond {limit}"]
+    return [f"as {type} {_range_text(name, tally)}"]
 
 
-def _span(type: str, tally: Tally) -> str:
+def _range_text(type: str, tally: Tally) -> str:
     low, high = tally.low, tally.high
     if low is None or high is None:
         return "no number"
     if type.startswith("timestamp_ms"):
         return f"{moment(int(low))} to {moment(int(high))}"
-    spelt = [f"{number:,}" if isinstance(number, int) else f"{number:.6g}" for number in (low, high)]
-    return f"always {spelt[0]}" if low == high else f"{spelt[0]} to {spelt[1]}"
+    numbers = [f"{number:,}" if isinstance(number, int) else f"{number:.6g}" for number in (low, high)]
+    return f"always {numbers[0]}" if low == high else f"{numbers[0]} to {numbers[1]}"
 
 
 def moment(time: int) -> str:
@@ -256,16 +256,16 @@ def moment(time: int) -> str:
         return f"{time:,} ms"
 
 
-def _shapes(type: str, statistics: KeyStatistics, total: int) -> list[str]:
+def _shape_evidence(type: str, statistics: KeyStatistics, total: int) -> list[str]:
     fits_by_shape = {shape: statistics.shapes.get(shape, Tally()).fits for shape in SHAPES[type]}
     return [
-        f"{_all(fits, total, verb=False)} with the shape of {name}"
+        f"{_share_of(fits, total, verb=False)} with the shape of {name}"
         for name, fits in fits_by_shape.items()
         if fits > total / 2
     ]
 
 
-def _all(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:
+def _share_of(count: int, total: int, noun: str = "", *, verb: bool = True) -> str:
     """Return how many of some values, as in `all 9,700 values are`."""
     is_are = (" is" if count == 1 else " are") if verb else ""
     if count == total:

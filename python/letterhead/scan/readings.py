@@ -33,14 +33,14 @@ class Tally:
     """
 
     fits: int = 0
-    odd: int = 0
+    unusual: int = 0
     low: int | float | None = None
     high: int | float | None = None
 
     def merge(self, other: Tally) -> None:
         """Add the counts of another tally."""
         self.fits += other.fits
-        self.odd += other.odd
+        self.unusual += other.unusual
         self.low = min((x for x in (self.low, other.low) if x is not None), default=None)
         self.high = max((x for x in (self.high, other.high) if x is not None), default=None)
 
@@ -127,10 +127,10 @@ class Values:
         tally = Tally(int(counts[_true(column.is_valid())].sum()))
         name, _, suffix = type.partition(":")
         if type == "int64:text":
-            tally.odd = int(self.counts[self.matching("-?0[0-9]+")].sum())
+            tally.unusual = int(self.counts[self.matching("-?0[0-9]+")].sum())
         elif tally.fits and (not suffix or suffix == "le" or name == "timestamp_ms"):
-            odd = _odd(name, column)
-            tally.odd = 0 if odd is None else int(counts[odd].sum())
+            unusual = _unusual(name, column)
+            tally.unusual = 0 if unusual is None else int(counts[unusual].sum())
         if tally.fits and name.startswith(("int", "uint", "float", "timestamp")):
             if pa.types.is_floating(column.type):
                 column = column.filter(pc.is_finite(column))
@@ -141,7 +141,7 @@ class Values:
         return tally
 
 
-def _odd(name: str, column: Any) -> Any:
+def _unusual(name: str, column: Any) -> Any:
     """Return which values are unusual for their type; None where that is undefined."""
     if name == "string":
         return _true(pc.invert(pc.utf8_is_printable(column)))

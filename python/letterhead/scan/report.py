@@ -143,7 +143,7 @@ class Scan:
         return f"Scan of {rows} in {self.format}: {keys}"
 
     def remarks(self) -> list[str]:
-        """Return what the table of keys does not show: rows without headers, damaged rows, other keys."""
+        """Return remarks on rows and keys that are not in the table: without headers, damaged, dropped."""
         totals = self.statistics
         lines = []
         if totals.null_rows or totals.empty_rows:

@@ -1,7 +1,7 @@
 """Summaries of fixed size that add up: a histogram, and a sample of distinct values.
 
-Both depend on what was added, not on its order or partition, so that many machines can scan parts of a topic: the sum of
-the parts equals one pass over all.
+Both depend on the values that were added, not on their order or partition. So many machines can scan parts of a topic:
+the sum of the parts equals one pass over all.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class KeyStatistics:
         self.nulls += values.null_count
         self.repeated += int((times > 1).sum())
         self.most = max(self.most, int(times.max(initial=0)))
-        self.positions.add(_counted(positions))
+        self.positions.add(_count_numbers(positions))
         if types is not None:
             counted = pc.value_counts(types.drop_null()).to_pylist()
             _add_counts(self.types, {entry["values"]: entry["counts"] for entry in counted})
@@ -196,11 +196,11 @@ class Statistics:
         """Number of dropped keys; exact up to 255."""
         if not self.more.is_all:
             return self.more.distinct
-        back = sum(hashed(_spelt(key)) in self.more.values for key in self.keys)
+        back = sum(hashed(_key_bytes(key)) in self.more.values for key in self.keys)
         return self.more.distinct - back
 
     def _drop(self, key: Key, headers: int) -> None:
-        self.more.add([(_spelt(key), headers)])
+        self.more.add([(_key_bytes(key), headers)])
         self.more_headers += headers
 
     def _shrink(self) -> None:
@@ -208,7 +208,7 @@ class Statistics:
             return
         ranked = sorted(
             self.keys.items(),
-            key=lambda key_and_statistics: (-key_and_statistics[1].headers, _spelt(key_and_statistics[0])),
+            key=lambda key_and_statistics: (-key_and_statistics[1].headers, _key_bytes(key_and_statistics[0])),
         )
         for key, statistics in ranked[self.max_keys :]:
             self._drop(key, statistics.headers)
@@ -236,7 +236,7 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
     if "key_type" in parts:
         types = parts["key_type"].dictionary_encode()
-        spelt = types.dictionary.to_pylist()
+        type_names = types.dictionary.to_pylist()
         codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
     order = np.argsort(codes, kind="stable")
     distinct_codes, starts = np.unique(codes[order], return_index=True)
@@ -247,17 +247,17 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
             key: Key = names[code]
             return key
         type, bits = divmod(code, len(names))
-        return plain_key(of_message(spelt[type], names[bits]))
+        return plain_key(of_message(type_names[type], names[bits]))
 
     if len(groups) > most:
-        groups.sort(key=lambda group: (-len(group[1]), _spelt(key_of(group[0]))))
+        groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))
         for code, places in groups[most:]:
             drop(key_of(code), len(places))
     for code, places in groups[:most]:
         yield key_of(code), places
 
 
-def _spelt(key: Key) -> bytes:
+def _key_bytes(key: Key) -> bytes:
     return repr(key).encode(errors="surrogatepass")
 
 
@@ -271,6 +271,6 @@ def _add_tallies(mine: dict[str, Tally], others: dict[str, Tally]) -> None:
         mine.setdefault(name, Tally()).merge(tally)
 
 
-def _counted(numbers: Any) -> dict[int, int]:
+def _count_numbers(numbers: Any) -> dict[int, int]:
     distinct, counts = np.unique(numbers, return_counts=True)
     return dict(zip(distinct.tolist(), counts.tolist(), strict=True))

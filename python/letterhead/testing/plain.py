@@ -22,11 +22,11 @@ class Traits(NamedTuple):
     """Properties of a format that can be written."""
 
     keys: str  # "text", "int" or "typed"
-    types: list[str]  # of values; empty if values have none
-    checks: str  # what the reader checks of a typed value: "nothing", "size" or "value"
+    types: list[str]  # types of values; empty if values have none
+    checks: str  # the check of typed values by the reader: "nothing", "size" or "value"
     nulls: bool  # whether a value can be null
     least: int  # fewest bytes of a key or a value
-    fields: list[str]  # of a message, or ["headers"]
+    fields: list[str]  # fields of a message, or ["headers"]
 
 
 def _traits(row: dict[str, Any]) -> Traits:
@@ -87,7 +87,7 @@ values = st.none() | data
 
 
 def bits(type: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
-    """Return a strategy for the bits of a type, by what the reader of a format checks."""
+    """Return a strategy for the bits of a type, by the check of the reader of a format."""
     width = VALUE_TYPES.get(type)
     if checks == "value" and type == "bool":
         return st.sampled_from([b"\0", b"\1"])

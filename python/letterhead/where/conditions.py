@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "Logic", "Operand", "Test", "Where", "col"]
 
 MAX_DEPTH = 30
-"""Levels of ``not``, and of ``and`` in ``or`` and so on. Any number of conditions can be combined by one of them."""
+"""Levels of nested ``not``, ``and`` and ``or``. On one level, any number of conditions can be combined."""
 
 SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 

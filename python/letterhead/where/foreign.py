@@ -130,7 +130,7 @@ def _pyarrow_call(name: str, arguments: tuple[_Node, ...], options: Any) -> _Cal
     if name == "is_null" and not options.get("nan_is_null"):
         return is_null
     if name == "is_in" and None not in options["value_set"] and isinstance(arguments[0], Operand):
-        # Of null, pyarrow's is_in is false and not null, so the value must be present as well.
+        # pyarrow's is_in is false for null, and not null, so the value must be present as well.
         is_in = _Call("is_in", (*arguments, _Literal(options["value_set"])))
         return _Call("and", (is_in, _Call("not", (is_null,))))
     if name == "starts_with" and not options.get("ignore_case"):

@@ -29,7 +29,7 @@ Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str
 class RecordField(NamedTuple):
     """A field of a record: its type, and its name in the compiled core if that evaluates it."""
 
-    type: str  # of int, bool, float, text, bytes, ms, us: the last two are times since 1970
+    type: str  # int, bool, float, text, bytes, or ms and us for times since 1970
     name: str | None = None
 
 
@@ -51,7 +51,7 @@ class Combined(NamedTuple):
 
 
 Node: TypeAlias = "Resolved | Combined | bool | None"
-"""A condition, or the truth that is known of it: true, false or null."""
+"""A condition, or its truth if that is known: true, false or null."""
 
 
 @lru_cache
@@ -75,11 +75,11 @@ def resolve(
     *,
     columns_name: str = "headers=",
 ) -> Filter | None:
-    """Return the filter for a source with these record fields; ``headers`` are its columns, which errors call ``columns_name``."""
+    """Return the filter for a source with these record fields and ``headers``, which errors call ``columns_name``."""
     if where is None:
         return None
     columns = {} if not headers else {spec[0]: spec for spec in normalise(headers)}
-    return Filter(_node(as_condition(where), fields, columns, columns_name))
+    return Filter(_resolve_condition(as_condition(where), fields, columns, columns_name))
 
 
 def filter_of(
@@ -120,7 +120,7 @@ class Filter:
 
     @property
     def accepts_null(self) -> bool:
-        """Whether a message of which nothing could be read is selected."""
+        """Whether an unreadable message is selected."""
         return _fold(self._node, lambda test: True if test.name == "is_null" else None) is True
 
     @property
@@ -140,7 +140,7 @@ class Filter:
             if isinstance(node, Combined):
                 for part in node.parts:
                     add(part)
-                # Of more than two parts, one step joins each with those before it.
+                # With more than two parts, each further step joins a part with the ones before it.
                 steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
             elif isinstance(node, Resolved):
                 if node.field is None:
@@ -174,14 +174,14 @@ class Filter:
         return _between(self._node, field, negated=False)
 
     def decide(self, leaf: Callable[[Resolved], bool | None]) -> bool | None:
-        """Return the truth of the condition; ``leaf`` returns that of a test."""
+        """Return the truth of the condition; ``leaf`` returns the truth of a test."""
         decided = _fold(self._node, leaf)
         if isinstance(decided, Resolved | Combined):
             raise AssertionError("a test of the condition was not decided")
         return decided
 
 
-def _node(
+def _resolve_condition(
     condition: Condition,
     fields: Mapping[str, RecordField],
     columns: Mapping[str, ColumnSpec],
@@ -193,7 +193,8 @@ def _node(
             raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {SIMPLIFY}")
         parts = _parts(condition)
         return Combined(
-            condition.name, tuple([_node(part, fields, columns, columns_name, depth + 1) for part in parts])
+            condition.name,
+            tuple([_resolve_condition(part, fields, columns, columns_name, depth + 1) for part in parts]),
         )
     if not isinstance(condition, Test):
         raise TypeError(f"where: a condition is made by letterhead.col, not a {type(condition).__name__}")
@@ -223,7 +224,7 @@ def _node(
 
 
 def _parts(condition: Logic) -> list[Condition]:
-    """Return what a chain of ``and``, or of ``or``, combines: it may be longer than Python can recurse."""
+    """Return the parts of a chain of ``and``, or of ``or``. A chain may be longer than Python can recurse."""
     if condition.name == "not":
         return [*condition.parts]
     parts: list[Condition] = []
@@ -361,7 +362,7 @@ def _time(literal: Any, unit: timedelta) -> int:
 
 
 def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
-    """Replace tests, and what follows from them."""
+    """Replace tests by the results of ``leaf``, and simplify the condition."""
     if isinstance(node, Resolved):
         return leaf(node)
     if not isinstance(node, Combined):
@@ -399,7 +400,7 @@ def truth(test: Resolved, value: Any) -> bool | None:
     literal = test.literals[0]
     if name == "starts_with":
         return bool(value.startswith(literal))
-    # Python's comparisons are those of the core: NaN is unequal to everything and in no order.
+    # Python and the core compare alike: NaN is unequal to everything and in no order.
     return bool(_COMPARISONS[name](value, literal))
 
 
@@ -427,13 +428,13 @@ def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | N
     if node.name == "not":
         return _between(node.parts[0], field, not negated)
     bounds = [_between(part, field, negated) for part in node.parts]
-    least, most = [low for low, _ in bounds], [high for _, high in bounds]
+    lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
     if (node.name == "and") != negated:
-        return max(_known(least), default=None), min(_known(most), default=None)
-    return (None if None in least else min(_known(least))), (None if None in most else max(_known(most)))
+        return max(_not_none(lows), default=None), min(_not_none(highs), default=None)
+    return (None if None in lows else min(_not_none(lows))), (None if None in highs else max(_not_none(highs)))
 
 
-def _known(bounds: list[int | None]) -> list[int]:
+def _not_none(bounds: list[int | None]) -> list[int]:
     return [bound for bound in bounds if bound is not None]
 
 

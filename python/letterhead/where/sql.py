@@ -52,7 +52,7 @@ _ARGUMENTS: dict[Any, str] = {
     exp.Bracket: "this expressions", exp.Any: "this", exp.All: "this", exp.Literal: "this is_string", exp.Neg: "this",
     exp.HexString: "this", exp.Boolean: "this", exp.Null: "", exp.Anonymous: "this expressions",
 }  # fmt: skip
-"""The parts of each supported expression. One with another part means something else."""
+"""The supported arguments of each supported expression; any other argument changes its meaning and is rejected."""
 
 
 def condition_of_sql(text: str) -> Condition:
@@ -136,7 +136,7 @@ class _SqlTranslator:
         raise self._error(node, "it is not supported")
 
     def _chain(self, node: Any) -> list[Any]:
-        """Return what a chain of AND, or of OR, combines: it may be longer than Python can recurse."""
+        """Return the parts of a chain of AND, or of OR. A chain may be longer than Python can recurse."""
         parts = []
         while type(node.this) is type(node):
             parts.append(node.expression)
@@ -235,7 +235,7 @@ class _SqlTranslator:
         raise self._error(node, "LIKE is supported for a prefix: 'text%', without other wildcards")
 
     def _check(self, node: Any) -> None:
-        """Reject what an expression of this class may have beside the parts that are read."""
+        """Reject arguments of an expression that this module does not read."""
         known = _ARGUMENTS.get(type(node))
         if known is None:
             raise self._error(node, "it is not supported")

@@ -71,7 +71,7 @@ def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "col
 
 
 def read_values(values: Any, *types: str) -> dict[str, Any]:
-    """Read values as ``select`` reads those of headers, with null for values that are not of the type."""
+    """Read values as ``select`` reads header values, with null for values that are not of the type."""
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     blocks = Encode("kafka").run(lists)
@@ -127,7 +127,7 @@ def _binary(values: pa.Array, reader: ColumnReader) -> pa.BinaryArray:
 
 
 def result_type(type: pa.DataType, errors: str) -> pa.DataType:
-    """Return the type of a result: that of the values, or a struct of the values and their errors."""
+    """Return the type of a result: the type of the values, or a struct of the values and their errors."""
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 

@@ -143,7 +143,7 @@ def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGrou
 def _decoded_group(
     group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, row_errors: Errors
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
-    """Return rows with what the decoder made of them; the errors of the others are added to those found."""
+    """Return decoded rows and their numbers; add the errors of other rows to ``row_errors``."""
     waiting = [group]
     while waiting:
         part = waiting.pop()
@@ -152,7 +152,7 @@ def _decoded_group(
             returned = decode(part)
             array = None if returned is None else _as_array(returned, type)
         except Exception as error:
-            # These are no errors of values: a registry that does not answer, a package that is missing.
+            # These errors do not concern values: a registry does not answer, or a package is missing.
             if errors == "raise" or isinstance(error, OSError | ImportError | MemoryError):
                 first = f"the first of them in row {rows[0]}"
                 error.add_note(f"schema {part.schema_id}: {counted(len(rows), 'value')}, {first}")
@@ -180,7 +180,7 @@ def _decoded_group(
 
 
 def _as_array(returned: Any, type: pa.DataType) -> pa.Array:
-    """Return what a decoder returned as an array of the declared type."""
+    """Return the result of a decoder as an array of the declared type."""
     if isinstance(returned, pa.RecordBatch | pa.Table):
         returned = returned.to_struct_array()
     if isinstance(returned, pa.ChunkedArray):

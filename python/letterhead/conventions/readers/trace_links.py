@@ -56,7 +56,7 @@ def read_links(
 
 
 def _damaged(selected: pa.StructArray, format: str, errors: str, row: int) -> Any:
-    """Return which messages could not be read, or raise the first error; values of other types are no such error."""
+    """Return which messages could not be read, or raise the first error; values of other types do not count."""
     row_errors = selected.field("error")
     damaged = np.zeros(len(selected), np.bool_)
     for at in np.flatnonzero(row_errors.is_valid().to_numpy(zero_copy_only=False)):

@@ -39,7 +39,7 @@ class TraceparentReader:
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
         matches = pc.extract_regex(column, rf"(?s)\A{PARENT_FORM}\z")
-        # What the pattern matched is ASCII, except for the rest after the flags, which is not returned.
+        # The matched parts are ASCII, except for the rest after the flags, which is not returned.
         part = {name: pc.struct_field(matches, name) for name in (*_FIELDS, "more")}
         version = part["version"]
         unknown = pc.equal(version, b"ff")
