@@ -63,14 +63,6 @@ class VersionedStore(BytesStore):
         Whether values have headers.
     """
 
-    _read: Callable[[bytes], bytes | None]
-    _write: Callable[[list[tuple[bytes, bytes | None]]], None]
-    """Write some rows, atomically."""
-    _drop: Callable[[bytes, bytes], None]
-    """Delete the rows from one key up to another, which is excluded."""
-    _key_from: Callable[[bytes], bytes | None]
-    """Return the first key that is not smaller."""
-
     def __init__(
         self, name: str, history_retention: int, segment_interval: int | None = None, *, headers: bool = True
     ) -> None:
@@ -170,6 +162,24 @@ class VersionedStore(BytesStore):
             if not self._is_late(record.timestamp):
                 self._observed = max(self._observed, record.timestamp)
                 self._put(record.key, record.value, record.timestamp)
+
+    # The rows, which a subclass reads and writes.
+
+    def _read(self, key: bytes) -> bytes | None:
+        """Read a row."""
+        raise NotImplementedError
+
+    def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
+        """Write some rows, atomically."""
+        raise NotImplementedError
+
+    def _drop(self, first: bytes, end: bytes) -> None:
+        """Delete the rows from one key up to another, which is excluded."""
+        raise NotImplementedError
+
+    def _key_from(self, key: bytes) -> bytes | None:
+        """Return the first key that is not smaller."""
+        raise NotImplementedError
 
     # Segments.
 

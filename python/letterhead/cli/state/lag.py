@@ -10,9 +10,9 @@ from letterhead.cli.exits import Failure
 __all__ = ["end_offsets"]
 
 
-def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server: str | None) -> dict[str, int]:
+def end_offsets(partitions: Iterable[str], changelog: Path | None, bootstrap_server: str | None) -> dict[str, int]:
     """Return the offset after the last record of each ``topic-partition`` that the changelog has."""
-    requested = set(places)
+    requested = set(partitions)
     if changelog is not None and bootstrap_server is not None:
         raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
     if bootstrap_server is not None:
@@ -30,21 +30,21 @@ def end_offsets(places: Iterable[str], changelog: Path | None, bootstrap_server:
             raise Failure(f"{changelog} has no column {min(missing)}: it needs {', '.join(columns)}")
         groups = pa.Table.from_batches([batch]).group_by(["topic", "partition"]).aggregate([("offset", "max")])
         for row in groups.to_pylist():
-            place = f"{row['topic']}-{row['partition']}"
-            ends[place] = max(ends.get(place, 0), row["offset_max"] + 1)
-    return {place: end for place, end in ends.items() if place in requested}
+            partition = f"{row['topic']}-{row['partition']}"
+            ends[partition] = max(ends.get(partition, 0), row["offset_max"] + 1)
+    return {partition: end for partition, end in ends.items() if partition in requested}
 
 
-def _of_broker(places: set[str], bootstrap_server: str) -> dict[str, int]:
+def _of_broker(requested: set[str], bootstrap_server: str) -> dict[str, int]:
     from letterhead.kafka.client import LATEST, Client
     from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
 
-    topics = sorted({place.rpartition("-")[0] for place in places})
+    topics = sorted({partition.rpartition("-")[0] for partition in requested})
     settings = python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)
     try:
         with Client(settings) as client:
-            partitions = [place for place in client.partitions(topics) if str(place) in places]
+            partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
             ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
     except RuntimeError as error:  # an invalid answer, or an answer that refuses the request
         raise Failure(str(error)) from error
-    return {str(place): end for place, end in ends.items()}
+    return {str(partition): end for partition, end in ends.items()}

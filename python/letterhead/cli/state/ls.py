@@ -48,7 +48,7 @@ class SegmentContents:
 
 
 @dataclass
-class Listed:
+class StoreListing:
     """A store: its type and contents, or in `error` the reason why it cannot be read."""
 
     files: StoreFiles
@@ -84,63 +84,65 @@ def run_ls(
 ) -> int:
     """List the stores of a directory."""
     with failures():
-        listed = [_examined(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
-        places = {place for listed_store in listed for place in listed_store.offsets}
+        listings = [_examined(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
+        partitions = {partition for listing in listings for partition in listing.offsets}
         try:
             with usage_errors():
-                ends = end_offsets(places, changelog, bootstrap_server)
+                ends = end_offsets(partitions, changelog, bootstrap_server)
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
-    for listed_store in listed:
+    for listing in listings:
         # The offset is the offset of the last record in the store; a store without an offset lacks all records. A store that
         # is ahead of an older copy of its changelog lacks none.
-        listed_store.lag = {
-            place: max(ends[place] - 1 - max(at, -1), 0) for place, at in listed_store.offsets.items() if place in ends
+        listing.lag = {
+            partition: max(ends[partition] - 1 - max(offset, -1), 0)
+            for partition, offset in listing.offsets.items()
+            if partition in ends
         }
     if json:
-        print_json([_document(listed_store, quick) for listed_store in listed])
+        print_json([_document(listing, quick) for listing in listings])
     else:
-        _show_all(listed, quick, everything)
-    return BAD_DATA if any(listed_store.error or listed_store.total("damaged") for listed_store in listed) else OK
+        _show_all(listings, quick, everything)
+    return BAD_DATA if any(listing.error or listing.total("damaged") for listing in listings) else OK
 
 
-def _show_all(listed: list[Listed], quick: bool, everything: bool) -> None:
+def _show_all(listings: list[StoreListing], quick: bool, everything: bool) -> None:
     screen = console()
-    if len(listed) > 1:
-        screen.print(_table(listed, quick))
-        for listed_store in listed:
-            if listed_store.error:
-                screen.print(Text(f"! {printable(listed_store.error)}", style="bold red"), soft_wrap=True)
-    if len(listed) == 1 or everything:
-        for listed_store in listed:
-            if len(listed) > 1:
+    if len(listings) > 1:
+        screen.print(_table(listings, quick))
+        for listing in listings:
+            if listing.error:
+                screen.print(Text(f"! {printable(listing.error)}", style="bold red"), soft_wrap=True)
+    if len(listings) == 1 or everything:
+        for listing in listings:
+            if len(listings) > 1:
                 screen.print()
-            _show(screen, listed_store, quick)
+            _show(screen, listing, quick)
     else:
         screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
 
 
-def _examined(files: StoreFiles, selection: Selection, quick: bool) -> Listed:
-    listed = Listed(files)
+def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreListing:
+    listing = StoreListing(files)
     try:
-        listed.store = store = opened(files, selection)
-        listed.families = sorted(set().union(*store.names))
+        listing.store = store = opened(files, selection)
+        listing.families = sorted(set().union(*store.names))
         # A process that has just opened the store may not have marked it as open yet.
-        listed.open_or_not_closed = store.process is not None
+        listing.open_or_not_closed = store.process is not None
         for segment, families in store.databases():
-            listed.open_or_not_closed |= families.dirty
-            listed.offsets |= families.offsets()
-            listed.position.merge(families.position())
-            listed.segments += (
-                _estimated(store, segment, families) if quick else _counted(listed, store, segment, families)
+            listing.open_or_not_closed |= families.dirty
+            listing.offsets |= families.offsets()
+            listing.position.merge(families.position())
+            listing.segments += (
+                _estimated(store, segment, families) if quick else _counted(listing, store, segment, families)
             )
     except ProcessorStateError as error:
-        listed.error = str(error)
+        listing.error = str(error)
     except StoreChoiceError:
         raise
     except ValueError as error:
-        listed.error = f"store {files.label}: family offsets: {error}"
-    return listed
+        listing.error = f"store {files.label}: family offsets: {error}"
+    return listing
 
 
 def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
@@ -149,7 +151,7 @@ def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamili
 
 
 def _counted(
-    listed: Listed, store: StoreReader, segment: StoreSegment, families: StoredFamilies
+    listing: StoreListing, store: StoreReader, segment: StoreSegment, families: StoredFamilies
 ) -> list[SegmentContents]:
     """Count the rows of a database; the database of a versioned store has all segments of the store."""
     parts: dict[bytes, SegmentContents] = {}
@@ -167,8 +169,8 @@ def _counted(
             part.rows += 1
             if row.older is not None:
                 part.older = (part.older or 0) + 1
-                if row.family not in listed.older_families:
-                    listed.older_families.append(row.family)
+                if row.family not in listing.older_families:
+                    listing.older_families.append(row.family)
             part.key_bytes = (part.key_bytes or 0) + len(row.key)
             part.value_bytes = (part.value_bytes or 0) + len(row.value)
             try:
@@ -201,30 +203,28 @@ def _segment_name(prefix: bytes) -> str:
     return "latest versions" if number < 0 else f"segment {number}"
 
 
-def _table(listed: list[Listed], quick: bool) -> Table:
-    tasks = any(listed_store.files.task for listed_store in listed)
+def _table(listings: list[StoreListing], quick: bool) -> Table:
+    tasks = any(listing.files.task for listing in listings)
     sizes = () if quick else ("keys", "values", "headers")
     view = table(
         *(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes), fold=True
     )
-    for listed_store in listed:
+    for listing in listings:
         numbers = (
-            [""] * (1 + len(sizes))
-            if listed_store.error
-            else [_rows(listed_store, quick), *([] if quick else _sizes(listed_store))]
+            [""] * (1 + len(sizes)) if listing.error else [_rows(listing, quick), *([] if quick else _sizes(listing))]
         )
-        task = [printable(listed_store.files.task)] if tasks else []
-        view.add_row(*task, printable(listed_store.files.name), listed_store.type, *numbers, _notes(listed_store))
+        task = [printable(listing.files.task)] if tasks else []
+        view.add_row(*task, printable(listing.files.name), listing.type, *numbers, _notes(listing))
     return view
 
 
-def _rows(listed_store: Listed, quick: bool) -> str:
-    return f"{'~' if quick else ''}{listed_store.total('rows') or 0:,}"
+def _rows(listing: StoreListing, quick: bool) -> str:
+    return f"{'~' if quick else ''}{listing.total('rows') or 0:,}"
 
 
-def _sizes(listed_store: Listed) -> list[str]:
-    keys, values, headers = (listed_store.total(f"{part}_bytes") or 0 for part in ("key", "value", "header"))
-    with_headers = listed_store.store is not None and listed_store.store.type.values == "headers"
+def _sizes(listing: StoreListing) -> list[str]:
+    keys, values, headers = (listing.total(f"{part}_bytes") or 0 for part in ("key", "value", "header"))
+    with_headers = listing.store is not None and listing.store.type.values == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]
 
 
@@ -232,66 +232,62 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
-def _notes(listed_store: Listed) -> Text:
-    notes = [("cannot be read", "red")] if listed_store.error else []
-    if damaged := listed_store.total("damaged"):
+def _notes(listing: StoreListing) -> Text:
+    notes = [("cannot be read", "red")] if listing.error else []
+    if damaged := listing.total("damaged"):
         notes.append((f"{counted(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
-    if older := listed_store.total("older"):
+    if older := listing.total("older"):
         notes.append((f"{counted(older, 'older row')} to upgrade", "yellow"))
-    if behind := sum(listed_store.lag.values()):
+    if behind := sum(listing.lag.values()):
         notes.append((f"{counted(behind, 'record')} behind its changelog", "yellow"))
-    if listed_store.open_or_not_closed:
+    if listing.open_or_not_closed:
         notes.append(("open, or not closed", "yellow"))
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
 
 
-def _show(screen: Console, listed_store: Listed, quick: bool) -> None:
-    screen.print(Text(f"{printable(listed_store.files.label)}: {listed_store.type}", style="bold"))
+def _show(screen: Console, listing: StoreListing, quick: bool) -> None:
+    screen.print(Text(f"{printable(listing.files.label)}: {listing.type}", style="bold"))
     view = Table.grid(padding=(0, 2))
-    for name, text in _facts(listed_store, quick):
+    for name, text in _facts(listing, quick):
         view.add_row(Text(f"  {name}", style="dim"), text)
     screen.print(view)
-    if not listed_store.error and (len(listed_store.segments) > 1 or listed_store.files.segmented):
-        screen.print(_segments(listed_store, quick))
+    if not listing.error and (len(listing.segments) > 1 or listing.files.segmented):
+        screen.print(_segments(listing, quick))
 
 
-def _facts(listed_store: Listed, quick: bool) -> list[tuple[str, Text]]:
-    facts = [("directory", Text(printable(str(listed_store.files.path))))]
-    if listed_store.error:
-        return [*facts, ("error", Text(printable(listed_store.error), style="red"))]
-    store = present(listed_store.store, "the store")
-    rows = (
-        f"about {listed_store.total('rows') or 0:,} (an estimate)" if quick else f"{listed_store.total('rows') or 0:,}"
-    )
+def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
+    facts = [("directory", Text(printable(str(listing.files.path))))]
+    if listing.error:
+        return [*facts, ("error", Text(printable(listing.error), style="red"))]
+    store = present(listing.store, "the store")
+    rows = f"about {listing.total('rows') or 0:,} (an estimate)" if quick else f"{listing.total('rows') or 0:,}"
     if store.type.time_ordered and not quick:
-        rows += f", and {listed_store.total('index') or 0:,} entries of the index"
+        rows += f", and {listing.total('index') or 0:,} entries of the index"
     if store.type.keys == "versioned" and not quick:
-        rows += f", with {counted(listed_store.total('versions') or 0, 'version')}"
+        rows += f", with {counted(listing.total('versions') or 0, 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
-        keys, values, headers = _sizes(listed_store)
+        keys, values, headers = _sizes(listing)
         facts += [("keys", Text(f"{keys} bytes")), ("values", Text(f"{values} bytes"))]
         if headers:
             number, share = headers.split(" ", 1)
             facts.append(("headers", Text(f"{number} bytes {share} of the values")))
-    facts.append(("families", Text(printable(", ".join(listed_store.families)))))
-    if older := listed_store.total("older"):
-        where = ", ".join(listed_store.older_families)
+    facts.append(("families", Text(printable(", ".join(listing.families)))))
+    if older := listing.total("older"):
+        where = ", ".join(listing.older_families)
         facts.append(("upgrade", Text(f"not finished: {counted(older, 'row')} still in {where}", style="yellow")))
-    if damaged := listed_store.total("damaged"):
+    if damaged := listing.total("damaged"):
         facts.append(("damaged", Text(f"{counted(damaged, 'row')}: see `letterhead state verify`", style="red")))
-    closed = (
-        Text("no: it is open, or its process died", style="yellow") if listed_store.open_or_not_closed else Text("yes")
-    )
+    closed = Text("no: it is open, or its process died", style="yellow") if listing.open_or_not_closed else Text("yes")
     facts.append(("closed", closed))
     offsets = [
         f"{topic}: {'unknown' if offset < 0 else format(offset, ',')}"
-        + (f" ({counted(listed_store.lag[topic], 'record')} behind)" if topic in listed_store.lag else "")
-        for topic, offset in sorted(listed_store.offsets.items())
+        + (f" ({counted(listing.lag[topic], 'record')} behind)" if topic in listing.lag else "")
+        for topic, offset in sorted(listing.offsets.items())
     ]
     position = [
         f"{topic}-{partition}: {offset:,}"
-        for topic, partitions in sorted(listed_store.position.offsets.items())
+        for topic, partitions in sorted(listing.position.offsets.items())
         for partition, offset in sorted(partitions.items())
     ]
     facts.append(("changelog", Text(printable(", ".join(offsets)) or "no offset")))
@@ -299,10 +295,10 @@ def _facts(listed_store: Listed, quick: bool) -> list[tuple[str, Text]]:
     return facts
 
 
-def _segments(listed_store: Listed, quick: bool) -> Table:
+def _segments(listing: StoreListing, quick: bool) -> Table:
     sizes = () if quick else ("first time", "last time")
     view = table("  segment", "rows", *sizes, right=("rows",))
-    for part in listed_store.segments:
+    for part in listing.segments:
         times = () if quick else (_time(part.first), _time(part.last))
         view.add_row(f"  {printable(part.name)}", f"{'~' if quick else ''}{part.rows:,}", *times)
     return view
@@ -312,40 +308,37 @@ def _time(time: int | None) -> str:
     return "" if time is None else moment(time).removesuffix(" UTC") or str(time)
 
 
-def _document(listed_store: Listed, quick: bool) -> dict[str, Any]:
+def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
     """Return a store as JSON values."""
     document: dict[str, Any] = {
-        "store": listed_store.files.name,
-        "task": listed_store.files.task or None,
-        "directory": str(listed_store.files.directory),
+        "store": listing.files.name,
+        "task": listing.files.task or None,
+        "directory": str(listing.files.directory),
     }
-    if listed_store.error or listed_store.store is None:
-        return document | {"error": listed_store.error}
-    store_type = listed_store.store.type
+    if listing.error or listing.store is None:
+        return document | {"error": listing.error}
+    store_type = listing.store.type
     document |= {
         "store_type": store_type.name,
         "values": store_type.values,
         "assumed": store_type.assumed or None,
-        "families": listed_store.families,
-        "rows": listed_store.total("rows"),
+        "families": listing.families,
+        "rows": listing.total("rows"),
         "rows_are_estimated": quick,
-        "older_rows": listed_store.total("older"),
-        "older_families": listed_store.older_families,
+        "older_rows": listing.total("older"),
+        "older_families": listing.older_families,
     }
     if store_type.time_ordered:
-        document["index_entries"] = listed_store.total("index")
+        document["index_entries"] = listing.total("index")
     if store_type.keys == "versioned":
-        document["versions"] = listed_store.total("versions")
-    document |= {name: listed_store.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
-    document |= {
-        "damaged_rows": None if quick else listed_store.total("damaged"),
-        "closed": not listed_store.open_or_not_closed,
-    }
-    document |= {"offsets": listed_store.offsets, "position": listed_store.position.offsets}
-    if listed_store.lag:
-        document["lag"] = listed_store.lag
-    if listed_store.files.segmented or store_type.keys == "versioned":
-        document["segments"] = [asdict(part) for part in listed_store.segments]
+        document["versions"] = listing.total("versions")
+    document |= {name: listing.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
+    document |= {"damaged_rows": None if quick else listing.total("damaged"), "closed": not listing.open_or_not_closed}
+    document |= {"offsets": listing.offsets, "position": listing.position.offsets}
+    if listing.lag:
+        document["lag"] = listing.lag
+    if listing.files.segmented or store_type.keys == "versioned":
+        document["segments"] = [asdict(part) for part in listing.segments]
     return document
 
 

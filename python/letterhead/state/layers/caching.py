@@ -37,9 +37,6 @@ _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
 class _Caching(Layer):
     """The base class of the caches, which define how a key in the cache identifies a row of the store below."""
 
-    _key: Callable[[bytes], Any]
-    _stored: Callable[[bytes], bytes | None]
-    _put: Callable[[bytes, bytes | None], None]
     cache: Namespace
     """The entries of this store, with counts of hits and misses."""
 
@@ -82,6 +79,20 @@ class _Caching(Layer):
                 self.context.cache.close(self._namespace())
             self.inner.close()
 
+    # Defined by the type of store.
+
+    def _key(self, cache_key: bytes) -> Any:
+        """Return the key of a row in the store below from its key in the cache."""
+        raise NotImplementedError
+
+    def _get_below(self, cache_key: bytes) -> bytes | None:
+        """Read a row from the store below."""
+        raise NotImplementedError
+
+    def _put_below(self, cache_key: bytes, value: bytes | None) -> None:
+        """Write a row to the store below; ``None`` deletes it."""
+        raise NotImplementedError
+
     def _namespace(self) -> str:
         return f"{self.context.task_id}-{self.name}"
 
@@ -92,11 +103,11 @@ class _Caching(Layer):
         if getattr(self._bottom, "of_parent", False):  # stores that an application defines may lack it
             raise of_parent(self.name)
 
-    def _entry(self, key: bytes) -> CacheEntry | None:
+    def _read_cached(self, key: bytes) -> CacheEntry | None:
         self._check_open()
         return self.cache.get(key)
 
-    def _hold(self, key: bytes, value: bytes | None) -> None:
+    def _write_cached(self, key: bytes, value: bytes | None) -> None:
         self._check_open()
         if value is not None and self._check is not None:
             self._check(value)  # an entry that a flush rejects would also block the entries after it
@@ -107,13 +118,13 @@ class _Caching(Layer):
         new, listener = entry.value, self._listener
         old = None
         if listener is not None and (new is None or self._send_old_values):
-            old = self._stored(cache_key)
+            old = self._get_below(cache_key)
             if new is None and old is None:
                 return  # neither the store nor the listener has had this key
         before = self.context.record
         self.context.record = entry.context
         try:
-            self._put(cache_key, new)
+            self._put_below(cache_key, new)
             if listener is not None:
                 listener(self._key(cache_key), new, old if self._send_old_values else None, self.context.current())
         finally:
@@ -130,29 +141,29 @@ class CachingKeyValueStore(_Caching):
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Put a value, or delete the key."""
-        self._hold(key, value)
+        self._write_cached(key, value)
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
         """Put a value if the key has none."""
         before = self.get(key)
         if before is None:
-            self._hold(key, value)
+            self._write_cached(key, value)
         return before
 
     def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Put many values."""
         for key, value in entries:
-            self._hold(key, value)
+            self._write_cached(key, value)
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a key."""
         before = self.get(key)
-        self._hold(key, None)
+        self._write_cached(key, None)
         return before
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, and cache it if it was read from the store."""
-        entry = self._entry(key)
+        entry = self._read_cached(key)
         if entry is not None:
             return entry.value
         value: bytes | None = self.reads.get(key)
@@ -177,30 +188,45 @@ class CachingKeyValueStore(_Caching):
     def _key(self, cache_key: bytes) -> bytes:
         return cache_key
 
-    def _stored(self, cache_key: bytes) -> Any:
+    def _get_below(self, cache_key: bytes) -> Any:
         return self.reads.get(cache_key)
 
-    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+    def _put_below(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(cache_key, value)
 
 
 class _CachingSegments(_Caching):
     """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
-    _last_time: Callable[[StoreScan], int]
-    """Return the last time whose segment can contain a row of a scan."""
-    _is_in_range: Callable[[Any, StoreScan], bool]
-    """Return whether the times of a row are within a scan."""
-    # Sort keys of a row, by the order of the store below.
-    _by_segment: Callable[[Any], Any]
-    _by_memory: Callable[[Any], Any]
-    _by_base: Callable[[Any], Any]
-
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
         self._interval = segment_interval
-        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
-        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
+        by_key = {"memory": self._as_in_memory, "time-only": self._by_segment_and_time}.get(
+            order, self._by_segment_and_key
+        )
+        self._by_key, self._by_time = by_key, self._by_segment_and_time if order == "time" else by_key
+
+    # Defined by the type of store.
+
+    def _last_time(self, query: StoreScan) -> int:
+        """Return the last time whose segment can contain a row of a scan."""
+        raise NotImplementedError
+
+    def _is_in_range(self, row: Any, query: StoreScan) -> bool:
+        """Return whether the times of a row are within a scan."""
+        raise NotImplementedError
+
+    def _by_segment_and_key(self, row: Any) -> Any:
+        """Return the sort key of a row in a store whose rows are ordered by segment and key."""
+        raise NotImplementedError
+
+    def _as_in_memory(self, row: Any) -> Any:
+        """Return the sort key of a row in a store in memory."""
+        raise NotImplementedError
+
+    def _by_segment_and_time(self, row: Any) -> Any:
+        """Return the sort key of a row in a time-ordered store."""
+        raise NotImplementedError
 
     def _cache_key(self, key: bytes, time: int) -> bytes:
         return _SEGMENT.pack(max(time, 0) // self._interval) + key
@@ -255,11 +281,11 @@ class CachingWindowStore(_CachingSegments):
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
         """Put the value of a window, or delete it."""
-        self._hold(self._cache_key(keys.window_key(key, start, 0), start), value)
+        self._write_cached(self._cache_key(keys.window_key(key, start, 0), start), value)
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
-        entry = self._entry(self._cache_key(keys.window_key(key, start, 0), start))
+        entry = self._read_cached(self._cache_key(keys.window_key(key, start, 0), start))
         return self.reads.fetch(key, start) if entry is None else entry.value
 
     def _last_time(self, query: StoreScan) -> int:
@@ -268,24 +294,24 @@ class CachingWindowStore(_CachingSegments):
     def _is_in_range(self, row: WindowedKey, query: StoreScan) -> bool:
         return query.time_from <= row.start <= query.time_to
 
-    def _by_segment(self, row: WindowedKey) -> Any:
+    def _by_segment_and_key(self, row: WindowedKey) -> Any:
         return max(row.start, 0) // self._interval, keys.window_key(row.key, row.start, 0)
 
-    def _by_memory(self, row: WindowedKey) -> Any:
+    def _as_in_memory(self, row: WindowedKey) -> Any:
         return row.start, row.key
 
-    def _by_base(self, row: WindowedKey) -> Any:
+    def _by_segment_and_time(self, row: WindowedKey) -> Any:
         return max(row.start, 0) // self._interval, row.start, row.key
 
     def _key(self, cache_key: bytes) -> WindowedKey:
         (start,) = _SEGMENT.unpack_from(cache_key, len(cache_key) - 12)
         return windowed(cache_key[8:-12], start, self._size)
 
-    def _stored(self, cache_key: bytes) -> Any:
+    def _get_below(self, cache_key: bytes) -> Any:
         row = self._key(cache_key)
         return self.reads.fetch(row.key, row.start)
 
-    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+    def _put_below(self, cache_key: bytes, value: bytes | None) -> None:
         row = self._key(cache_key)
         self.inner.put(row.key, value, row.start)
 
@@ -295,7 +321,7 @@ class CachingSessionStore(_CachingSegments):
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
-        self._hold(self._cache_key_of(*session), value)
+        self._write_cached(self._cache_key_of(*session), value)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
@@ -303,7 +329,7 @@ class CachingSessionStore(_CachingSegments):
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Return the aggregation of a session."""
-        entry = self._entry(self._cache_key_of(key, start, end))
+        entry = self._read_cached(self._cache_key_of(key, start, end))
         return self.reads.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: StoreScan) -> StoreIterator[SessionKey, bytes]:
@@ -318,13 +344,13 @@ class CachingSessionStore(_CachingSegments):
             return query.time_from <= row.end <= query.time_to
         return row.end >= query.time_from and row.start <= query.time_to
 
-    def _by_segment(self, row: SessionKey) -> Any:
+    def _by_segment_and_key(self, row: SessionKey) -> Any:
         return max(row.end, 0) // self._interval, keys.session_key(row.key, row.start, row.end)
 
-    def _by_memory(self, row: SessionKey) -> Any:
+    def _as_in_memory(self, row: SessionKey) -> Any:
         return row.end, row.key, -row.start
 
-    def _by_base(self, row: SessionKey) -> Any:
+    def _by_segment_and_time(self, row: SessionKey) -> Any:
         return max(row.end, 0) // self._interval, row.end, row.start, row.key
 
     def _cache_key_of(self, key: bytes, start: int, end: int) -> bytes:
@@ -334,10 +360,10 @@ class CachingSessionStore(_CachingSegments):
         end, start = _TWO.unpack_from(cache_key, len(cache_key) - 16)
         return SessionKey(cache_key[8:-16], start, end)
 
-    def _stored(self, cache_key: bytes) -> Any:
+    def _get_below(self, cache_key: bytes) -> Any:
         return self.reads.fetch_session(*self._key(cache_key))
 
-    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+    def _put_below(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(self._key(cache_key), value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -25,9 +25,6 @@ class PersistentStore(BytesStore):
 
     persistent: ClassVar[bool] = True
     _iterator_name: ClassVar[str] = "RocksDB iterator"
-    _open_files: Callable[[Path], None]
-    _close_files: Callable[[], None]
-    _databases: Callable[[], Iterable[Database]]
 
     def __init__(self, name: str, format: ValueFormat, options: RocksDBOptions | None = None) -> None:
         super().__init__(name, format)
@@ -130,13 +127,28 @@ class PersistentStore(BytesStore):
     def _kept_position(self) -> Position:
         return self.position
 
+    def _open_files(self, directory: Path) -> None:
+        """Open the databases in the directory of a task."""
+        raise NotImplementedError
+
+    def _close_files(self) -> None:
+        """Close the databases that are open."""
+        raise NotImplementedError
+
+    def _databases(self) -> list[Database]:
+        """Return the open databases."""
+        raise NotImplementedError
+
 
 class OneDatabaseStore(PersistentStore):
     """A store with one database, in the directory ``rocksdb/<store>``."""
 
     _database: Database | None = None
     _rows: StoredRows
-    _layout: Callable[[], Layout]
+
+    def _layout(self) -> Layout:
+        """Return the column families of the store."""
+        raise NotImplementedError
 
     def _open_files(self, directory: Path) -> None:
         path = directory / "rocksdb" / self.name
