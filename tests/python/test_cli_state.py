@@ -587,7 +587,7 @@ def test_a_damaged_row_is_named_and_a_scan_goes_on(run, task):
 
 def test_a_scan_can_end_at_a_damaged_row(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
-    result = run("state", "scan", task, "-s", "latest", "--json", "--damaged", "raise")
+    result = run("state", "scan", task, "-s", "latest", "--json", "--errors", "raise")
     assert 0 < len(rows_of(result)) < 6643
     assert (result.code, result.err) == (
         1,

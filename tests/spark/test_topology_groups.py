@@ -472,9 +472,9 @@ def test_operations_on_several_keys_are_rejected_by_key_with_a_remedy(builder, n
 )
 def test_another_key_than_that_of_the_record_is_refused(builder, call):
     state, task = counted("key", simple(lambda self, record: call(self.store), builder=builder and builder()))
-    with pytest.raises(StateStoreError, match="the key is not that of the current record: with scope 'key'"):
+    with pytest.raises(StateStoreError, match="the key is not the key of the current record: with scope 'key'"):
         run_groups("key", [app.Input("in", 0, 0, 5, b"k", b"v", None)], state, task)
-    with pytest.raises(StateStoreError, match="is not that of the current record"):
+    with pytest.raises(StateStoreError, match="is not the key of the current record"):
         run_groups("key", [app.Input("in", 0, 0, 5, None, b"v", None)], state, task)
 
 

@@ -45,7 +45,7 @@ def changelog_table(
         expire. Required for a versioned store: a version older than that on arrival was dropped.
     segment_interval : int or timedelta, optional
         Length of a segment of a window or session store, in milliseconds: rows expire one segment at a time. By
-        default that of the stores.
+        default as in the stores.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def changelog_table(
         ``window_start``, or ``session_start`` and ``session_end``
             for windows and sessions, in milliseconds;
         ``offset``, ``timestamp``, ``headers``, ``payload``
-            those of the record; null headers are an empty list;
+            as in the record; null headers are an empty list;
         ``stored_key``, ``stored``
             the bytes of the row in the store: ``streams-timestamped`` in key-value and window stores, ``streams`` in
             session stores; in versioned ones ``int64 timestamp ‖ streams``, with the segment -1 before the key.

@@ -1,4 +1,4 @@
-"""The base class of stores of bytes, and the marker of those that keep headers."""
+"""The base class of stores of bytes, and a marker of stores that keep headers."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ChangelogList:
         return dict(self._offsets)
 
     def records(self, topic: str) -> deque[ChangelogRecord]:
-        """Return the queue of a topic's records; the caller removes those that it has processed from the left."""
+        """Return the queue of a topic's records; the caller removes records from the left as it processes them."""
         return self._topics[topic]
 
     def topics(self) -> list[str]:

@@ -88,7 +88,7 @@ class Serde(Generic[T]):
 
 
 class _CheckedSerde(Serde[T]):
-    """Checks the type of objects; subclasses convert those that are not null."""
+    """Checks the type of objects; subclasses convert objects that are not null."""
 
     _types: ClassVar[type | tuple[type, ...]]
     _write: Callable[..., bytes]

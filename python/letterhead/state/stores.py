@@ -169,7 +169,7 @@ class Stores:
     which are restored from the changelog and have the format of values that the builder needs. ``_builder`` functions
     return a :class:`Builder`. The names contain the format of values: ``timestamped``, ``with_headers``, or neither.
 
-    Each function has those of the following parameters that its type of store needs. Durations are milliseconds or
+    Each function has the parameters that its type of store needs. Durations are milliseconds or
     :class:`~datetime.timedelta`, and refer to the timestamps of records.
 
     Parameters

@@ -44,7 +44,7 @@ class Supplier:
     order : {"segments", "memory", "time", "time-only"}, default "segments"
         The order in which the store returns its rows.
     format : {"plain", "timestamped", "headers"}, optional
-        The format of the values; by default the one that the builder asks for.
+        The format of the values; by default the format that the builder needs.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from letterhead.cli.state.options import ChangelogSource, Selection, changelog, 
 state = typer.Typer(
     name="state",
     help="Read, compare and restore RocksDB state stores of Kafka Streams and letterhead, and upgrade them.\n\n"
-    "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes one, and "
+    "DIR is the directory of a state, an application, a task or a store. Only `upgrade` changes one, and "
     "`restore` writes a new one.\n\n"
     "\b\nExamples:\n  letterhead state ls /tmp/kafka-streams\n  letterhead state verify /tmp/kafka-streams/orders-app",
     epilog=EXIT_CODES,
@@ -22,7 +22,7 @@ state = typer.Typer(
 )
 
 
-Damaged = StrEnum("Damaged", {"report": "report", "raise_": "raise"})
+ScanErrors = StrEnum("ScanErrors", {"skip": "skip", "raise_": "raise"})
 Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
@@ -113,16 +113,16 @@ def scan_command(
     limit: Annotated[int | None, option("--limit -n", "The first rows only.", "N", min=0)] = None,
     reverse: Annotated[bool, flag("--reverse", "From the last row to the first.")] = False,
     keys_only: Annotated[bool, flag("--keys-only", "Leave out values, timestamps and headers.")] = False,
-    damaged: Annotated[
-        Damaged, option("--damaged", "Rows that cannot be read: report them on stderr, or stop.")
-    ] = Damaged.report,
+    errors: Annotated[
+        ScanErrors, option("--errors", "Rows that cannot be read: skip them with a warning, or stop.")
+    ] = ScanErrors.skip,
     everything: Everything = False,
     json: Annotated[bool, flag("--json", "Print JSON, a line for each row.")] = False,
 ) -> int:
-    """Show the rows of a store, or those of some keys, in the order of the store.
+    """Show the rows of a store, or the rows of some keys, in the order of the store.
 
     Windows and sessions are ordered by segment, then by key; a versioned store
-    shows every version. Damaged rows are left out, and the exit code is then 1.
+    shows every version. If rows cannot be read, the exit code is 1.
 
     \b
     Examples:
@@ -139,7 +139,7 @@ def scan_command(
         limit=limit,
         backward=reverse,
         keys_only=keys_only,
-        raises=damaged is Damaged.raise_,
+        raises=errors is ScanErrors.raise_,
         json=json,
         everything=everything,
         where=where,
@@ -276,7 +276,7 @@ def restore_command(
     """Rebuild the directory of a store from its changelog.
 
     CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
-    segments, or with --bootstrap-server a topic. DIR is that of the task, such
+    segments, or with --bootstrap-server a topic. DIR is the directory of the task, such
     as app/0_0, and must not have the store yet. Kafka Streams opens the store and
     continues there. The changelog is named APPLICATION-STORE-changelog.
     If the command is stopped, run it again to continue.

@@ -58,7 +58,7 @@ def run_get(
 
 
 def _check(store: StoreReader, times: dict[str, int | None]) -> None:
-    """Refuse times that the store type does not have, and require those that it has."""
+    """Refuse times that the store type does not have, and require its own times."""
     kind = store.type.keys
     for option, time in times.items():
         if time is None and option in NEEDED[kind]:

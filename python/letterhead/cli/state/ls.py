@@ -30,7 +30,7 @@ from letterhead.state.storage.versioned_rows import bounds
 class SegmentContents:
     """The contents of a segment, or of a store without segments; None where they were not counted.
 
-    `older` counts rows that have not been moved to the newer family yet, `index` index entries beside the rows;
+    `older` counts rows that have not been moved to the newer family yet, `index` counts index entries in addition to the rows;
     `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest time.
     """
 

@@ -244,11 +244,11 @@ class OneKey(Layer):
     def _store_of(self, key: bytes | SessionKey) -> Any:
         """Return the store below if it has the rows of a key; raise ``UnsupportedOperationError`` otherwise."""
         if (key.key if isinstance(key, SessionKey) else key) != self.key:
-            raise UnsupportedOperationError(f"store {self.name}: the key is not that of the current record: {_WHY}")
+            raise UnsupportedOperationError(f"store {self.name}: the key is not the key of the current record: {_WHY}")
         return self.inner
 
 
 _WHY = (
     "with scope 'key' a processor sees only the rows of the record's own key; declare scope = \"partition\" on it to see "
-    "those of the whole partition"
+    "the rows of the whole partition"
 )

@@ -168,6 +168,6 @@ def _negative(timestamp: int) -> InvalidTimestampError:
     if timestamp == -1:
         error.add_note(
             "rows of an upgraded store that had no timestamps are read with the timestamp -1: "
-            "put such a value with a timestamp of its own, for example that of the current record"
+            "put such a value with a timestamp of its own, for example the timestamp of the current record"
         )
     return error

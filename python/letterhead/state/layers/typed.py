@@ -318,7 +318,7 @@ class _MeteredVersions(Metered[K, V], Generic[K, V, R]):
         return self._version(raw_key, before)
 
     def get(self, key: K, as_of: int | None = None) -> R | None:
-        """Return the latest version of a key, or the one that was valid ``as_of`` a time; ``None`` if there is none."""
+        """Return the latest version of a key, or the version that was valid ``as_of`` a time; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
         stored = self.reads.get(raw_key) if as_of is None else self.reads.get_as_of(raw_key, as_of)

@@ -81,7 +81,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
         return self._observed - self.retention + 1
 
     def _expire(self) -> None:
-        """Remove expired rows, except those that open iterators have yet to read."""
+        """Remove expired rows, except rows that open iterators have yet to read."""
         self._check_open()
         for iterator in [iterator for iterator in self._reading if iterator.is_closed]:
             del self._reading[iterator]
@@ -92,7 +92,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _read(
         self, times: list[int], first: K | None, last: K | None, backward: bool
     ) -> Iterator[tuple[int, K, bytes]]:
-        """Yield the rows of some times from one key to another, without those that are deleted meanwhile."""
+        """Yield the rows of some times from one key to another, without rows that are deleted meanwhile."""
         for time in reversed(times) if backward else times:
             rows = self._rows.get(time)
             if rows is None:

@@ -34,7 +34,7 @@ BATCH_BYTES = 16 << 20
 class StoreColumns:
     """Converts rows of stores of one type to record batches of :attr:`schema`.
 
-    The options and errors are those of :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
+    The options and errors are as in :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
     columns of ``headers``.
     """
 

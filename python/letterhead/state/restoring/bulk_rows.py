@@ -295,7 +295,7 @@ class WrittenTarget(Target):
 
 
 class VersionedTarget(WrittenTarget):
-    """A versioned store, whose rows depend on those that exist."""
+    """A versioned store, whose new rows depend on existing rows."""
 
     def _open(self, task: Path) -> None:
         self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
@@ -408,7 +408,7 @@ class SegmentedTarget(WrittenTarget):
 
 
 def open_target(plan: RestorePlan, task: Path, place: tuple[str, int]) -> Target:
-    """Create the databases of a store below a task directory, or open those of an interrupted restore."""
+    """Create the databases of a store below a task directory, or open the databases of an interrupted restore."""
     types: dict[str, type[Target]] = {"key-value": KeyValueTarget, "versioned": VersionedTarget}
     return types.get(plan.store_type, SegmentedTarget)(plan, task, place)
 

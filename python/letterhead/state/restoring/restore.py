@@ -52,7 +52,7 @@ class Restored:
     offsets : dict of int to int
         The offset of the last record in the store, by partition; -1 if there was none.
     records : int
-        Number of records that were read, without those that an interrupted restore had written.
+        Number of records that were read, without the records that an interrupted restore had written.
     """
 
     directories: dict[int, Path] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def restore(
     with headers to one without, or back. Kafka Streams opens the directory and reads the changelog from there on.
 
     A restore that was interrupted continues where it was when it is repeated with the same options: until it is complete,
-    the rows are in the hidden directory ``.<store>.restoring`` beside the others.
+    the rows are in the hidden directory ``.<store>.restoring`` beside the other directories.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def restore(
     store_type : str, default "key-value"
         ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or ``time-ordered-session``.
     layout : {"headers", "timestamped", "plain"}, default "headers"
-        The parts of values beside the payload. Headers that the layout cannot hold are only in the changelog.
+        The parts of a value apart from its payload. Headers that the layout cannot hold are only in the changelog.
     retention : int or timedelta, optional
         How long the store keeps rows, in milliseconds, or the history retention of a versioned store. Required for all
         types except key-value. Expired rows are left out.

@@ -71,11 +71,11 @@ class Layout(NamedTuple):
 
     @property
     def families(self) -> list[str]:
-        """All families of the store, except those that are opened only if they exist."""
+        """The families of the store, without families that are opened only if they exist."""
         return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
 
     def check(self, store: str, existing: list[str]) -> list[str]:
-        """Return the families to open in a database, given those that it has.
+        """Return the families to open in a database with some existing families.
 
         Raises
         ------

@@ -193,7 +193,7 @@ def read_rows(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Read a snapshot of the rows of an open ``rocksdict.Rdict`` from one key to another, both included.
 
-    ``None`` is no bound; with ``backward`` the last row comes first. The name of the store is for errors, such as
+    ``None`` means no bound; with ``backward`` the last row comes first. The name of the store is for errors, such as
     ProcessorStateError, which is raised when the rows are read if a file is damaged.
     """
     # The snapshot is taken here: a generator would take it with its first row.
