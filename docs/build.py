@@ -8,6 +8,7 @@ Marks in a page are replaced:
 * ``<!-- types -->``: the table of types and their codes, from the native module
 * ``<!-- store versions -->``: which version of Kafka Streams opens which directory, from ``store-versions.json``, which a test
   writes
+* ``<!-- state api -->``: what the stores of Kafka Streams have and ours do not, from ``state-api.json``, which a test writes
 * ``<!-- profiles -->``: the headers of every convention, from ``letterhead.conventions``
 * ``<!-- contributing -->``: ``CONTRIBUTING.md`` without its title
 * ``<!-- run: letterhead ... -->``: the command and its output; ``<!-- run, exit 1: ... -->`` where it must fail
@@ -50,6 +51,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         "carries": carries,
         "types": types,
         "store versions": store_versions,
+        "state api": state_api,
         "profiles": profiles,
         "contributing": contributing,
     }
@@ -183,6 +185,14 @@ def store_versions() -> str:
                 ]
                 rows.append([store, stored, opened, *cells])
     return table(["store", "written as", "opened as", *columns], rows)
+
+
+def state_api() -> str:
+    """Return the table of public methods of Kafka Streams' stores that have no counterpart."""
+    missing = json.loads((DOCS / "state-api.json").read_text(encoding="utf-8"))
+    return table(
+        ["class", "methods"], [[f"`{name}`", f"`{'`, `'.join(methods)}`"] for name, methods in missing.items()]
+    )
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
