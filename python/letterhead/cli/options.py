@@ -23,21 +23,31 @@ EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 
 
 
 def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Replace parameters of a command by those of functions, which are called to make the arguments."""
+    """Let a command receive several options as one object, which a function makes from them.
+
+    typer reads the options of a command from its signature, and has no groups. So the parameters of each function replace
+    the parameter of its group in the signature, and a call makes the objects.
+    """
 
     def decorate(command: Callable[..., T]) -> Callable[..., T]:
-        @functools.wraps(command)
-        def run(**given: Any) -> T:
-            for name, group in groups.items():
-                given[name] = group(**{own: given.pop(own) for own in inspect.signature(group).parameters})
-            return command(**given)
+        members = {
+            name: list(inspect.signature(function, eval_str=True).parameters.values())
+            for name, function in groups.items()
+        }
 
-        parameters: list[inspect.Parameter] = []
-        for name, own in inspect.signature(command, eval_str=True).parameters.items():
-            given = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [own]
-            parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given]
+        @functools.wraps(command)
+        def run(**arguments: Any) -> T:
+            for name, function in groups.items():
+                arguments[name] = function(**{member.name: arguments.pop(member.name) for member in members[name]})
+            return command(**arguments)
+
+        parameters = [
+            member.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in inspect.signature(command, eval_str=True).parameters.values()
+            for member in members.get(parameter.name, [parameter])
+        ]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorate
@@ -59,15 +69,15 @@ EncodeOnLoss = StrEnum("EncodeOnLoss", {"raise_": "raise", "drop": "drop"})
 Types = StrEnum("Types", {"be": "be", "le": "le", "text": "text", "binary": "binary"})
 
 _ALL = "(`letterhead formats` lists all)"
-_READ = ", ".join(COMMON)
-_WRITTEN = ", ".join(name for name in COMMON if row_of(name)["is_target"])
+_READABLE = ", ".join(COMMON)
+_WRITABLE = ", ".join(name for name in COMMON if row_of(name)["is_target"])
 
 File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
 Format = Annotated[
-    str, option("--format -f", f"{_READ}, … {_ALL}; auto: the format that fits, if only one does.", "FORMAT")
+    str, option("--format -f", f"{_READABLE}, … {_ALL}; auto: the format that fits, if only one does.", "FORMAT")
 ]
-Written = Annotated[str, option("--format -f", f"{_WRITTEN}, … {_ALL}.", "FORMAT")]
-Target = Annotated[str, option("--to -t", f"{_WRITTEN}, … {_ALL}.", "TARGET")]
+Written = Annotated[str, option("--format -f", f"{_WRITABLE}, … {_ALL}.", "FORMAT")]
+Target = Annotated[str, option("--to -t", f"{_WRITABLE}, … {_ALL}.", "TARGET")]
 Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
 Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[
