@@ -55,9 +55,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         "profiles": profiles,
         "contributing": contributing,
     }
-    for mark, made in tables.items():
+    for mark, table in tables.items():
         if f"<!-- {mark} -->" in markdown:
-            markdown = markdown.replace(f"<!-- {mark} -->", made())
+            markdown = markdown.replace(f"<!-- {mark} -->", table())
     return RUN.sub(lambda mark: run(mark["command"], int(mark["exit"] or 0)), markdown)
 
 
@@ -65,11 +65,11 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
     """Put SVG images into the page itself, and turn the roles of docstrings into links."""
     folder = Path(page.url).parent
 
-    def inline(found: re.Match[str]) -> str:
-        source = Path(os.path.normpath(DOCS / folder / found["source"]))
+    def inline(match: re.Match[str]) -> str:
+        source = Path(os.path.normpath(DOCS / folder / match["source"]))
         svg = source.read_text(encoding="utf-8")
-        svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{found["alt"]}" ', 1)
-        kind = "drawing plot" if "plots/" in found["source"] else "drawing"
+        svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1)
+        kind = "drawing plot" if "plots/" in match["source"] else "drawing"
         return f'<figure class="{kind}">{svg}</figure>'
 
     link = r'<autoref identifier="\g<name>" optional><code>\g<name></code></autoref>'
@@ -135,7 +135,7 @@ def carries() -> str:
             least, most = row["part_len"]
             lengths = "any" if (least, most) == (0, 2**31 - 1) else f"{least} to {most} bytes"
             system = "iggy" if "iggy" in row["name"] else "kip82"
-            count = sum(each[system] is not None for each in _native.types())
+            count = sum(type[system] is not None for type in _native.types())
             fields = ", ".join(f"`{name}`" for name, _ in row["fields"] if name != "headers") or "–"
             nulls = "yes" if row["nulls"] else "no"
             rows.append(

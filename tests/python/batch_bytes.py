@@ -132,13 +132,13 @@ def _messages(data: bytes) -> Iterator[tuple[int, int]]:
 def _batches(data: bytes) -> Iterator[tuple[int, int]]:
     """Return the first places from which on batches follow each other to the end of the message."""
     for prefix in (0, 16, 40):
-        found, at = [], prefix
+        records, at = [], prefix
         while at + HEADER_LEN <= len(data):
             (length,) = struct.unpack_from("<Q", data, at + 32)
             if not HEADER_LEN <= length <= len(data) - at:
                 break
-            found.append((at, at + length))
+            records.append((at, at + length))
             at += length
-        if found:
-            yield from found
+        if records:
+            yield from records
             return

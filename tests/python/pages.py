@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 def fences(text: str) -> list[tuple[str, str]]:
     """Return every fenced block of a page: how it is marked, and its lines."""
-    found = re.findall(r"^( *)(`{3,}|~{3,})([^\n]*)\n(.*?)^\1\2 *$", text, re.MULTILINE | re.DOTALL)
-    return [(info.strip(), code) for _, _, info, code in found]
+    blocks = re.findall(r"^( *)(`{3,}|~{3,})([^\n]*)\n(.*?)^\1\2 *$", text, re.MULTILINE | re.DOTALL)
+    return [(info.strip(), code) for _, _, info, code in blocks]
 
 
 def blocks(page: str, info: str = "python") -> list[str]:

@@ -104,8 +104,8 @@ def types_for(draw: st.DrawFn, target: str, names: list[Any]) -> Any:
     types = st.sampled_from(
         [*ALL_TYPES, "int32:le", "int16:text", "float32:text", "int128:text", "char:text", "int8:be"]
     )
-    each = st.dictionaries(st.sampled_from(names or ["a"]), types | st.lists(types, max_size=3), max_size=4)
-    return draw(st.none() | st.just("binary") | each)
+    mapping = st.dictionaries(st.sampled_from(names or ["a"]), types | st.lists(types, max_size=3), max_size=4)
+    return draw(st.none() | st.just("binary") | mapping)
 
 
 # --- messages -----------------------------------------------------------------------------------------------------------
@@ -199,11 +199,11 @@ def iggy_batches(draw: st.DrawFn) -> bytes:
         batch(
             *(
                 frame(place, payload, block, id=id, later=later)
-                for place, (payload, block, id, later) in enumerate(each)
+                for place, (payload, block, id, later) in enumerate(item)
             ),
             **draw(_bases),
         )
-        for each in drawn
+        for item in drawn
     ]
     # The partition and its offset; how many messages there are; in later releases 24 bytes more.
     prefix = draw(st.binary(min_size=12, max_size=12)) + sum(map(len, drawn)).to_bytes(4, "little") + bytes(24)
@@ -313,8 +313,8 @@ def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
     # A key of type string that is no text is not found yet: see test_values.
     requested = requested.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
     source = requested.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
-    wanted = st.builds(lh.field, types, key=source, repeat=st.sampled_from(REPEATS), required=st.booleans())
-    return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), wanted, min_size=1, max_size=4)
+    requested_field = st.builds(lh.field, types, key=source, repeat=st.sampled_from(REPEATS), required=st.booleans())
+    return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), requested_field, min_size=1, max_size=4)
 
 
 # --- how a column lies -----------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = DE
         _lz4(_Input(data, content.corrupt), content, legacy=legacy)
     else:
         _zstd(data, content)
-    return bytes(content.made)
+    return bytes(content.produced)
 
 
 def compress(codec: int, data: bytes, *, legacy: bool = False) -> bytes:
@@ -127,16 +127,16 @@ class _Content:
     def __init__(self, codec: str, limit: int) -> None:
         self.codec = codec
         self.limit = limit
-        self.made = bytearray()
+        self.produced = bytearray()
 
     @property
     def room(self) -> int:
-        return self.limit - len(self.made)
+        return self.limit - len(self.produced)
 
     def add(self, part: bytes) -> None:
         if len(part) > self.room:
             raise self.too_large()
-        self.made += part
+        self.produced += part
 
     def too_large(self) -> Undecodable:
         return too_large(self.limit)
@@ -277,9 +277,9 @@ def _lz4(frame: _Input, content: _Content, *, legacy: bool) -> None:
             content.add(block)
         else:
             _lz4_block(block, content, max_block_len, linked=not flags & _INDEPENDENT)
-    if flags & _CONTENT_CHECKSUM and frame.little(4) != xxh32(bytes(content.made)):
+    if flags & _CONTENT_CHECKSUM and frame.little(4) != xxh32(bytes(content.produced)):
         raise content.corrupt("the checksum of the content does not hold")
-    if content_len is not None and content_len != len(content.made):
+    if content_len is not None and content_len != len(content.produced):
         raise content.corrupt("the content has another length than the header says")
     if frame.left:
         raise content.corrupt(_LEFT_OVER)
@@ -310,16 +310,16 @@ def _lz4_block(data: bytes, content: _Content, max_len: int, *, linked: bool) ->
     block = _Input(data, content.corrupt, too_early=_BLOCK_IS_WRONG)
     most = min(max_len, len(data) * _LZ4_MAX_RATIO)
     # A linked block may refer to the content before it.
-    before = len(content.made)
+    before = len(content.produced)
     reach = 0 if linked else before
 
     def check_len() -> None:
-        if len(content.made) - before > most or len(content.made) > content.limit:
+        if len(content.produced) - before > most or len(content.produced) > content.limit:
             raise content.too_large() if content.limit - before < most else content.corrupt(_BLOCK_IS_WRONG)
 
     while True:
         token = block.little(1)
-        content.made += block.take(_lz4_len(block, token >> 4))
+        content.produced += block.take(_lz4_len(block, token >> 4))
         check_len()
         if not block.left:
             return
@@ -328,7 +328,7 @@ def _lz4_block(data: bytes, content: _Content, max_len: int, *, linked: bool) ->
         # The length of a copy is a claim: it is looked at before the copy is made.
         if size > most:
             raise content.too_large() if content.limit - before < most else content.corrupt(_BLOCK_IS_WRONG)
-        _copy(content.made, distance, size, block.corrupt, before=reach)
+        _copy(content.produced, distance, size, block.corrupt, before=reach)
         check_len()
 
 

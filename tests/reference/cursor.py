@@ -269,6 +269,6 @@ class Cursor:
         return None if length == -1 else length
 
 
-def too_short(field: str, wanted: int, left: int) -> str:
+def too_short(field: str, needed: int, left: int) -> str:
     """Return the error of a field that takes more bytes than are left."""
-    return f"{field} takes {counted(wanted, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
+    return f"{field} takes {counted(needed, 'byte')} and {left} {'is' if left == 1 else 'are'} left"

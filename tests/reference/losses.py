@@ -77,7 +77,7 @@ class Ledger:
             losses = reports.keep(losses)
             if losses and losses[-1] != reports.last and len(stood) < len(self.stood):
                 losses.append(reports.last)
-        return Losses(losses, {key: each if len(set(each)) > 1 else each[0] for key, each in restored.items()})
+        return Losses(losses, {key: types if len(set(types)) > 1 else types[0] for key, types in restored.items()})
 
 
 def loss_reports(limit: int) -> Reports[Loss]:
@@ -120,11 +120,11 @@ class RequestedTypes:
     def __init__(self, option: TypesOption, row: Format) -> None:
         self.spelling: str | None = None
         self.binary = False
-        self.each: list[tuple[Key, Type | list[Type]]] = []
+        self.by_key: list[tuple[Key, Type | list[Type]]] = []
         if option is None:
             return
         if isinstance(option, Mapping):
-            self.each = [(keys.as_key(key), _types(requested)) for key, requested in option.items()]
+            self.by_key = [(keys.as_key(key), _types(requested)) for key, requested in option.items()]
         else:
             check_name("types", option, (*types.SUFFIXES, "binary"))
             self.binary = option == "binary"
@@ -190,9 +190,9 @@ class Gate:
     def said_of(self, source: Key, target: Key) -> Type | None:
         """Return what was said of a key, as it was or as it is written, this time that it stands with a value."""
         texts = {keys.spell(source), keys.spell(target)}
-        for place, (wanted, output) in enumerate(self.requested.each):
+        for place, (key, output) in enumerate(self.requested.by_key):
             # The reports of losses show keys in words, and those can be handed back as well.
-            if wanted in (source, target) or (isinstance(wanted, str) and wanted in texts):
+            if key in (source, target) or (isinstance(key, str) and key in texts):
                 time = self.times[place] = self.times.get(place, -1) + 1
                 if isinstance(output, Type):
                     return output
@@ -381,8 +381,8 @@ class _Way:
 def _types(requested: object) -> Type | list[Type]:
     if isinstance(requested, str):
         return Type.parse(requested)
-    if isinstance(requested, Sequence) and all(isinstance(each, str) for each in requested):
-        return [Type.parse(each) for each in requested]
+    if isinstance(requested, Sequence) and all(isinstance(name, str) for name in requested):
+        return [Type.parse(name) for name in requested]
     raise TypeError(f"what a key's values are must be str or a list of str, not {type(requested).__name__}")
 
 

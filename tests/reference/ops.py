@@ -172,7 +172,7 @@ def messages_rows(
     row = _batch(format)
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
-    wanted = _specs(headers, row) if headers else []
+    specs = _specs(headers, row) if headers else []
     known = ["row", *(name for name, _ in row.fields)]
     names = known if columns is None else list(columns)
     for name in names:
@@ -185,13 +185,15 @@ def messages_rows(
             if errors != "raise":
                 # Each message has a row of its own, and errors without numbers can be grouped.
                 reading = reading._replace(details=[without_message(place, detail) for detail in reading.details])
-            values, details = _pick(reading, wanted, dialect)
-            found = details[len(reading.details) :]
+            values, details = _pick(reading, specs, dialect)
+            headers_details = details[len(reading.details) :]
             if errors == "raise":
-                found = [in_message(place, detail) for detail in found]
+                headers_details = [in_message(place, detail) for detail in headers_details]
             if reading.place is not None:
-                found = [f if f.byte_offset is None else f._replace(byte_offset=reading.place) for f in found]
-            details = [*reading.details, *found]
+                headers_details = [
+                    f if f.byte_offset is None else f._replace(byte_offset=reading.place) for f in headers_details
+                ]
+            details = [*reading.details, *headers_details]
             if errors == "raise":
                 raise_first(details, row, number)
             result = {"row": number, **_decoded(reading, row)}
@@ -274,14 +276,14 @@ def select_rows(
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
-    wanted = _specs(columns, row)
+    specs = _specs(columns, row)
     options = ReadOptions(lenient, strict_types).within(limits)
-    names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
+    names = [name for name, *_ in specs] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
     reports = error_reports(options)
     for number, data in enumerate(rows):
         null = data is None and not lists
-        values = {} if null else _select_row(read_row(data, row, options), number, row, wanted, errors, dialect)
+        values = {} if null else _select_row(read_row(data, row, options), number, row, specs, errors, dialect)
         if values.get("error"):
             values["error"] = reports.keep(values["error"])
         for name in names:
@@ -299,9 +301,9 @@ def _specs(columns: Columns, row: Format) -> list[Spec]:
 
 
 def _select_row(
-    reading: Reading, number: int, row: Format, wanted: list[Spec], errors: str, dialect: str
+    reading: Reading, number: int, row: Format, specs: list[Spec], errors: str, dialect: str
 ) -> dict[str, Any]:
-    values, details = _pick(reading, wanted, dialect)
+    values, details = _pick(reading, specs, dialect)
     if errors == "raise":
         raise_first(details, row, number)
     if errors == "null" and reading.broken:
@@ -309,25 +311,25 @@ def _select_row(
     return {**values, "error": details or None}
 
 
-def _pick(reading: Reading, wanted: list[Spec], dialect: str) -> tuple[dict[str, Any], list[ErrorDetail]]:
+def _pick(reading: Reading, specs: list[Spec], dialect: str) -> tuple[dict[str, Any], list[ErrorDetail]]:
     details = list(reading.details)
-    return {spec[0]: _column(reading, spec, dialect, details) for spec in wanted}, details
+    return {spec[0]: _column(reading, spec, dialect, details) for spec in specs}, details
 
 
 def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetail]) -> Any:
     """Return what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
-    found = [entry for entry in reading.entries if entry.key == key]
-    if _is_lost(reading, key, repeat, found):
+    entries = [entry for entry in reading.entries if entry.key == key]
+    if _is_lost(reading, key, repeat, entries):
         return None
     # What comes after a hard error was not read: a header may be there, and a list would be only the front of one.
-    if required and not found and not reading.broken:
+    if required and not entries and not reading.broken:
         missing = "the header is required and absent"
         details.append(ErrorDetail("missing_key", missing, key=keys.spell(key), column=column))
     if repeat == "all" and reading.broken:
         return None
-    if repeat == "error" and len(found) > 1:
-        second = found[1]
+    if repeat == "error" and len(entries) > 1:
+        second = entries[1]
         text = keys.spell(key)
         details.append(
             ErrorDetail("repeated_key", "the key occurs a second time", second.at, second.header, text, column)
@@ -335,21 +337,21 @@ def _column(reading: Reading, spec: Spec, dialect: str, details: list[ErrorDetai
         return None
     if repeat == "all":
         before = len(details)
-        values = [_value(entry, type, dialect, column, details) for entry in found]
+        values = [_value(entry, type, dialect, column, details) for entry in entries]
         return values if len(details) == before else None
-    if not found:
+    if not entries:
         return None
     before = len(details)
-    value = _value(found[-1] if repeat == "last" else found[0], type, dialect, column, details)
+    value = _value(entries[-1] if repeat == "last" else entries[0], type, dialect, column, details)
     if reading.broken and repeat != "first" and len(details) == before:
         unread = "headers after this one were not read, and may have the key, too"
         details.append(ErrorDetail("incomplete", unread, key=keys.spell(key), column=column))
     return value
 
 
-def _is_lost(reading: Reading, key: Key, repeat: str, found: list[Entry]) -> bool:
+def _is_lost(reading: Reading, key: Key, repeat: str, entries: list[Entry]) -> bool:
     """Return whether the header that a column selects may be one that has the key and could not be read."""
-    read = [entry.header for entry in found]
+    read = [entry.header for entry in entries]
     headers = [detail.header for detail in reading.details if detail.key == keys.spell(key)]
     unread = [header for header in headers if header is not None and header not in read]
     if not read or repeat in ("all", "error"):

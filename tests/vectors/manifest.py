@@ -137,11 +137,11 @@ def manifest() -> dict[str, Any]:
     ValueError
         If a file is there that nothing is said of, or the other way round.
     """
-    found = {
+    present = {
         str(path.relative_to(HERE)) for path in [*HERE.glob("*.jsonl"), *HERE.glob("rocksdb/*"), HERE / "strict.json"]
     }
-    if found != set(FILES):
-        raise ValueError(f"these files are not both listed and there: {', '.join(sorted(found ^ set(FILES)))}")
+    if present != set(FILES):
+        raise ValueError(f"these files are not both listed and there: {', '.join(sorted(present ^ set(FILES)))}")
     counts: dict[str, Counter[str]] = {}
     for case in runner.cases():
         counts.setdefault(f"{case.file}.jsonl", Counter())[case.format] += 1

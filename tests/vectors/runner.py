@@ -412,8 +412,8 @@ def _malformed(line: Line, number: int, codes: bool) -> Exchanges:
 
 @functools.cache
 def _strict() -> dict[str, dict[str, list[int]]]:
-    found: dict[str, dict[str, list[int]]] = json.loads((HERE / "strict.json").read_text())["malformed"]
-    return found
+    malformed: dict[str, dict[str, list[int]]] = json.loads((HERE / "strict.json").read_text())["malformed"]
+    return malformed
 
 
 def _conversions(line: Line, _: int, codes: bool) -> Exchanges:
@@ -540,7 +540,7 @@ def _iggy_messages(line: Line, _: int, codes: bool) -> Exchanges:
             yield _decode("iggy-message-2023", body, message(_sent(sent)))
             yield _encode("iggy-message-2023", _sent(sent), written(body))
     else:
-        sent = [{**_sent(each), "origin_timestamp": each["origin_timestamp"]} for each in line["messages"]]
+        sent = [{**_sent(message), "origin_timestamp": message["origin_timestamp"]} for message in line["messages"]]
         yield _messages("iggy-batch", data[2 * line["batch_at"] :], all_messages(sent))
 
 
@@ -550,7 +550,7 @@ _CHECKSUM_AT = 8 + 1 + 8 + 16
 
 def _bodies(request: str) -> list[str]:
     """Cut a request to send into its messages, behind stream, topic and partitioning: each a type, a length, bytes."""
-    data, at, found = bytes.fromhex(request), 0, []
+    data, at, messages = bytes.fromhex(request), 0, []
     for _ in range(3):
         at += 2 + data[at + 1]
     while at < len(data):
@@ -558,8 +558,8 @@ def _bodies(request: str) -> list[str]:
         at += 16
         for _ in range(2):
             at += 4 + int.from_bytes(data[at : at + 4], "little")
-        found.append(data[start:at].hex())
-    return found
+        messages.append(data[start:at].hex())
+    return messages
 
 
 def _iggy_limits(line: Line, _: int, codes: bool) -> Exchanges:
@@ -700,12 +700,12 @@ def all_messages(expected: list[Line]) -> Check:
 
 def mapped(expected: list[Line]) -> Check:
     """These headers where each key counts once, with its last value, and the order does not count."""
-    wanted = _plain_headers(expected)
+    expected_headers = _plain_headers(expected)
 
     def holds(answer: Any) -> None:
         got = _of(answer, "message")
         headers = _plain_headers(got.get("headers") if isinstance(got, dict) else None)
-        one, other = ({header[:2]: header[2:] for header in each or ()} for each in (wanted, headers))
+        one, other = ({header[:2]: header[2:] for header in side or ()} for side in (expected_headers, headers))
         if one != other:
             raise Wrong(f"got {_short(got)}")
 

@@ -82,7 +82,7 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
         except Broken as end:
             yield Opened({}, None, [*cursor.details, end.detail], broken=True)
             return
-        found = 0
+        messages_read = 0
         while frames.left:
             try:
                 opened = _take_frame(frames, base)
@@ -92,13 +92,13 @@ def messages(cursor: Cursor) -> Iterator[Opened]:
             # What is wrong with the batch is told with its first message.
             frames.details = []
             yield opened
-            found += 1
-        if found != count:
-            message = f"the batch announces {counted(count, 'message')} and has {found}"
+            messages_read += 1
+        if messages_read != count:
+            message = f"the batch announces {counted(count, 'message')} and has {messages_read}"
             frames.soft("count_too_large", message, count_at)
         if frames.details:
             yield Opened({}, None, frames.details, broken=True)
-            if found != count:
+            if messages_read != count:
                 return
 
 

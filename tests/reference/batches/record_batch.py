@@ -185,10 +185,10 @@ class _Header:
 
 def _records(records: Cursor, header: _Header, options: ReadOptions) -> Iterator[Opened]:
     """Return the records of a batch, as many as it announces."""
-    for found in range(header.count):
+    for number in range(header.count):
         records.details = []
         if not records.left:
-            message = f"the batch announces {counted(header.count, 'record')} and has {found}"
+            message = f"the batch announces {counted(header.count, 'record')} and has {number}"
             yield unreadable(records, records.hard("count_too_large", message, header.count_at))
             return
         try:
