@@ -55,9 +55,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         "profiles": profiles,
         "contributing": contributing,
     }
-    for mark, table in tables.items():
+    for mark, make_table in tables.items():
         if f"<!-- {mark} -->" in markdown:
-            markdown = markdown.replace(f"<!-- {mark} -->", table())
+            markdown = markdown.replace(f"<!-- {mark} -->", make_table())
     return RUN.sub(lambda mark: run(mark["command"], int(mark["exit"] or 0)), markdown)
 
 

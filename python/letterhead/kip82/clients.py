@@ -6,12 +6,12 @@ that sends the bytes to a server.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Any, Generic
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, check_name
+from letterhead.kip82.compaction import now_ms
 from letterhead.kip82.draft_headers import HeaderErrors
 from letterhead.kip82.header_formats import CODECS, Codec, HeaderFormat, check_header_format
 from letterhead.kip82.interceptors import (
@@ -107,7 +107,7 @@ class Producer(_RecordClient):
     def _send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
         partition = record.partition or 0
         if record.timestamp is None:
-            record = record.replace(timestamp=time.time_ns() // 1_000_000)
+            record = record.replace(timestamp=now_ms())
         request = ProduceRequest.for_partition(
             record.topic,
             partition,

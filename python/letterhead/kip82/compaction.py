@@ -17,12 +17,17 @@ from typing import Literal, TypeAlias
 from letterhead.errors import check_name
 from letterhead.message import Message
 
-__all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "should_retain"]
+__all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "now_ms", "should_retain"]
 
 Keyless: TypeAlias = Literal["keep", "drop"]
 
 DELETE_RETENTION_MS = 86_400_000
 """One day, Kafka's default for ``delete.retention.ms``."""
+
+
+def now_ms() -> int:
+    """Return the current time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def is_delete(message: Message) -> bool:
@@ -84,7 +89,7 @@ def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RET
     """
     if delete_retention_ms < 0:
         raise ValueError(f"delete_retention_ms is {delete_retention_ms}: it must be 0 or more")
-    return (time.time_ns() // 1_000_000 if now is None else now) - delete_retention_ms
+    return (now_ms() if now is None else now) - delete_retention_ms
 
 
 def should_retain(message: Message, latest: Mapping[bytes, int], horizon: int, *, keyless: Keyless = "keep") -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -26,6 +25,7 @@ from letterhead.kip82.compaction import (
     delete_horizon,
     is_delete,
     latest_offsets,
+    now_ms,
     should_retain,
 )
 from letterhead.kip82.header_formats import CODECS, MESSAGE_FORMATS, Codec, HeaderFormat, check_header_format
@@ -43,7 +43,6 @@ from letterhead.kip82.requests import (
     ProduceRequest,
     ProduceResponse,
     ProduceResult,
-    TopicPartitions,
 )
 from letterhead.kip82.segment import StoredMessages
 from letterhead.kip82.versions import (
@@ -258,13 +257,13 @@ class MessageLog(Closing):
         """
         if not self._interceptors:
             with self._files.guard:
-                return self._append(messages, _now())
+                return self._append(messages, now_ms())
         offsets = range(0)
 
         def write(records: list[ProducerRecord[Any, Any]]) -> list[RecordMetadata]:
             nonlocal offsets
             with self._files.guard:
-                now = _now()
+                now = now_ms()
                 offsets = self._append(records, now)
             times = (
                 now if self._log_append_time or record.timestamp is None else record.timestamp for record in records
@@ -351,12 +350,7 @@ class MessageLog(Closing):
         """
         with self._files.guard:
             self._files.check_open(writing=True)
-            topics = tuple(
-                TopicPartitions(
-                    topic.topic, tuple(self._produce(request, topic.topic, sent) for sent in topic.partitions)
-                )
-                for topic in request.topics
-            )
+            topics = request._answer(lambda topic, sent: self._produce(request, topic, sent))
             if request.acks == -1:
                 self._files.flush()
             return ProduceResponse(version=request.version, topics=topics)
@@ -367,7 +361,7 @@ class MessageLog(Closing):
 
         if (topic, sent.partition) != (self.topic, self.partition):
             return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
-        now, version = _now(), request.version
+        now, version = now_ms(), request.version
         header_format = header_format_of(version, self.header_format) or self.header_format
         try:
             encoded = []
@@ -485,13 +479,7 @@ class MessageLog(Closing):
         which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
         """
         self._files.check_open()
-        topics = tuple(
-            TopicPartitions(
-                topic.topic,
-                tuple(self._fetch(request.version, topic.topic, partition) for partition in topic.partitions),
-            )
-            for topic in request.topics
-        )
+        topics = request._answer(lambda topic, partition: self._fetch(request.version, topic, partition))
         return FetchResponse(version=request.version, topics=topics)
 
     def _fetch(self, version: int, topic: str, partition: FetchPartition) -> FetchResult:
@@ -575,7 +563,3 @@ class MessageLog(Closing):
             if requested != self.header_format:
                 write_converted(empty, requested, self.header_format, **self._options_in)
                 write_converted(empty, self.header_format, requested, **self._options_out)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

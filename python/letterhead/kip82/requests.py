@@ -19,7 +19,7 @@ id). A body does not contain its version: a reader has to know it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -125,6 +125,13 @@ class _Body:
         for topic in self.topics:
             for partition in topic.partitions:
                 yield topic.topic, partition
+
+    def _answer(self, answer: Callable[[str, Any], T]) -> tuple[TopicPartitions[T], ...]:
+        """Return the topics of a response, with the answer for each partition of a topic."""
+        return tuple(
+            TopicPartitions(topic.topic, tuple(answer(topic.topic, partition) for partition in topic.partitions))
+            for topic in self.topics
+        )
 
     def __repr__(self) -> str:
         parts = [f"{topic}-{partition.partition}: {partition._summary()}" for topic, partition in self.partitions()]

@@ -24,6 +24,9 @@ MAX_DEPTH = 30
 
 SIMPLIFY = f"use at most {MAX_DEPTH} levels of not and parentheses"
 
+SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparisons, and each with its operands swapped."""
+
 _LITERALS = (str, bytes, bool, int, float, datetime, uuid.UUID, Value)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from letterhead.where.conditions import Condition, Logic, Operand, col
+from letterhead.where.conditions import SWAPPED, Condition, Logic, Operand, col
 
 __all__ = ["of_polars", "of_pyarrow"]
 
@@ -28,8 +28,7 @@ _NAMES = {
     **dict.fromkeys(("and_kleene", "And", "LogicalAnd"), "and"), **dict.fromkeys(("or_kleene", "Or", "LogicalOr"), "or"),
     "invert": "not",
 }  # fmt: skip
-_SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_TESTS = (*_SWAPPED, "is_null", "is_in", "starts_with")
+_TESTS = (*SWAPPED, "is_null", "is_in", "starts_with")
 
 
 class _Literal(NamedTuple):
@@ -83,10 +82,10 @@ def _condition(node: _Node, source: str) -> Condition:
             return Logic("and" if name == "and" else "or", _condition(left, source), _condition(right, source))
         case "not", (negated,):
             return ~_condition(negated, source)
-        case _, (Operand() as operand, _Literal(value)) if name in _SWAPPED:
+        case _, (Operand() as operand, _Literal(value)) if name in SWAPPED:
             return operand._compared(name, value)
-        case _, (_Literal(value), Operand() as operand) if name in _SWAPPED:
-            return operand._compared(_SWAPPED[name], value)
+        case _, (_Literal(value), Operand() as operand) if name in SWAPPED:
+            return operand._compared(SWAPPED[name], value)
         case "is_null", (Operand() as operand,):
             return operand.is_null()
         case "is_in", (Operand() as operand, _Literal(values)):

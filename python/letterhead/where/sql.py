@@ -9,7 +9,7 @@ from typing import Any
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import needed
 from letterhead.fields import check_utf8
-from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Operand, col
+from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, SWAPPED, Condition, Logic, Operand, col
 
 with needed("a condition as SQL text", "'letterhead[sql]'"):
     import sqlglot
@@ -42,7 +42,6 @@ _SHOWN = 80
 """Characters of a part that an error shows."""
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
-_SWAPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _ARGUMENTS: dict[Any, str] = {
     exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
@@ -147,7 +146,7 @@ class _SqlTranslator:
     def _comparison(self, node: Any) -> Condition:
         name, left, right = _COMPARISONS[type(node)], node.this, node.expression
         if _is_literal(left) and not _is_literal(right):
-            name, left, right = _SWAPPED[name], right, left
+            name, left, right = SWAPPED[name], right, left
         if isinstance(right, exp.Null):
             raise self._error(node, "a comparison with NULL is never true: write IS NULL")
         if not _is_literal(right):
