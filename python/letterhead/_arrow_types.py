@@ -37,8 +37,8 @@ Dialect: TypeAlias = Literal["arrow", "spark"]
 
 def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:
     """Return a result of the compiled core as a pyarrow Array or ChunkedArray."""
-    pa = importlib.import_module("pyarrow")  # as a module of unknown types: its stubs do not know capsules
+    pa = importlib.import_module("pyarrow")  # typed as Any, because its stubs lack capsules
     if isinstance(exported, _native.Column):
         return pa.array(exported)
-    # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
+    # Read chunk by chunk and not as a C stream, so that an error keeps its class and attributes.
     return pa.chunked_array([pa.array(chunk) for chunk in exported], type=pa.field(exported).type)

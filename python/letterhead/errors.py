@@ -98,7 +98,7 @@ class LetterheadError(Exception):
     """
 
     def __str__(self) -> str:
-        # A traceback prints it, and names of columns, files and stores may come from data.
+        # A traceback prints the text, and names of columns, files and stores may come from data.
         return "\n".join(map(printable, super().__str__().split("\n")))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -511,7 +511,7 @@ class DamagedRowError(StateStoreError):
 
 
 def _shown(key: bytes) -> str:
-    # The key is shown because the row cannot be found without it; of a long one only the first bytes.
+    # The key identifies the row. Only the first bytes of a long key are shown.
     return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
 
 
@@ -537,7 +537,7 @@ def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     import difflib  # only needed for errors, and this package should be fast to import
 
     names = list(names)
-    # Case is ignored: a name in capitals is as near as without.
+    # Ignore case, so that a name in capitals gets a suggestion.
     plain = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""

@@ -277,7 +277,7 @@ class _View:
             self._show_opened(compressed)
         unplaced = self.errors.pop(None, [])
         if self.errors or not self.data:
-            # Only errors at the very end are left: missing bytes.
+            # The remaining errors are at the very end, where bytes are missing.
             self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
             for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)

@@ -86,7 +86,7 @@ class Summary:
         console(sys.stderr).print(view)
         if len(groups) > ROWS:
             console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
-        # If the target has types, values that kept theirs are not among the losses.
+        # A target with types reports no losses for values that kept their types.
         if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
             _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
 
@@ -111,5 +111,5 @@ def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: st
             words += ["--type", f"{key_text(key)}={name}"]
     screen = console(sys.stderr)
     screen.print(Text("To convert back and restore the types:", style="dim"))
-    # On one line, whatever the width, so that it can be copied.
+    # Print one line, whatever the width, so that it can be copied.
     screen.print(Text("  " + printable(" ".join(map(shlex.quote, words))), style="cyan"), soft_wrap=True)

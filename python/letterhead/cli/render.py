@@ -19,7 +19,7 @@ from rich.text import Text
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 
-# An address with a user. Its password may have any characters where it is wrong; a path has one slash.
+# An address with a user and a password. An invalid password may contain any characters; a path has one slash.
 _ADDRESS = re.compile(r"\b([A-Za-z][A-Za-z0-9+.-]*:/+).*@([^\s?]*)(?:\?[^\s:]*)?")
 # The width of tables in a pipe or a file, whatever the terminal's width.
 PLAIN_WIDTH = 96

@@ -108,7 +108,7 @@ def decode(data: bytes) -> Primitive:
     """
     data = bytes(data)
     type = CODES.get(data[0], "") if data else ""
-    # A null, and an unknown code that the core is to name, are read as any type.
+    # Any type reads a null. Any type rejects an unknown code, which the core then names.
     column_type = _COLUMN_TYPES.get(type, "binary")
     headers = encode([("", data)], "kafka") or b""
     try:

@@ -230,7 +230,7 @@ class DraftHeaders(ABC, Generic[K]):
             raise TypeError("these headers are immutable: change a copy(), and make a record with it")
 
     def _change(self) -> core.Headers:
-        """Return the headers to be changed, which makes their bytes obsolete."""
+        """Return the headers for a change, and drop their encoded form."""
         stored = self._read()
         self._encoded = None
         return stored

@@ -131,7 +131,7 @@ class _Chain(Generic[_I]):
         self._call_all("close", lambda interceptor: interceptor.close(), raises=self._raises)
 
     def _apply(self, method: str, value: _R, call: Callable[[_I, _R], _R]) -> _R:
-        """Pass a value through the interceptors, without those that fail and are not required."""
+        """Pass a value through the interceptors; skip an interceptor that fails, unless it is required."""
         for interceptor in self._interceptors:
             try:
                 value = call(interceptor, value)

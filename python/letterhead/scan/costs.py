@@ -191,7 +191,7 @@ def _floats_cost(values: Sequence[bytes]) -> float:
                 short = min(short, 3.33 * len(spelt) + 4)
             bits += 1 + short
     count = sum(exponents.values())
-    # Each exponent and sign, its count, and then the exponent of each value.
+    # Encode each exponent and sign with its count, and then the exponent of each value.
     bits += sum(_universal_cost((exponent + bias) % (4 * bias) - bias) for exponent in exponents)
     bits += len(exponents) * math.log2(count + 1)
     bits += sum(occurrences * math.log2(count / occurrences) for occurrences in exponents.values())

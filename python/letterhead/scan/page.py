@@ -16,7 +16,7 @@ _MOST_PLOTTED = 100
 """Keys with histograms: each takes about 25 ms."""
 
 _MOST_BARS = 32
-_INK, _BAR = "#7a8594", "#2f6fb3"  # read on light and on dark pages
+_INK, _BAR = "#7a8594", "#2f6fb3"  # readable on light and on dark pages
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }

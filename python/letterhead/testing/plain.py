@@ -37,7 +37,7 @@ def _traits(row: dict[str, Any]) -> Traits:
     else:
         types = [type for type in ALL_TYPES if type != "char"]
         checks = "size" if row["keys"] == "typed" else "nothing"
-        if checks == "nothing":  # iggy-2023 knows no others
+        if checks == "nothing":  # iggy-2023 has no other types
             types = [type for type in types if type in VALUE_TYPES]
     return Traits(row["keys"], types, checks, row["nulls"], row["part_len"][0], [name for name, _ in row["fields"]])
 

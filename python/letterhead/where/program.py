@@ -320,14 +320,14 @@ def _literal(literal: Any, type: str, test: str) -> Any:
 
 
 def _float(literal: float, base: str, test: str) -> float:
-    """Return a literal as a double; reject it if a value that was meant to be equal to it could not be."""
+    """Return a literal as a double; reject a literal for equality that no stored value can equal."""
     try:
         number = float(literal)
     except OverflowError:
         number = math.inf
     if number != literal and literal == literal:
         raise ValueError(f"{literal_text(literal)} has no exact {base}")
-    # Any double is in order with values of 32 bits.
+    # For an order, any double can be compared with values of 32 bits.
     if base == "float32" and test in ("==", "!=", "in") and math.isfinite(number):
         near = _nearest_float32(number)
         if near != number:

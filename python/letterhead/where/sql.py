@@ -77,7 +77,7 @@ def condition_of_sql(text: str) -> Condition:
 
 def _check_depth(text: str) -> None:
     """Reject text that the parser would recurse into too deeply, before it does."""
-    # The prefixes, such as NOT, since each open parenthesis.
+    # The number of prefixes, such as NOT, after each open parenthesis.
     prefixes = [0]
     for token in _Where().tokenize(text):
         if token.token_type in (_TOKENS.L_PAREN, _TOKENS.L_BRACKET):
@@ -94,7 +94,7 @@ def _check_depth(text: str) -> None:
 
 
 class _SqlTranslator:
-    """Converts expressions of a text."""
+    """Translates the expressions of a text into conditions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
