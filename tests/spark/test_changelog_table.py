@@ -24,9 +24,9 @@ from letterhead.state.storage.versioned_rows import LATEST
 
 TABLES: dict[str, dict[str, Any]] = {
     "counts": {},
-    "windows": {"store": "window", "retention": 4 * app.MINUTE},
-    "sessions": {"store": "session", "retention": timedelta(minutes=4)},
-    "versions": {"store": "versioned", "retention": 3 * app.MINUTE},
+    "windows": {"store_type": "window", "retention": 4 * app.MINUTE},
+    "sessions": {"store_type": "session", "retention": timedelta(minutes=4)},
+    "versions": {"store_type": "versioned", "retention": 3 * app.MINUTE},
 }
 NOT_ON_SAIL = ("windows", "sessions")
 """Their keys are cut by expressions that Sail refuses, see test_sail.py."""
@@ -152,7 +152,7 @@ def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
 
 
 def test_bad_arguments_say_what_is_wrong(spark, samples, orders):
-    with pytest.raises(ValueError, match="unknown store 'windows': did you mean 'window'"):
+    with pytest.raises(ValueError, match="unknown store type 'windows': did you mean 'window'"):
         lhs.changelog_table("windows")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a versioned store drops late records: pass retention="):
         lhs.changelog_table("versioned")
