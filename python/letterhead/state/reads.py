@@ -18,7 +18,7 @@ class StoreScan(NamedTuple):
 
     Examples
     --------
-    >>> Scan.of("fetch", b"k", 0, 10).one_key
+    >>> StoreScan.of("fetch", b"k", 0, 10).one_key
     True
     """
 
