@@ -353,7 +353,7 @@ class OffsetsGone(LetterheadError, RuntimeError):
 
     Attributes
     ----------
-    place : letterhead.kafka.client.Place
+    place : letterhead.offsets.ranges.TopicPartition
         Topic and partition.
     topic, partition : str and int
         The same; the topic of Iggy is stream and topic with a slash.
@@ -366,9 +366,8 @@ class OffsetsGone(LetterheadError, RuntimeError):
     def __init__(self, place: Any, offset: int, why: str) -> None:
         super().__init__(f"{place}: offset {offset} cannot be read: {why}")
         self.place = place
-        stream, self.topic = getattr(place, "stream", None), getattr(place, "topic", None)
-        if stream is not None:
-            self.topic = f"{stream}/{self.topic}"
+        topic = getattr(place, "topic", None)
+        self.topic = None if topic is None else str(topic)
         self.partition: int | None = getattr(place, "partition", None)
         self.offset = offset
         self.why = why
@@ -381,7 +380,7 @@ class LogTruncated(OffsetsGone):
 
     Parameters
     ----------
-    place : letterhead.kafka.client.Place
+    place : letterhead.offsets.ranges.TopicPartition
         Topic and partition.
     offset : int
         The requested offset.

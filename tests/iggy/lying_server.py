@@ -100,7 +100,7 @@ def frame_of(source: socket.socket) -> bytes:
 
 def record(directory: Path) -> None:
     """Record what a real server answers to the requests of this module."""
-    from letterhead.iggy.client import Client
+    from letterhead.iggy.client import IggyClient
     from letterhead.iggy.connection import Address
     from server import Server
     from test_read import fill, numbered
@@ -133,7 +133,7 @@ def record(directory: Path) -> None:
             address = f"iggy://{USER}@127.0.0.1:{listener.getsockname()[1]}"
             read(address)
             write(address)
-            with Client(Address.parse(address), 5000) as client:
+            with IggyClient(Address.parse(address), 5000) as client:
                 client.lists(b"")
     finally:
         server.stop()

@@ -87,14 +87,14 @@ def test_an_interrupt_ends_a_waiting_reader() -> None:
 
 
 def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create: Callable[..., str]) -> None:
-    from letterhead.iggy.client import Client, Topic
+    from letterhead.iggy.client import IggyClient, IggyTopic
     from letterhead.iggy.connection import Address, Connection
     from letterhead.offsets.ranges import TopicPartition
 
     topic = create()
     lh.write.iggy(pa.table({"payload": ["a", "b"]}), server.address, stream="tests", topic=topic)
-    with Client(Address.parse(server.address), 5000) as client:
-        place = TopicPartition(Topic("tests", topic), 0)
+    with IggyClient(Address.parse(server.address), 5000) as client:
+        place = TopicPartition(IggyTopic("tests", topic), 0)
         assert client.first_offset(place) == 0
 
         def interrupt(*_: object) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import ConversionError, DecodeError
-from letterhead.iggy.kafka_gateway import Record, to_message, to_record
+from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from server import Server
 
 NOW = 1_700_000_000_123
@@ -19,7 +19,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KEPT = ["offset", "timestamp", "key", "value", "headers"]
 
 
-def back(record: Record, *, lossless: bool) -> Record:
+def back(record: KafkaRecord, *, lossless: bool) -> KafkaRecord:
     message = to_message(record, lossless=lossless)
     headers = [(header.key_bytes, header.value_bytes) for header in fields(message.headers)]
     assert all(1 <= len(part) <= 255 for header in headers for part in header)
@@ -49,32 +49,32 @@ def fields(block: bytes) -> list[Fields]:
 
 
 ODD = [
-    Record(None, None, [], NOW),
-    Record(None, b"", [], NOW),
-    Record(b"", b"v", [], NOW),
-    Record(b"k", b"v", [], 0),
-    Record(b"k" * 300, b"v", [("a", b"1")], NOW),
-    Record(b"k", b"v", [("a", None), ("b", b"")], NOW),
-    Record(b"k", None, [("a", b"1" * 256)], NOW),
-    Record(b"k", b"v", [("n" * 250, b"1")], NOW),
-    Record(b"k", b"v", [("", b"1")], NOW),
-    Record(b"k", b"v", [(f"h{number:05}", b"1" * 200) for number in range(1000)], NOW),
+    KafkaRecord(None, None, [], NOW),
+    KafkaRecord(None, b"", [], NOW),
+    KafkaRecord(b"", b"v", [], NOW),
+    KafkaRecord(b"k", b"v", [], 0),
+    KafkaRecord(b"k" * 300, b"v", [("a", b"1")], NOW),
+    KafkaRecord(b"k", b"v", [("a", None), ("b", b"")], NOW),
+    KafkaRecord(b"k", None, [("a", b"1" * 256)], NOW),
+    KafkaRecord(b"k", b"v", [("n" * 250, b"1")], NOW),
+    KafkaRecord(b"k", b"v", [("", b"1")], NOW),
+    KafkaRecord(b"k", b"v", [(f"h{number:05}", b"1" * 200) for number in range(1000)], NOW),
 ]
 LOST = [
-    Record(b"k", b"v", [("b", b"1"), ("a", b"2")], NOW),
-    Record(b"k", b"v", [("a", b"1"), ("a", b"2"), ("a", b"1")], NOW),
-    Record(b"k", b"v", [("a", b"1")], None),
+    KafkaRecord(b"k", b"v", [("b", b"1"), ("a", b"2")], NOW),
+    KafkaRecord(b"k", b"v", [("a", b"1"), ("a", b"2"), ("a", b"1")], NOW),
+    KafkaRecord(b"k", b"v", [("a", b"1")], None),
 ]
 
 
 @pytest.mark.parametrize("record", ODD)
 @pytest.mark.parametrize("lossless", [False, True])
-def test_records_that_iggy_cannot_hold_come_back(record: Record, lossless: bool) -> None:
+def test_records_that_iggy_cannot_hold_come_back(record: KafkaRecord, lossless: bool) -> None:
     assert back(record, lossless=lossless) == record
 
 
 @pytest.mark.parametrize("record", LOST)
-def test_the_lossless_mapping_keeps_order_repeats_and_no_time(record: Record) -> None:
+def test_the_lossless_mapping_keeps_order_repeats_and_no_time(record: KafkaRecord) -> None:
     assert back(record, lossless=True) == record
 
 
@@ -84,7 +84,7 @@ def test_a_repeated_name_is_rejected_by_the_mapping_of_the_gateway() -> None:
 
 
 def test_the_mapping_of_the_gateway_has_its_names() -> None:
-    message = to_message(Record(b"k", b"", [("trace", b"t")], NOW), lossless=False)
+    message = to_message(KafkaRecord(b"k", b"", [("trace", b"t")], NOW), lossless=False)
     assert fields(message.headers) == [
         (b"kafka.h.trace", b"t"), (b"kafka.key", b"k"), (b"kafka.v", b"\1"), (b"kafka.value", b"empty"),
     ]  # fmt: skip
@@ -110,7 +110,7 @@ def test_what_the_mapping_did_not_write_is_rejected(headers: Any, payload: bytes
 
 
 def test_a_message_of_another_client_is_a_record_without_a_key() -> None:
-    assert to_record([(b"tenant", b"acme"), (b"kafka.key", b"k")], b"v", 0, 5000) == Record(
+    assert to_record([(b"tenant", b"acme"), (b"kafka.key", b"k")], b"v", 0, 5000) == KafkaRecord(
         None, b"v", [("tenant", b"acme"), ("kafka.key", b"k")], 5
     )
 

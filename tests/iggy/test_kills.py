@@ -16,7 +16,7 @@ import pytest
 import letterhead as lh
 import pages
 from letterhead.errors import OffsetsGone
-from letterhead.iggy.client import Client, Lost
+from letterhead.iggy.client import IggyClient, Lost
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.ranges import TopicPartition
 from server import DURABLE, Server
@@ -101,16 +101,16 @@ def start_after_kill(server: Server) -> None:
 def counted_losses(monkeypatch: pytest.MonkeyPatch) -> list[Lost]:
     """Collect how often a connection ended before a batch was acknowledged."""
     lost = []
-    send = Client.send
+    send = IggyClient.send
 
-    def counting(self: Client, place: TopicPartition, batch: bytes, count: int) -> int:
+    def counting(self: IggyClient, place: TopicPartition, batch: bytes, count: int) -> int:
         try:
             return send(self, place, batch, count)
         except Lost as error:
             lost.append(error)
             raise
 
-    monkeypatch.setattr(Client, "send", counting)
+    monkeypatch.setattr(IggyClient, "send", counting)
     return lost
 
 

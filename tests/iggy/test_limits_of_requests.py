@@ -16,7 +16,7 @@ from letterhead import arrow as lha
 from letterhead.errors import EncodeError, OffsetsGone, ProtocolError
 from letterhead.iggy import connection as iggy_connection
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, MessageFields, batches_of
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.ranges import TopicPartition
@@ -83,7 +83,7 @@ def test_an_invalid_stream_is_rejected(value: object) -> None:
 
 
 def test_the_longest_names_and_the_largest_numbers_identify_a_topic() -> None:
-    assert Topic("x" * 255, (1 << 32) - 1).identifiers == b"\2\xff" + b"x" * 255 + b"\1\4\xff\xff\xff\xff"
+    assert IggyTopic("x" * 255, (1 << 32) - 1).identifiers == b"\2\xff" + b"x" * 255 + b"\1\4\xff\xff\xff\xff"
 
 
 @pytest.mark.parametrize("fetch_bytes", [0, -1])
@@ -218,7 +218,7 @@ def test_an_offset_may_be_the_end_and_not_after_it(address: str) -> None:
             read(address, partitions=[0], **{"start": {0: 5}, option: {0: 6}})
     with pytest.raises(ValueError, match="has no partition 2: it has 2, counted from 0"):
         read(address, partitions=[2])
-    assert TopicPartition(Topic("tests", "lies"), 0) < TopicPartition(Topic("tests", "lies"), 1)
+    assert TopicPartition(IggyTopic("tests", "lies"), 0) < TopicPartition(IggyTopic("tests", "lies"), 1)
 
 
 def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(
@@ -226,8 +226,8 @@ def test_messages_that_are_appended_while_a_reader_opens_do_not_move_its_end(
 ) -> None:
     """The end is looked up after the first message, and before the message of a time, which can be after it."""
     later = at(BATCH + HEADER_LEN + 24, u32(6))
-    reversed_ends = pytest.raises(ProtocolError, match="tests/lies-0 begins at offset 6 and ends at 5")
-    with LyingServer(lies_about(FIRST_POLLS, later)) as server, reversed_ends:
+    error = pytest.raises(ProtocolError, match="tests/lies-0 begins at offset 6 and ends at 5")
+    with LyingServer(lies_about(FIRST_POLLS, later)) as server, error:
         read(server.address, partitions=[0], start={0: 5})
-    monkeypatch.setattr(Client, "offset_since", lambda *_: 9)
+    monkeypatch.setattr(IggyClient, "offset_since", lambda *_: 9)
     assert read(address, partitions=[0], start=datetime(2026, 1, 1, tzinfo=UTC)) == []

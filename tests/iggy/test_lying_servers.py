@@ -14,7 +14,7 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address, Refused, TooLarge
 from letterhead.offsets.ranges import TopicPartition
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
@@ -136,18 +136,18 @@ def test_an_invalid_acknowledgement_is_an_error_that_names_the_server(
 
 def test_partitions_are_sorted_whatever_their_order_in_the_reply() -> None:
     swap = resized(lambda body: body[:-80] + body[-40:] + body[-80:-40])
-    with LyingServer(lies_about(TOPIC, swap)) as server, Client(Address.parse(server.address), 2000) as client:
-        assert [place.partition for place in client.partitions(Topic("tests", "lies"))] == [0, 1]
+    with LyingServer(lies_about(TOPIC, swap)) as server, IggyClient(Address.parse(server.address), 2000) as client:
+        assert [place.partition for place in client.partitions(IggyTopic("tests", "lies"))] == [0, 1]
 
 
 def test_connections_that_a_user_may_not_list_are_unknown() -> None:
     unauthorized = resized(lambda body: b"")
     with (
         LyingServer(lies_about("2 22", lambda reply: at(216, u32(41))(unauthorized(reply)))) as server,
-        Client(Address.parse(server.address), 2000) as client,
+        IggyClient(Address.parse(server.address), 2000) as client,
     ):
         assert client.lists(b"any") is None
-    with LyingServer() as server, Client(Address.parse(server.address), 2000) as client:
+    with LyingServer() as server, IggyClient(Address.parse(server.address), 2000) as client:
         assert client.lists(b"any") is False
         assert client.lists(bytes(client._read(22, b"", 1000))) is True
 
@@ -216,9 +216,9 @@ def test_a_topic_without_messages_ends_after_its_last_one() -> None:
         empty = resized(lambda body, current=current: body[:4] + u64(current) + u32(0))
         with (
             LyingServer(lies_about(LAST_POLLS, empty)) as server,
-            Client(Address.parse(server.address), 2000) as client,
+            IggyClient(Address.parse(server.address), 2000) as client,
         ):
-            assert client.end_offset(TopicPartition(Topic("tests", "lies"), 0)) == end
+            assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == end
 
 
 def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
@@ -227,9 +227,9 @@ def test_the_recorded_replies_are_read_and_written_as_they_were() -> None:
         assert table["offset"].to_pylist() == [1, 2, 3, 4, 0, 1]
         assert table["payload"].to_pylist() == [b"payload %d" % number for number in (1, 2, 3, 4, 0, 1)]
         assert write(server.address) == (1, [(1, 2, 1)])
-        with Client(Address.parse(server.address), 2000) as client:
-            assert [place.partition for place in client.partitions(Topic("tests", "lies"))] == [0, 1]
-            assert client.end_offset(TopicPartition(Topic("tests", "lies"), 0)) == 5
+        with IggyClient(Address.parse(server.address), 2000) as client:
+            assert [place.partition for place in client.partitions(IggyTopic("tests", "lies"))] == [0, 1]
+            assert client.end_offset(TopicPartition(IggyTopic("tests", "lies"), 0)) == 5
 
 
 def changed_replies(values: Callable[[int], Iterator[int]]) -> list[tuple[str, int, int]]:

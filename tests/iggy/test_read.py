@@ -20,7 +20,7 @@ import pytest
 import letterhead as lh
 from letterhead.errors import OffsetsGone
 from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.offsets.ranges import TopicPartition
 from server import Server
@@ -28,12 +28,12 @@ from server import Server
 
 def fill(server: Server, topic: str, partition: int, messages: list[Message], at_once: int = 100) -> None:
     """Append messages to a partition, some in each request."""
-    with Client(Address.parse(server.address), 5000) as client:
+    with IggyClient(Address.parse(server.address), 5000) as client:
         for first in range(0, len(messages), at_once):
             part = messages[first : first + at_once]
             body = SendMessages("tests", topic, Partitioning.partition_id(partition), part).to_bytes("iggy")
             batch = body[4 + int.from_bytes(body[:4], "little") :]
-            client.send(TopicPartition(Topic("tests", topic), partition), batch, len(part))
+            client.send(TopicPartition(IggyTopic("tests", topic), partition), batch, len(part))
 
 
 def numbered(count: int) -> list[Message]:
@@ -204,8 +204,8 @@ def test_a_partition_whose_only_message_expired_looks_empty(server: Server, tmp_
         other.create("tests", "expiring", 1, {"segment_size": "1 MiB"}, expiry=1_000_000)
         options = {"stream": "tests", "topic": "expiring"}
         lh.write.iggy(pa.table({"payload": [b"x" * 1_200_000]}), other.address, **options)
-        with Client(Address.parse(other.address), 5000) as client:
-            place = TopicPartition(Topic("tests", "expiring"), 0)
+        with IggyClient(Address.parse(other.address), 5000) as client:
+            place = TopicPartition(IggyTopic("tests", "expiring"), 0)
             until = time.monotonic() + 40
             while client.end_offset(place) == 1 and time.monotonic() < until:
                 time.sleep(0.1)
@@ -392,14 +392,14 @@ def test_a_condition_on_offsets_or_times_limits_what_is_polled(server: Server, c
     since = datetime.now(UTC)
     fill(server, topic, 0, numbered(20))
     polled: list[int] = []
-    begin = Client.begin_poll
+    begin = IggyClient.begin_poll
 
-    def counting(self: Client, place: TopicPartition, offset: int, count: int) -> bytes:
+    def counting(self: IggyClient, place: TopicPartition, offset: int, count: int) -> bytes:
         polled.append(offset)
         return begin(self, place, offset, count)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Client, "begin_poll", counting)
+        patch.setattr(IggyClient, "begin_poll", counting)
         assert read(server, topic, where=lh.col("timestamp") >= since).num_rows == 20
         assert read(server, topic, where=(lh.col("offset") >= 510) & (lh.col("offset") < 515)).num_rows == 5
     assert min(polled) == 500

@@ -17,7 +17,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
 from letterhead.iggy.batches import MessageFields, batches_of
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.offsets.ranges import TopicPartition
 from server import Server
@@ -36,9 +36,9 @@ def sent(server: Server, create: Callable[..., str]) -> Callable[[list[bytes]], 
     def sent(blocks: list[bytes]) -> str:
         topic = create()
         messages = [MessageFields(row.to_bytes(16, "big"), 1, block, b"x") for row, block in enumerate(blocks)]
-        with Client(Address.parse(server.address), 10_000) as client:
+        with IggyClient(Address.parse(server.address), 10_000) as client:
             for batch in batches_of(messages):
-                client.send(TopicPartition(Topic("tests", topic), 0), batch.data, len(batch.checksums))
+                client.send(TopicPartition(IggyTopic("tests", topic), 0), batch.data, len(batch.checksums))
         assert list(polled(server, topic, len(blocks))) == blocks, "the server stores blocks as they were sent"
         return topic
 
@@ -47,8 +47,8 @@ def sent(server: Server, create: Callable[..., str]) -> Callable[[list[bytes]], 
 
 def polled(server: Server, topic: str, count: int) -> Iterator[bytes]:
     """Cut the blocks out of the frames of a reply, without the reader."""
-    with Client(Address.parse(server.address), 10_000) as client:
-        place = TopicPartition(Topic("tests", topic), 0)
+    with IggyClient(Address.parse(server.address), 10_000) as client:
+        place = TopicPartition(IggyTopic("tests", topic), 0)
         data = bytes(client.end_poll(client.begin_poll(place, 0, count)).data)
     at = 16
     while at < len(data):
@@ -122,12 +122,12 @@ def test_batches_of_the_crates_are_appended_as_they_are(server: Server, create: 
     topic = create()
     cases = [case for case in lines("iggy_tlv_messages") if case["op"] == "send_messages_batch"]
     expected = [message for case in cases for message in case["messages"]]
-    with Client(Address.parse(server.address), 10_000) as client:
+    with IggyClient(Address.parse(server.address), 10_000) as client:
         offset = 0
         for case in cases:
             count = len(case["messages"])
             batch = bytes.fromhex(case["bytes"])[case["batch_at"] :]
-            assert client.send(TopicPartition(Topic("tests", topic), 0), batch, count) == offset
+            assert client.send(TopicPartition(IggyTopic("tests", topic), 0), batch, count) == offset
             offset += count
     table = read(server, topic)
     blocks = [bytes.fromhex(message["headers_bytes"]) for message in expected]

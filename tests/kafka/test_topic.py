@@ -23,7 +23,7 @@ import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
 from letterhead.kafka import client as kafka_client
-from letterhead.kafka.client import LATEST, Client
+from letterhead.kafka.client import LATEST, KafkaClient
 from letterhead.kafka.settings import java_settings, python_settings
 from letterhead.offsets.ranges import TopicPartition as Partition
 from topics import Record
@@ -403,7 +403,7 @@ def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
 
 def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
     place = Partition(f"{written}headless", 0)
-    with Client(python_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
+    with KafkaClient(python_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
         # As if the partition had moved away from a broker that left the cluster since.
         client._leaders[place] = 99
         assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
@@ -414,7 +414,7 @@ def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
 
 def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker, written):
     place = Partition(f"{written}headless", 0)
-    with Client(python_settings(broker, {}, timeout_ms=500, fetch_bytes=1 << 20)) as client:
+    with KafkaClient(python_settings(broker, {}, timeout_ms=500, fetch_bytes=1 << 20)) as client:
         assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
         client._epochs[place] += 1
         for leaders in (client._leaders.copy(), {}):  # the epoch is one that the broker does not know
@@ -465,7 +465,7 @@ def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
         "ssl.truststore.certificates": safe.authority.read_text(), "ssl.keystore.type": "PEM", "ssl.keystore.key": key,
         "ssl.keystore.certificate.chain": f"-----BEGIN CERT{chain}",
     })  # fmt: skip
-    with Client(settings) as client:
+    with KafkaClient(settings) as client:
         assert client.topics() == ["orders"]
     with pytest.raises((ConnectionError, TimeoutError)):
         lh.read.topic("orders", timeout_ms=1000, **trusted).read_all()

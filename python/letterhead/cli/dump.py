@@ -14,7 +14,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
-from letterhead.cli.iggy_topic import SCHEMES, IggyTopic, server_errors
+from letterhead.cli.iggy_topic import SCHEMES, TopicDump, server_errors
 from letterhead.cli.options import Errors, Json, OnErrors, Where, flag, grouped, limits, option
 from letterhead.cli.render import counted, moment, progress, warn
 from letterhead.cli.source import reason
@@ -97,7 +97,7 @@ def dump_command(
     if any(path.lower().startswith(SCHEMES) for path in paths):
         if len(paths) > 1 or committed:
             raise Failure("an Iggy topic is dumped by itself, and without --committed: Iggy has no transactions")
-        topic = IggyTopic(paths[0], start, end, rows.options["errors"], limits)
+        topic = TopicDump(paths[0], start, end, rows.options["errors"], limits)
         return _dump_topic(topic, where, limit, rows)
     files = [Path(path) for path in paths]
     try:
@@ -123,7 +123,7 @@ def dump_command(
     return max(tally.report("decode"), _report(reader))
 
 
-def _dump_topic(topic: IggyTopic, where: str | None, limit: int | None, rows: Rows) -> int:
+def _dump_topic(topic: TopicDump, where: str | None, limit: int | None, rows: Rows) -> int:
     from letterhead.iggy.rows import WHERE_FIELDS
     from letterhead.where.program import resolve
 

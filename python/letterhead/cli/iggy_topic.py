@@ -24,7 +24,7 @@ ON_SCREEN = ("offset", "timestamp", "headers", "payload")
 TIMEOUT_MS = 15_000
 
 
-class IggyTopic(NamedTuple):
+class TopicDump(NamedTuple):
     """A topic of a server, and which of its messages are read."""
 
     url: str
@@ -35,13 +35,13 @@ class IggyTopic(NamedTuple):
 
     def open(self, where: str | None, *, on_screen: bool) -> tuple[Reader, int]:
         """Return a reader, and the number of partitions."""
-        from letterhead.iggy.client import Client, Topic
+        from letterhead.iggy.client import IggyClient, IggyTopic
         from letterhead.iggy.rows import COLUMNS
 
         with server_errors():
             server, stream, topic = _parts(self.url)
-            with Client(server, TIMEOUT_MS) as client:
-                count = len(client.partitions(Topic(stream, topic)))
+            with IggyClient(server, TIMEOUT_MS) as client:
+                count = len(client.partitions(IggyTopic(stream, topic)))
             columns = (*(() if count == 1 else ("partition",)), *ON_SCREEN) if on_screen else COLUMNS
             return self.reader(columns, None if where is None else lh.where.parse(where)), count
 

@@ -36,7 +36,7 @@ from letterhead.errors import ProtocolError
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
 from letterhead.offsets.ranges import TopicPartition
 
-__all__ = ["MOST_BYTES", "Client", "Lost", "Messages", "Poll", "Topic"]
+__all__ = ["MOST_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
 
 _GET_STREAM, _GET_TOPIC, _POLL, _SEND = 200, 300, 100, 101
 _GET_ME, _GET_CLIENTS = 20, 22
@@ -58,7 +58,7 @@ _MOST_LISTED = 16 << 20
 """Bytes of a reply that lists the topics of a stream, the partitions of a topic, or connections."""
 
 
-class Topic(NamedTuple):
+class IggyTopic(NamedTuple):
     """A topic, by numbers or names."""
 
     stream: str | int
@@ -99,7 +99,7 @@ class Messages(NamedTuple):
 class Lost(ConnectionError):
     """The connection ended before a batch was acknowledged: the server may have appended it, or append it yet.
 
-    ``session`` is how the server lists the connection, see :meth:`Client.lists`.
+    ``session`` is how the server lists the connection, see :meth:`IggyClient.lists`.
     """
 
     def __init__(self, message: str, session: bytes) -> None:
@@ -107,7 +107,7 @@ class Lost(ConnectionError):
         self.session = session
 
 
-class Client(Closing):
+class IggyClient(Closing):
     """Sends requests one after the other, over a connection that is opened again when it ends.
 
     Each method ends within ``timeout`` seconds, with all of its connections and requests.
@@ -145,7 +145,7 @@ class Client(Closing):
         finally:
             self._until = outer
 
-    def partitions(self, topic: Topic) -> list[TopicPartition]:
+    def partitions(self, topic: IggyTopic) -> list[TopicPartition]:
         """Return the partitions of a topic, in order."""
         with self.limited(), self._parsing("topic"):
             reply = self._read(_GET_TOPIC, topic.identifiers, _MOST_LISTED)

@@ -33,7 +33,7 @@ from typing import NamedTuple, NoReturn
 
 from letterhead.errors import ConversionError, DecodeError
 
-__all__ = ["MAPPINGS", "IggyMessage", "Record", "to_message", "to_record"]
+__all__ = ["MAPPINGS", "IggyMessage", "KafkaRecord", "to_message", "to_record"]
 
 MAPPINGS = ("kafka-gateway", "kafka-gateway-lossless")
 
@@ -46,7 +46,7 @@ _MARKERS = {"null": None, "empty": b""}
 _KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
 
 
-class Record(NamedTuple):
+class KafkaRecord(NamedTuple):
     """A Kafka record; the timestamp is in milliseconds."""
 
     key: bytes | None
@@ -63,7 +63,7 @@ class IggyMessage(NamedTuple):
     origin_timestamp: int
 
 
-def to_message(record: Record, *, lossless: bool) -> IggyMessage:
+def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
     """Return the message for a record.
 
     Raises
@@ -102,7 +102,7 @@ def to_message(record: Record, *, lossless: bool) -> IggyMessage:
     return IggyMessage(payload, block, origin)
 
 
-def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: int, stored: int) -> Record:
+def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: int, stored: int) -> KafkaRecord:
     """Return the record for a message, whose headers are keys and values as stored and whose times are in microseconds.
 
     A message without ``kafka.v`` was not written by the mapping: it is a record without a key, with its own headers.
@@ -120,7 +120,7 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
     time = (origin or stored) // 1000
     version = fields.get("kafka.v")
     if version is None:
-        return Record(None, payload, named, time)
+        return KafkaRecord(None, payload, named, time)
     if version != _VERSION:
         _refuse(f"version {version[0]} of the mapping is unknown")
     for name in fields:
@@ -138,7 +138,7 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
             _refuse("kafka.value is neither null nor empty")
         value = _MARKERS[marker]
     kept = [(name.removeprefix(_PREFIX), value) for name, value in named if name.startswith(_PREFIX)]
-    return Record(fields.get("kafka.key"), value, kept, timestamp)
+    return KafkaRecord(fields.get("kafka.key"), value, kept, timestamp)
 
 
 def _timestamp(marker: bytes | None, time: int) -> int | None:
@@ -160,7 +160,7 @@ def _block(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
     return b"".join(parts)
 
 
-def _whole(record: Record, names: Sequence[bytes]) -> bytes:
+def _whole(record: KafkaRecord, names: Sequence[bytes]) -> bytes:
     flags = (record.key is not None) | (record.value is not None) << 1
     parts = [bytes((flags,)), *_sized(record.key), *_sized(record.value), struct.pack("<I", len(names))]
     for name, (_, value) in zip(names, record.headers, strict=True):
@@ -172,7 +172,7 @@ def _sized(data: bytes | None) -> tuple[bytes, bytes]:
     return struct.pack("<I", len(data or b"")), data or b""
 
 
-def _opened(payload: bytes, timestamp: int | None) -> Record:
+def _opened(payload: bytes, timestamp: int | None) -> KafkaRecord:
     at = 0
 
     def take(size: int) -> bytes:
@@ -197,7 +197,7 @@ def _opened(payload: bytes, timestamp: int | None) -> Record:
             _refuse("the name of a header in the stored record is not UTF-8")
     if at < len(payload):
         _refuse("bytes follow the last header of the stored record")
-    return Record(key if flags & 1 else None, value if flags & 2 else None, headers, timestamp)
+    return KafkaRecord(key if flags & 1 else None, value if flags & 2 else None, headers, timestamp)
 
 
 def _refuse(message: str) -> NoReturn:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column
 from letterhead.errors import HeaderError, replaced
-from letterhead.iggy.kafka_gateway import IggyMessage, Record, to_message
+from letterhead.iggy.kafka_gateway import IggyMessage, KafkaRecord, to_message
 
 __all__ = ["COLUMNS", "mapped"]
 
@@ -30,7 +30,7 @@ def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMe
         headers = lha.decode(lha.encode(batch.column("headers"), "kafka"), "kafka").to_pylist()
     messages = []
     for row, (key, value, time, pairs) in enumerate(zip(keys, values, times, headers, strict=True), before):
-        record = Record(key, value, [(pair["key"], pair["value"]) for pair in pairs or ()], time)
+        record = KafkaRecord(key, value, [(pair["key"], pair["value"]) for pair in pairs or ()], time)
         try:
             messages.append(to_message(record, lossless=lossless))
         except HeaderError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._context_managers import Closing
 from letterhead.errors import HeaderError, OffsetsGone
-from letterhead.iggy.client import MOST_BYTES, Client, Messages, Poll
+from letterhead.iggy.client import MOST_BYTES, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
 from letterhead.offsets.reading import Reply
@@ -33,7 +33,7 @@ class IggyPartitions(Closing):
 
     Parameters
     ----------
-    client : Client
+    client : IggyClient
         The connection to the server; closed with this object.
     reader : IggyRowReader or MappedRowReader
         Makes rows of batches.
@@ -44,7 +44,9 @@ class IggyPartitions(Closing):
     pause = 0.05
     ticks_per_ms = 1000
 
-    def __init__(self, client: Client, reader: IggyRowReader | MappedRowReader, fetch_bytes: int = FETCH_BYTES) -> None:
+    def __init__(
+        self, client: IggyClient, reader: IggyRowReader | MappedRowReader, fetch_bytes: int = FETCH_BYTES
+    ) -> None:
         self.client = client
         self.timeout = client.timeout
         self._reader = reader

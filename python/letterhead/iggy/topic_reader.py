@@ -11,7 +11,7 @@ with needed("reading a topic of Iggy", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead.errors import check_name
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
@@ -131,7 +131,7 @@ def iggy(
     ...     table = reader.read_all()
     """
     server = Address.parse(address)
-    stream_topic = Topic(stream, topic)
+    stream_topic = IggyTopic(stream, topic)
     stream_topic.check()
     bounds = OffsetBounds.parse(start, end)
     if fetch_bytes < 1:
@@ -150,7 +150,7 @@ def iggy(
     numbers = None if partitions is None else set(partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with IggyPartitions(Client(server, timeout_ms), rows, fetch_bytes) as log:
+        with IggyPartitions(IggyClient(server, timeout_ms), rows, fetch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
             yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))

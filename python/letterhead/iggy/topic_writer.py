@@ -18,7 +18,7 @@ from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, check_name, unknown_name
 from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MessageFields
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
@@ -158,8 +158,8 @@ class IggySink:
             if name not in schema.names:
                 raise ValueError(f"the table has no column {name!r}")
         self._partition, self._key, self._types, self._mapping = partition, partition_key, types, mapping
-        self._topic = Topic(stream, topic)
-        client = Client(server, timeout_ms)
+        self._topic = IggyTopic(stream, topic)
+        client = IggyClient(server, timeout_ms)
         self._writer = IggyWriter(client)
         try:
             self._partitions = client.partitions(self._topic)

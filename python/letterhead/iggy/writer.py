@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from letterhead._context_managers import Closing
 from letterhead.iggy.batches import EncodedBatch, MessageFields, batches_of
-from letterhead.iggy.client import Client, Lost
+from letterhead.iggy.client import IggyClient, Lost
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
@@ -33,7 +33,7 @@ class IggyWriter(Closing):
     seconds instead. Batches are recognized by the checksums of their messages.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: IggyClient) -> None:
         self._client = client
         self._next: dict[TopicPartition, int] = {}
 

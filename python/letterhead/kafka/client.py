@@ -39,13 +39,13 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation"]
+__all__ = ["EARLIEST", "LATEST", "KafkaClient", "Fetched", "Isolation"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 LATEST, EARLIEST = -1, -2
-"""Times that :meth:`Client.offsets` accepts beside milliseconds."""
+"""Times that :meth:`KafkaClient.offsets` accepts beside milliseconds."""
 
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 _BACKOFF = 0.1
@@ -149,7 +149,7 @@ class _Frames:
             raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
 
 
-class Client(Closing):
+class KafkaClient(Closing):
     """Connections to a cluster, and the thread that runs them.
 
     Each method ends within ``timeout`` seconds, with name lookup, connections, login and retries of temporary errors.

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from letterhead.file_window import open_regular
-from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.log_directory import LogSegment
 
 __all__ = ["index_entries", "offsets_every", "position_before"]
 
@@ -32,14 +32,14 @@ _MOST_BYTES = 16 << 20
 """Bytes that are read of an index. A broker gives it 10 MiB unless its configuration has another size."""
 
 
-def position_before(segment: Segment, offset: int) -> int:
+def position_before(segment: LogSegment, offset: int) -> int:
     """Return the byte at which a batch begins that is not after an offset; 0 if the index does not know one."""
     entries = _offset_entries(segment)
     before = int(np.searchsorted(entries["offset"], offset - segment.base_offset, "right"))
     return int(entries["position"][before - 1]) if before else 0
 
 
-def offsets_every(segment: Segment, size: int) -> list[int]:
+def offsets_every(segment: LogSegment, size: int) -> list[int]:
     """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
     entries = _offset_entries(segment)
     cuts = np.unique(np.searchsorted(entries["position"], np.arange(size, segment.size - size // 2, size)))
@@ -56,7 +56,7 @@ def index_entries(path: Path, entry: np.dtype[Any]) -> Any:
     return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
 
 
-def _offset_entries(segment: Segment) -> Any:
+def _offset_entries(segment: LogSegment) -> Any:
     entries = index_entries(segment.path.with_suffix(".index"), _OFFSET_ENTRY)
     return entries[: _rising(entries["position"], entries["offset"])]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from letterhead._formatting import printable
 from letterhead.file_window import check_regular, open_regular
 
-__all__ = ["Paths", "Segment", "partitions"]
+__all__ = ["Paths", "LogSegment", "partitions"]
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -22,7 +22,7 @@ _LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
 _DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
 
 
-class Segment(NamedTuple):
+class LogSegment(NamedTuple):
     """One file of a log."""
 
     path: Path
@@ -37,7 +37,7 @@ class Segment(NamedTuple):
         return self.path.stat().st_size
 
 
-def partitions(path: Paths) -> list[list[Segment]]:
+def partitions(path: Paths) -> list[list[LogSegment]]:
     """Return the segments of each partition, in the order of their offsets.
 
     ``path`` is the directory of a partition, a directory of such directories, a file, or files. Files of one directory
@@ -62,7 +62,7 @@ def partitions(path: Paths) -> list[list[Segment]]:
     return [_in_order(group) for group in together.values()]
 
 
-def _in_directory(directory: Path) -> list[list[Segment]]:
+def _in_directory(directory: Path) -> list[list[LogSegment]]:
     segments = _segments(directory)
     if segments:
         return [segments]
@@ -79,7 +79,7 @@ def _in_directory(directory: Path) -> list[list[Segment]]:
     return partitions
 
 
-def _segments(directory: Path) -> list[Segment]:
+def _segments(directory: Path) -> list[LogSegment]:
     files = [file for file in directory.iterdir() if _LOG.fullmatch(file.name) and not file.is_dir()]
     for file in files:
         check_regular(file)
@@ -92,7 +92,7 @@ def _segments(directory: Path) -> list[Segment]:
     return _in_order(files)
 
 
-def _in_order(files: Iterable[Path]) -> list[Segment]:
+def _in_order(files: Iterable[Path]) -> list[LogSegment]:
     ordered = sorted(map(_alone, files), key=lambda segment: (segment.base_offset, segment.path))
     return [
         *(segment._replace(next_offset=following.base_offset) for segment, following in pairwise(ordered)),
@@ -100,7 +100,7 @@ def _in_order(files: Iterable[Path]) -> list[Segment]:
     ]
 
 
-def _next_offset(last: Segment) -> int | None:
+def _next_offset(last: LogSegment) -> int | None:
     """Return the base offset of the next segment in the directory of a partition, even if it is not to be read."""
     if last.topic is None or not _LOG.fullmatch(last.path.name):
         return None
@@ -108,10 +108,10 @@ def _next_offset(last: Segment) -> int | None:
     return min((after for name in names if name and (after := int(name[1])) > last.base_offset), default=None)
 
 
-def _alone(file: Path) -> Segment:
+def _alone(file: Path) -> LogSegment:
     directory, name = _DIRECTORY.fullmatch(file.absolute().parent.name), _LOG.fullmatch(file.name)
     topic, partition = (directory["topic"], int(directory["partition"])) if directory else (None, None)
-    return Segment(file, topic, partition, int(name[1]) if name else _first_offset(file), None)
+    return LogSegment(file, topic, partition, int(name[1]) if name else _first_offset(file), None)
 
 
 def _first_offset(file: Path) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced
-from letterhead.kafka.client import EARLIEST, LATEST, Client, Fetched, Isolation
+from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Isolation, KafkaClient
 from letterhead.kafka.record_sets import (
     BatchHeader,
     KafkaRowReader,
@@ -34,7 +34,7 @@ class KafkaPartitions(Closing):
 
     Parameters
     ----------
-    client : Client
+    client : KafkaClient
         Connections to the cluster; closed with this object.
     reader : KafkaRowReader
         Makes rows of record batches.
@@ -49,7 +49,7 @@ class KafkaPartitions(Closing):
     ticks_per_ms = 1
 
     def __init__(
-        self, client: Client, reader: KafkaRowReader, isolation: Isolation, batch_bytes: int = BATCH_BYTES
+        self, client: KafkaClient, reader: KafkaRowReader, isolation: Isolation, batch_bytes: int = BATCH_BYTES
     ) -> None:
         self.client = client
         self.timeout = client.timeout

@@ -13,7 +13,7 @@ from letterhead._invariants import present
 from letterhead.errors import DecodeError, counted
 from letterhead.file_window import FileWindow
 from letterhead.kafka.indexes import position_before
-from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader, batches_of
 from letterhead.limits import how_to_raise
 from letterhead.offsets.ranges import LAST_OFFSET
@@ -108,7 +108,7 @@ class SegmentFile(FileWindow):
     A batch of more than ``message_bytes`` is not read.
     """
 
-    def __init__(self, segment: Segment, message_bytes: int = MOST_OFFSETS) -> None:
+    def __init__(self, segment: LogSegment, message_bytes: int = MOST_OFFSETS) -> None:
         super().__init__(segment.path)
         self.segment = segment
         self._message_bytes = message_bytes

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from letterhead._formatting import printable
 from letterhead.errors import HeaderError, TornTailWarning, counted, replaced
-from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import (
     CONSTANTS,
     FIELDS,
@@ -104,7 +104,7 @@ class SegmentsReader(Reader):
 
     def __init__(
         self,
-        partitions: Sequence[Sequence[Segment]],
+        partitions: Sequence[Sequence[LogSegment]],
         rows: SegmentRowReader,
         bounds: OffsetBounds,
         *,
@@ -298,7 +298,7 @@ def check_start(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> No
 
 
 def requested_range(
-    segments: Sequence[Segment], bounds: OffsetBounds, rows: SegmentRowReader, *, committed: bool = False
+    segments: Sequence[LogSegment], bounds: OffsetBounds, rows: SegmentRowReader, *, committed: bool = False
 ) -> OffsetRange:
     """Resolve ``start`` and ``end`` to offsets in the segments of a partition."""
 
@@ -314,7 +314,7 @@ def requested_range(
     )
 
 
-def _end_offset(last: Segment) -> int:
+def _end_offset(last: LogSegment) -> int:
     """Return the offset that the next record of a log gets."""
     end = last.base_offset
     with SegmentFile(last) as file:
@@ -323,7 +323,7 @@ def _end_offset(last: Segment) -> int:
     return end
 
 
-def _offset_since(segments: Sequence[Segment], time: int, rows: SegmentRowReader) -> int | None:
+def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowReader) -> int | None:
     """Return the offset of the first record that is not older than a time, by the headers of all batches before it."""
     reader = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
     for segment in segments:
@@ -343,7 +343,7 @@ def _offset_since(segments: Sequence[Segment], time: int, rows: SegmentRowReader
     return None
 
 
-def torn_tail(last: Segment, bounds: OffsetRange, known: Transactions) -> Torn | None:
+def torn_tail(last: LogSegment, bounds: OffsetRange, known: Transactions) -> Torn | None:
     """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
     with SegmentFile(last) as file:
         tail = file.torn_tail() if last.next_offset is None else None

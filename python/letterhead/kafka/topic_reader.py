@@ -12,7 +12,7 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import pyarrow  # noqa: F401
 
 from letterhead.errors import check_name
-from letterhead.kafka.client import Client, Isolation
+from letterhead.kafka.client import Isolation, KafkaClient
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
@@ -145,7 +145,7 @@ def topic(
     numbers = None if partitions is None else set(partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with KafkaPartitions(Client(connection), rows, isolation_level, batch_bytes) as log:
+        with KafkaPartitions(KafkaClient(connection), rows, isolation_level, batch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions([topic]), topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
             yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.kafka.log_directory import Segment
+from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader
 from letterhead.kafka.segment_file import DamagedRange, SegmentFile, verified_position
 
@@ -48,7 +48,7 @@ class Transactions(NamedTuple):
                 if aborted.last_offset >= first and aborted.first_offset <= last]  # fmt: skip
 
 
-def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = True) -> Transactions:
+def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool = True) -> Transactions:
     """Read the control records of one partition, from an offset to the end of the log.
 
     Only transactions with records from ``start`` on are found, by their control records. Damaged bytes in the middle of
@@ -56,8 +56,8 @@ def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = 
     that may have ended in them are open.
     """
     aborted: list[Aborted] = []
-    begun: dict[int, tuple[Segment, BatchHeader]] = {}
-    endless: list[tuple[Segment, BatchHeader]] = []
+    begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
+    endless: list[tuple[LogSegment, BatchHeader]] = []
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue

@@ -36,13 +36,13 @@ def end_offsets(partitions: Iterable[str], changelog: Path | None, bootstrap_ser
 
 
 def _of_broker(requested: set[str], bootstrap_server: str) -> dict[str, int]:
-    from letterhead.kafka.client import LATEST, Client
+    from letterhead.kafka.client import LATEST, KafkaClient
     from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
 
     topics = sorted({partition.rpartition("-")[0] for partition in requested})
     settings = python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)
     try:
-        with Client(settings) as client:
+        with KafkaClient(settings) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
             ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
     except RuntimeError as error:  # an invalid answer, or an answer that refuses the request

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from letterhead.iggy.client import Client, Topic
+from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.kafka_gateway import MAPPINGS
 from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
@@ -175,7 +175,7 @@ class IggyQuery(OffsetQuery):
     def __init__(self, values: Mapping[str, Any]) -> None:
         super().__init__(values)
         self._address = Address.parse(values["address"])
-        self.topic = Topic(values["stream"], values["topic"])
+        self.topic = IggyTopic(values["stream"], values["topic"])
         self._is_mapped = "mapping" in values
         if self._is_mapped and values.get("errors", "raise") != "raise":
             raise ValueError("the option mapping needs errors=raise")
@@ -185,7 +185,7 @@ class IggyQuery(OffsetQuery):
 
     def open_log(self) -> IggyPartitions:
         """Return a connection to the server."""
-        return IggyPartitions(Client(self._address, self.values.get("timeoutMs", 60_000)), self.reader())
+        return IggyPartitions(IggyClient(self._address, self.values.get("timeoutMs", 60_000)), self.reader())
 
     def partitions(self, log: IggyPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""
@@ -209,7 +209,7 @@ class IggyQuery(OffsetQuery):
         by_partition = self.points_by_partition(option, offsets, partitions)
         return {partition: offset_point(offset) for partition, offset in by_partition.items()}
 
-    def topic_named(self, name: str) -> Topic:
+    def topic_named(self, name: str) -> IggyTopic:
         """Return the topic of the query; raise ValueError if the checkpoint has another one."""
         if name != str(self.topic):
             raise ValueError(f"the checkpoint is of topic {name}, not {self.topic}: use a new checkpointLocation")

@@ -215,10 +215,10 @@ class KafkaQuery(OffsetQuery):
 
     def open_log(self) -> KafkaPartitions:
         """Return connections to the cluster; this needs kafka-python."""
-        from letterhead.kafka.client import Client
+        from letterhead.kafka.client import KafkaClient
         from letterhead.kafka.partitions import KafkaPartitions
 
-        return KafkaPartitions(Client(self.settings), self.reader(), self.isolation)
+        return KafkaPartitions(KafkaClient(self.settings), self.reader(), self.isolation)
 
     def partitions(self, log: KafkaPartitions) -> list[TopicPartition]:
         """Return the partitions to read."""

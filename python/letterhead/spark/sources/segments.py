@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from letterhead.iggy.rows import IggyRowReader
     from letterhead.iggy.segments import IggySegment
-    from letterhead.kafka.log_directory import Segment
+    from letterhead.kafka.log_directory import LogSegment
     from letterhead.kafka.segments_reader import SegmentsReader, Torn
     from letterhead.kafka.transactions import Transactions
 
@@ -102,7 +102,7 @@ class SegmentsSource(BatchOnly, DataSource):  # type: ignore[misc]
 class SegmentPart(InputPartition):  # type: ignore[misc]
     """A segment, or a range of its offsets."""
 
-    segment: Segment
+    segment: LogSegment
     offsets: OffsetRange
     known: Transactions
 
@@ -224,7 +224,7 @@ def _batches(reader: SegmentsReader) -> Iterator[pa.RecordBatch]:
         yield from reader
 
 
-def _parts(segment: Segment, requested: OffsetRange, known: Transactions) -> Iterator[SegmentPart]:
+def _parts(segment: LogSegment, requested: OffsetRange, known: Transactions) -> Iterator[SegmentPart]:
     from letterhead.kafka.indexes import offsets_every
 
     after = LAST_OFFSET if segment.next_offset is None else segment.next_offset

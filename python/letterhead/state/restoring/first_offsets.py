@@ -78,12 +78,12 @@ def topic_retained_from(
     topic: str, bootstrap_server: str, retention: int, partition: int | None = None
 ) -> dict[int, int]:
     """Return the same for a topic: brokers find the first record by its time, so that only the last one is read."""
-    from letterhead.kafka.client import EARLIEST, LATEST, Client
+    from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
     from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
     from letterhead.kafka.topic_reader import topic as read_topic
     from letterhead.offsets.ranges import TopicPartition
 
-    with Client(python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)) as client:
+    with KafkaClient(python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)) as client:
         partitions = [place for place in client.partitions([topic]) if partition in (None, place.partition)]
         begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
         ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
