@@ -35,8 +35,8 @@ def open_regular(path: Path) -> BinaryIO:
 class FileWindow(Closing):
     """A file of which one range at a time is in memory.
 
-    A process that maps a file is killed if another one makes the file shorter. Here the file ends earlier then, and
-    :attr:`size` says where. Bytes that are appended after the file was opened are not read.
+    A process that maps a file is killed if another process truncates the file. This class reads to the new end, which
+    :attr:`size` has afterwards. Bytes that are appended after the file was opened are not read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class FileWindow(Closing):
         self._begin = self._end = 0
 
     def view(self, begin: int, end: int) -> memoryview:
-        """Return the bytes from ``begin`` to before ``end``, as far as the file has them. The next call replaces them."""
+        """Return the bytes from ``begin`` to before ``end``, or to the end of the file. The next call overwrites them."""
         if not self._begin <= begin <= min(end, self.size) <= self._end:
             length = max(min(end, self.size) - begin, 0)
             if length > len(self._buffer):

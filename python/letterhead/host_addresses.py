@@ -1,7 +1,7 @@
 """Look up the addresses of a host without waiting longer than a limit: :func:`addresses_of`.
 
-The system's own lookup has no limit, and can take half a minute while a name server is silent. It runs in a thread of its
-own, which is left behind when the time is over.
+The system's own lookup has no limit, and can take half a minute while a name server is silent. It runs in its own
+thread, which is abandoned when the time is over.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AddressInfo: TypeAlias = tuple[Any, Any, int, str, Any]
 
 
 def addresses_of(host: str, port: int, seconds: float) -> list[AddressInfo]:
-    """Return the addresses of a host; raise OSError if there is none, TimeoutError if none is known in time."""
+    """Return the addresses of a host; raise OSError if the host has none, TimeoutError if the lookup takes longer."""
     answers: queue.SimpleQueue[list[AddressInfo] | Exception] = queue.SimpleQueue()
     look_up(host, port, answers.put)
     try:
@@ -33,7 +33,7 @@ def addresses_of(host: str, port: int, seconds: float) -> list[AddressInfo]:
 
 
 def look_up(host: str, port: int, answer: Callable[[list[AddressInfo] | Exception], object]) -> None:
-    """Call a function with the addresses of a host, or with the error: in another thread, unless that is not needed."""
+    """Call a function with the addresses of a host, or with the error; a name is looked up in another thread."""
     with contextlib.suppress(OSError, ValueError):  # an address in digits needs no name server
         answer(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST))
         return

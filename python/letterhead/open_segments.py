@@ -50,9 +50,9 @@ def segments(
         The directory of a partition (``orders-0``), a broker's directory of such directories, a ``.log`` file, or files,
         such as those of tiered storage. Partitions are read one after the other.
     format : {"record-batch", "iggy-batch"}, default "record-batch"
-        The format of the files: Kafka's, or that of a server of Iggy 0.9 or later. The directory is then that of one of
-        its partitions, or one that contains such directories, the columns are those of :func:`letterhead.read.iggy`, and
-        the times are those at which messages were stored. Stream and topic are the numbers in the path. A server writes
+        The format of the files: Kafka's, or the format of a server of Iggy 0.9 or later. The path is then a directory of
+        one of its partitions, or contains such directories, the columns are as in :func:`letterhead.read.iggy`, and
+        times are when messages were stored. Stream and topic are the numbers in the path. A server writes
         the last messages to its files when it stops.
     columns : sequence of str, optional
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
@@ -87,7 +87,7 @@ def segments(
     Raises
     ------
     FileNotFoundError
-        If there is no segment.
+        If no segment exists.
     OSError
         If a segment is a pipe or a device.
     DecodeError

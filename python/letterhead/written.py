@@ -1,4 +1,4 @@
-"""What writing to a topic returns and raises."""
+"""The results and errors of writing to a topic."""
 
 from __future__ import annotations
 

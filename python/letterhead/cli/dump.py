@@ -145,7 +145,7 @@ def _records(
     """Read and count records, and show how much of the total is done."""
     import pyarrow as pa
 
-    # Without records there are columns all the same.
+    # An empty result has columns, too.
     yield _printable(pa.RecordBatch.from_pylist([], schema=reader.schema), rows)
     shown = 0
     with progress(total, "reading", prints=rows.out is None) as advance, reader:

@@ -67,7 +67,7 @@ def _parts(url: str) -> tuple[Address, str, str]:
 
 @contextmanager
 def server_errors() -> Iterator[None]:
-    """Report what the server refuses, and that it does not answer or sends invalid replies, as a failure."""
+    """Report refused requests, missing answers and invalid replies of the server as a failure."""
     from letterhead.iggy.connection import Refused
 
     try:

@@ -174,7 +174,7 @@ def _columns_that_fit(data: bytes, lists: bool) -> str:
 
         schema = pq.read_schema(pa.BufferReader(data))
     except (ImportError, OSError, ValueError):
-        return ""  # reading the column names what is wrong
+        return ""  # the error is reported when the column is read
     fits = [field.name for field in schema if _is_bytes(field.type) or (lists and _is_headers(field.type))]
     return f" (columns that fit: {', '.join(fits) or 'none'})"
 

@@ -178,8 +178,8 @@ class IggyClient(Closing):
     def end_offset(self, partition: TopicPartition) -> int:
         """Return the offset that the next message of a partition gets."""
         polled = self._poll_once(partition, _LAST, 0)
-        # Without messages, offset 0 is that of a message that was deleted or that of the next one: no reply of the
-        # server distinguishes these. The smaller one skips nothing.
+        # Without messages, offset 0 belongs to a deleted message or to the next one: no reply of the server
+        # distinguishes these. The smaller offset skips nothing.
         return polled.end if polled.number else polled.first + (polled.first > 0)
 
     def offset_since(self, partition: TopicPartition, micros: int) -> int:

@@ -251,7 +251,7 @@ class HeaderField:
         return self._typed.bits
 
     def _whole_or_first(self, kind: str, validate: bool) -> Value:
-        """Return the value of a kind, or without validation that of its first byte."""
+        """Return the value after a check of its kind; without validation, return the value of its first byte."""
         self._bits(kind)
         return self._typed if validate or not self.value else of_message(kind, self.value[:1])
 

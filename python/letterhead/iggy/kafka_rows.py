@@ -1,4 +1,4 @@
-"""Convert messages of Apache Iggy that a mapping made of Kafka records to record batches of these records."""
+"""Convert messages of Apache Iggy that contain mapped Kafka records to record batches of these records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MappedRowReader:
     """Converts bytes of batches to record batches of :attr:`schema`, as :class:`IggyRowReader` does."""
 
     where = None
-    """A condition does not limit which messages are polled: it tests records, whose timestamps are not those of messages."""
+    """A condition does not limit which messages are polled, because a record and its message have different timestamps."""
 
     def __init__(
         self,

@@ -142,7 +142,7 @@ class PollMessages:
     Parameters
     ----------
     consumer : Consumer, Identifier, int or str
-        The consumer; an identifier, number or name is that of a single consumer.
+        The consumer; an identifier, number or name stands for a single consumer.
     stream_id, topic_id : Identifier, int or str
         The topic.
     partition_id : int, optional
@@ -229,7 +229,7 @@ class PollMessages:
         topic_id: Identifier | int | str,
         format: ReadFormat = "iggy-auto",
     ) -> PollMessages:
-        """Read the fields of a request of the HTTP interface, which is that of a single consumer.
+        """Read the fields of a request of the HTTP interface, which only has single consumers.
 
         Parameters
         ----------

@@ -70,7 +70,7 @@ class IggyRowReader(RowReader):
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
         offset = self._offset_in_error(_one_row(data), constants, None)
         topic = None if constants["topic"] is None else f"{constants['stream']}/{constants['topic']}"
-        # The number of a message in a reply or a file says nothing that the offset does not.
+        # The offset identifies the message; its number in the reply or file would only make equal errors differ.
         message = re.sub(r"^message \d+: ", "", error.message)
         return replaced(error, message, topic=topic, partition=constants["partition"], offset=offset, row=None)
 

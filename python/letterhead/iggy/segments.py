@@ -296,7 +296,7 @@ def _flaw_at(file: FileWindow, position: int, message_bytes: int) -> tuple[str, 
 
 
 def _is_valid(file: FileWindow, position: int, length: int) -> bool:
-    """Return whether a batch of this length, whatever its header says, begins at a position."""
+    """Return whether a valid batch of this length begins at a position; the length in its header is ignored."""
     data = bytearray(file.peek(position, position + length))
     struct.pack_into("<Q", data, _LENGTH_AT, length)
     return bool(lha.validate(pa.array([bytes(data)], pa.binary()), "iggy-batch").null_count)

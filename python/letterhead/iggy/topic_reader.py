@@ -89,12 +89,11 @@ def iggy(
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
-        Read messages as the Kafka records they were made of, by Iggy's Kafka gateway or by
-        :func:`letterhead.write.iggy`. The columns are ``stream topic partition offset timestamp key value headers``, the
-        timestamp in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. A message
-        that no mapping made is a record without a key.
+        Read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them as such. The columns are ``stream topic partition offset timestamp key value headers``, the
+        timestamp in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Another
+        message becomes a record without a key.
     fetch_bytes : int, default 4 MiB
-        Approximate size of a poll, and of the batch of rows made of it, in bytes; at least one message.
+        Approximate size of a poll and of its batch of rows in bytes; at least one message.
     timeout_ms : int, default 60 000
         How long a request may take, with name lookup, connection, login and retries.
     limits : Limits, optional

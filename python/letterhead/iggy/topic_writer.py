@@ -250,7 +250,7 @@ class IggySink:
     def _parts(
         self, batch: pa.RecordBatch, messages: pa.RecordBatch
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-        """Divide messages among partitions; those of one partition stay in order."""
+        """Divide messages among partitions; messages of one partition stay in order."""
         if self._partition is None and self._key is None:
             for first in range(0, len(messages), BATCH_ROWS):
                 yield next(self._turn), messages.slice(first, BATCH_ROWS)

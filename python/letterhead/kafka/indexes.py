@@ -1,4 +1,4 @@
-"""The index file that a broker keeps beside a segment: positions of offsets.
+"""The index file that a broker writes for each segment: byte positions of offsets.
 
 ::
 
@@ -33,7 +33,7 @@ _MOST_BYTES = 16 << 20
 
 
 def position_before(segment: LogSegment, offset: int) -> int:
-    """Return the byte at which a batch begins that is not after an offset; 0 if the index does not know one."""
+    """Return the byte at which a batch at or before an offset begins; 0 if the index has no entry for one."""
     entries = _offset_entries(segment)
     before = int(np.searchsorted(entries["offset"], offset - segment.base_offset, "right"))
     return int(entries["position"][before - 1]) if before else 0
@@ -47,7 +47,7 @@ def offsets_every(segment: LogSegment, size: int) -> list[int]:
 
 
 def index_entries(path: Path, entry: np.dtype[Any]) -> Any:
-    """Read the whole entries of an index; none if there is no such regular file."""
+    """Read the complete entries of an index; none if the file does not exist or is not a regular file."""
     try:
         with open_regular(path) as file:
             data = file.read(_MOST_BYTES)

@@ -82,7 +82,7 @@ class KafkaPartitions(Closing):
         return partition._asdict()
 
     def enter(self, requested: OffsetRange) -> None:
-        """Forget what was read of another range."""
+        """Reset the state that belongs to the range before."""
         self._first, self._epoch_ends = requested.start, {}
 
     def request(self, rest: OffsetRange) -> Any:
@@ -120,7 +120,7 @@ class KafkaPartitions(Closing):
                 )
             except HeaderError as error:
                 located = self._reader.located(error, fetched.records, group, constants=constants)
-                # The number of a record in its batch says nothing that the offset does not.
+                # The offset identifies the record; its number in the batch would only make equal errors differ.
                 message = re.sub(r"^message \d+: ", "", located.message)
                 raise replaced(located, message, row=None) from None
             if self._reader.where is not None:
@@ -132,7 +132,7 @@ class KafkaPartitions(Closing):
         return self.client.offsets(times, isolation) if times else {}
 
     def _first_removed(self, partition: TopicPartition, fetched: Fetched) -> int:
-        """Find the first offset that was read and whose record the log of the leader does not contain."""
+        """Find the first offset that was read before and is not in the log of the leader any more."""
         first, ends = self._first, self._epoch_ends
         while fetched.diverging is not None:
             epoch, end = fetched.diverging
@@ -169,7 +169,7 @@ class KafkaPartitions(Closing):
                 f"end at {fetched.end}"
             )
         if fetched.records and not batches:
-            # A broker sends at least one whole batch. Bytes that are none must not be skipped.
+            # A broker sends at least one complete batch. Other bytes must not be skipped silently.
             raise DecodeError(
                 "the response has no whole record batch", format="record-batch", code="truncated",
                 **partition._asdict(), offset=position, byte_offset=whole,

@@ -29,7 +29,7 @@ FIELDS: tuple[str, ...] = (
     "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id", "producer_epoch", "sequence",
     "transactional",
 )  # fmt: skip
-"""Columns of a record. There is no ``control``: control records are not returned."""
+"""Columns of a record. The field ``control`` is missing because control records are not returned."""
 
 CONSTANTS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
 """Columns with the same value in all rows of a record set, and their types."""
@@ -182,9 +182,9 @@ def batches_of(
 
 
 def next_pieces(pieces: int, batches: Iterable[BatchHeader], rows: int) -> int:
-    """Return how many pieces to read together, after as many of which a condition has selected ``rows`` records.
+    """Return how many pieces to read together, after ``pieces`` of which a condition selected ``rows`` records.
 
-    While it selects few, there are more: each call of the compiled core costs as much as many records.
+    The number doubles while the condition selects few records, because a call of the compiled core has a fixed cost.
     """
     few = rows <= sum(batch.records for batch in batches) // _FEW
     return min(2 * pieces, _MOST_PIECES) if few else 1

@@ -43,7 +43,7 @@ _LEAST_RECORD = 6
 """Bytes of a record without key, value and headers, after its length."""
 
 _LEAST_ZEROS = 16
-"""A batch whose last bytes are zeros, so many at least, can be one that was not written to its end."""
+"""A batch that ends with at least this many zeros may not have been written to its end."""
 
 LARGEST_CHECKED = 128 << 20
 """An end of a log of more bytes is not read to find out whether it is whole."""
@@ -72,7 +72,7 @@ class BatchFlaw(NamedTuple):
 
 
 class DamagedRange(NamedTuple):
-    """Bytes that are not a batch, or not the batch that belongs there, and the offsets that their records can have."""
+    """Bytes without a valid batch, or with a batch in the wrong place, and the offsets that are missing because of them."""
 
     position: int
     end: int
@@ -118,8 +118,8 @@ class SegmentFile(FileWindow):
     def batches(self, position: int, least: int, pieces: int = 1) -> tuple[list[BatchHeader], BatchFlaw | None]:
         """Read batches of a few MiB together, or one larger batch, from a byte on.
 
-        ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
-        the bytes after them.
+        ``least`` is the least offset that can follow. Returns the batches with valid headers, and the error of the bytes
+        after them, if any.
         """
         window = position + len(self.view(position, position + pieces * PIECE_LEN))
         batches, end = batches_of(self.view(position, window), beyond=max(self.size - window, 0), origin=position)
@@ -281,7 +281,7 @@ class SegmentFile(FileWindow):
             return False
         if flaw.code == "truncated":
             return not self._is_whole_to_the_end(position)
-        # Where a file is made longer before it is written, zeros follow what was written.
+        # In a preallocated file, zeros follow the bytes that were written.
         batch = self._batch_at(position)
         end = self.size if batch is None else batch.end
         if self._zeros_from() > max(end - _LEAST_ZEROS, position):
@@ -313,7 +313,7 @@ class SegmentFile(FileWindow):
         return 0
 
     def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
-        """Return the position of the next batch that belongs there and has a valid checksum."""
+        """Return the position of the next batch with a possible offset and a valid checksum."""
         # The length of an invalid batch may still be right: its content is not searched then.
         batch = self._batch_at(position)
         after = beyond or (batch.end if batch is not None else 0)

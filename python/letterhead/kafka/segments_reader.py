@@ -1,4 +1,4 @@
-"""The stream of records that :func:`letterhead.read.segments` returns, and what it reports beside the records."""
+"""The stream of records that :func:`letterhead.read.segments` returns, and its reports of damage and open transactions."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
 """The default columns."""
 
 Invalid: TypeAlias = tuple[int, BatchFlaw]
-"""The first invalid one of several batches, by its index, and its error."""
+"""The index of the first invalid batch among several, and its error."""
 
 
 class Torn(NamedTuple):
-    """The end of a log that is not a whole batch, as a broker leaves it if it stops while it writes."""
+    """An incomplete batch at the end of a log, as a broker leaves it if it stops while it writes."""
 
     file: str
-    position: int  # byte at which the first batch that is not whole begins: a broker would truncate the file there
-    left: int  # bytes from there to the end
-    why: str  # what is wrong with them
+    position: int  # byte at which the first incomplete batch begins: a broker would truncate the file there
+    left: int  # bytes from there to the end of the file
+    why: str  # the reason
 
     def __str__(self) -> str:
         return f"{printable(self.file)}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
@@ -223,7 +223,7 @@ class SegmentRowReader:
     def rows(
         self, file: SegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
     ) -> Iterator[tuple[pa.RecordBatch, Invalid | None]]:
-        """Yield the rows of batches with valid headers, each with ``None``; last, the first batch that is invalid."""
+        """Yield the rows of batches with valid headers, each with ``None``; at the end, the first invalid batch, if any."""
         if not batches:
             return
         try:
@@ -231,7 +231,7 @@ class SegmentRowReader:
         except HeaderError as error:
             if error.code != "too_large" or len(batches) == 1:
                 raise
-            # Decompressed, they are more than an Arrow column can hold.
+            # The decompressed batches are larger than an Arrow column can be.
             half = len(batches) // 2
             for before, part in ((0, batches[:half]), (half, batches[half:])):
                 for rows, invalid in self.rows(file, part, bounds, known):
@@ -283,7 +283,7 @@ class SegmentRowReader:
         return self._lax.keeps_error_rows(_constants(file))
 
     def error_row(self, file: SegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
-        """Return the row that stands for a batch that is not whole. Its message begins with the reason."""
+        """Return the row that represents a damaged batch. Its message begins with the reason."""
         batch = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
         message = f"{flaw.why}{batch}: {file.segment.path}"
         return self._lax.error_row(_constants(file), flaw.code, message, damage.position)

@@ -129,7 +129,7 @@ def _flush(producer: Any) -> None:
 
 
 class _Deliveries:
-    """The answers of brokers: where each row is, or why it is not there."""
+    """The acknowledgements of brokers: the partition and offset of each row, or its error."""
 
     def __init__(self) -> None:
         self.places: dict[int, tuple[int, int]] = {}

@@ -36,7 +36,7 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """The transactions that matter to a reader of committed records."""
+    """The transactions that a reader of committed records leaves out or stops at."""
 
     aborted: list[Aborted]
     open: list[OpenTransaction]

@@ -1,4 +1,4 @@
-"""Partitions of offsets: what reading topics and files of Kafka and Iggy has in common.
+"""Partitions of offsets: the shared code of the readers of Kafka and Iggy, of topics and of files.
 
 :mod:`~letterhead.offsets.specs` parses where reading begins and ends, :mod:`~letterhead.offsets.ranges` chooses ranges of
 offsets, :mod:`~letterhead.offsets.reading` reads ranges from servers, and :mod:`~letterhead.offsets.rows` converts batches

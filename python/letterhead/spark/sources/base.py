@@ -1,4 +1,4 @@
-"""Errors of data sources that only read, or only read batches; Spark's own do not say what to do."""
+"""Base classes of data sources that do not write or stream; their errors name a remedy, which Spark's own do not."""
 
 from __future__ import annotations
 

@@ -156,9 +156,9 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
 DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
 COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
-"""Columns by Spark's names; those of :data:`letterhead.kafka.record_sets.FIELDS` are the same in snake case."""
+"""Columns by Spark's names; :data:`letterhead.kafka.record_sets.FIELDS` has the same names in snake case."""
 
-# The column timestampType has another value than the field where that is null, and is left to Spark.
+# Spark evaluates conditions on timestampType, because its column has a number where the field is null.
 _WHERE_FIELDS = {
     re.sub("_([a-z])", lambda match: match[1].upper(), name): field
     for name, field in WHERE_FIELDS.items()
@@ -296,7 +296,7 @@ class KafkaQuery(OffsetQuery):
         """Return the reader of rows."""
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
         headers, arguments = self.values.get("headerColumns"), read_arguments(self.values)
-        # Names in a condition are those of the columns here.
+        # A condition uses Spark's names of the columns.
         where = resolve(arguments.pop("where", None), _WHERE_FIELDS, headers)
         return KafkaRowReader(names, headers, where=where, **arguments)
 
@@ -305,6 +305,6 @@ def _as_spark(name: str, column: pa.Array) -> pa.Array:
     """Convert a column to the type and the values of Spark's own source."""
     if name == "timestampType":
         return pc.fill_null(column.cast(pa.int32()), -1)
-    if name == "headers":  # a message without headers has null there
+    if name == "headers":  # Spark's own source has null for a message without headers
         return pc.if_else(pc.equal(pc.list_value_length(column), 0), pa.scalar(None, column.type), column)
     return column

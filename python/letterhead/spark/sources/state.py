@@ -104,7 +104,7 @@ class StorePartition(InputPartition):  # type: ignore[misc]
 
 
 class StateReader(FilterPushdown, DataSourceReader):  # type: ignore[misc]
-    """Read the databases of some stores, each on some worker; ``values`` are those of the options."""
+    """Read the databases of stores, each in a task; ``values`` are the parsed options."""
 
     def __init__(self, stores: list[StoreReader], columns: StoreColumns, values: dict[str, Any]) -> None:
         self._stores = stores
