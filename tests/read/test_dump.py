@@ -215,6 +215,7 @@ def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path
         (["{orders}", "--start", "yesterday"], "--start must be 'earliest', 'latest', an offset"),
         (["{orders}", "--json", "--parquet", "x.parquet"], "exclude each other"),
         (["{orders}", "--start", "9", "--end", "8"], "--end is before --start"),
+        (["{orders}", "--start", "1767225600000"], "for a time in milliseconds since 1970, pass '@1767225600000'"),
         ([], "Missing argument"),
     ],
 )

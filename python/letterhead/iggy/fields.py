@@ -39,6 +39,7 @@ def _reader(type: Callable[[Any], _Python], kind: str) -> Callable[[HeaderField]
         return type(self._typed.value)
 
     read.__doc__ = f"Return the value of kind ``{kind}``."
+    read.__annotations__ = {"return": type.__name__}
     return read
 
 

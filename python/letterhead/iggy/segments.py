@@ -31,7 +31,7 @@ from letterhead.iggy.rows import IggyRowReader
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
-from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn, check_start
+from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn
 from letterhead.limits import how_to_raise
 from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
 from letterhead.offsets.specs import OffsetBounds
@@ -97,7 +97,6 @@ class IggySegmentsReader(SegmentsReader):
         self._message_bytes = reader.message_bytes
 
     def _records(self) -> Iterator[pa.RecordBatch]:
-        check_start(self._partitions, self._bounds)
         for segments in self._partitions:
             self._range = requested_range(segments, self._bounds, self._message_bytes)  # type: ignore[arg-type]
             before = self.done

@@ -112,6 +112,7 @@ class SegmentsReader(Reader):
         known: Transactions | None = None,
         torn_rows: bool = False,
     ) -> None:
+        check_bounds(partitions, bounds)
         super().__init__(rows.schema, self._records)
         self.torn: list[Torn] = []
         self.damaged: list[Damaged] = []
@@ -128,7 +129,6 @@ class SegmentsReader(Reader):
         self._torn_rows = torn_rows
 
     def _records(self) -> Iterator[pa.RecordBatch]:
-        check_start(self._partitions, self._bounds)
         for segments in self._partitions:
             known = self._known
             requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
@@ -289,8 +289,10 @@ class SegmentRowReader:
         return self._lax.error_row(_constants(file), flaw.code, message, damage.position)
 
 
-def check_start(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> None:
-    """Raise ValueError if ``start`` is an offset that no file can have."""
+def check_bounds(partitions: Sequence[Sequence[Any]], bounds: OffsetBounds) -> None:
+    """Raise ValueError if ``start`` is an offset that no file can have, or a mapping lacks a partition."""
+    for segments in partitions:
+        bounds.of_partition(segments[0].partition)
     start = bounds.start
     most = max(segments[-1].base_offset for segments in partitions) + MOST_OFFSETS
     if isinstance(start, OffsetPoint) and start.kind == "offset" and start.value > most + 1:

@@ -135,12 +135,12 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
     def partitions(self) -> list[InputPartition]:
         """Return the parts; the driver reads transactions, as their markers may be in other parts."""
         from letterhead.kafka.log_directory import partitions
-        from letterhead.kafka.segments_reader import check_start, requested_range, torn_tail
+        from letterhead.kafka.segments_reader import check_bounds, requested_range, torn_tail
         from letterhead.kafka.transactions import Transactions, transactions
 
         parts = []
         of_partitions = partitions(self._path)
-        check_start(of_partitions, self._bounds)
+        check_bounds(of_partitions, self._bounds)
         for segments in of_partitions:
             requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
             known, requested = Transactions([], []), self._rows.narrowed(requested)
@@ -184,10 +184,10 @@ class IggySegmentsSourceReader(SegmentsSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return the files."""
         from letterhead.iggy.segments import iggy_partitions, requested_range, torn_tail
-        from letterhead.kafka.segments_reader import check_start
+        from letterhead.kafka.segments_reader import check_bounds
 
         partitions = iggy_partitions(self._path)
-        check_start(partitions, self._bounds)
+        check_bounds(partitions, self._bounds)
         parts: list[InputPartition] = []
         for segments in partitions:
             _warn_of_torn(torn_tail(segments[-1], self._rows.message_bytes))
