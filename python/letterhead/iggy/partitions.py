@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from letterhead._context_managers import Closing
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.iggy.client import MOST_BYTES, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
-from letterhead.offsets.reading import Reply
+from letterhead.offsets.reading import PartitionLog, Reply
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,7 +27,7 @@ _MOST_GROWTH = 8
 """The server takes a number of messages, not of bytes: it follows the size of those read before."""
 
 
-class IggyPartitions(Closing):
+class IggyPartitions(PartitionLog[IggyClient]):
     """Reads partitions of a topic, a poll at a time.
 
     Parameters
@@ -47,15 +46,10 @@ class IggyPartitions(Closing):
     def __init__(
         self, client: IggyClient, reader: IggyRowReader | MappedRowReader, fetch_bytes: int = FETCH_BYTES
     ) -> None:
-        self.client = client
-        self.timeout = client.timeout
+        super().__init__(client)
         self._reader = reader
         self._fetch_bytes = fetch_bytes
         self._count = _FIRST_COUNT
-
-    def close(self) -> None:
-        """Close the connection."""
-        self.client.close()
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first message of each partition, or the next offset if it is empty."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced
 from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Isolation, KafkaClient
 from letterhead.kafka.record_sets import (
@@ -18,7 +17,7 @@ from letterhead.kafka.record_sets import (
     next_pieces,
 )
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
-from letterhead.offsets.reading import Reply
+from letterhead.offsets.reading import PartitionLog, Reply
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +28,7 @@ BATCH_BYTES = 1 << 20
 """Stored bytes for each batch of rows."""
 
 
-class KafkaPartitions(Closing):
+class KafkaPartitions(PartitionLog[KafkaClient]):
     """Reads partitions of a cluster, a fetch at a time.
 
     Parameters
@@ -45,24 +44,16 @@ class KafkaPartitions(Closing):
         records.
     """
 
-    pause = 0.0  # the broker waits for records
-    ticks_per_ms = 1
-
     def __init__(
         self, client: KafkaClient, reader: KafkaRowReader, isolation: Isolation, batch_bytes: int = BATCH_BYTES
     ) -> None:
-        self.client = client
-        self.timeout = client.timeout
+        super().__init__(client)
         self._reader = reader
         self._isolation = isolation
         self._batch_bytes = batch_bytes
         self._pieces = 1
         self._first = 0  # of the current range
         self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after its last record that was read
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.client.close()
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition, or the next offset if it is empty."""

@@ -55,7 +55,7 @@ def chosen_partitions(
 
 
 def requested_ranges(
-    log: PartitionLog, partitions: Sequence[TopicPartition], bounds: OffsetBounds
+    log: PartitionLog[Any], partitions: Sequence[TopicPartition], bounds: OffsetBounds
 ) -> list[OffsetRange]:
     """Resolve ``start`` and ``end`` to offsets, and check that these can be read.
 
@@ -104,7 +104,7 @@ def range_of_files(
 
 
 def resolved_offsets(
-    log: PartitionLog,
+    log: PartitionLog[Any],
     points: Mapping[TopicPartition, OffsetPoint],
     first: Mapping[TopicPartition, int],
     last: Mapping[TopicPartition, int],
@@ -127,7 +127,7 @@ def resolved_offsets(
     return {partition: offset_of(partition, point) for partition, point in points.items()}
 
 
-def narrowed_ranges(log: PartitionLog, ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
+def narrowed_ranges(log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None) -> list[OffsetRange]:
     """Narrow ranges to the offsets of records that a condition can select."""
     ranges = list(ranges)
     if where is None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from letterhead._context_managers import Closing
 from letterhead.errors import OffsetsGone
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
 
@@ -28,44 +30,70 @@ class Reply(NamedTuple):
     lost: OffsetsGone | None = None  # records that were read before, and are not in the log any more
 
 
-class PartitionLog(Protocol):
-    """A client of partitions with offsets.
+class _Client(Protocol):
+    timeout: float
 
-    Each method ends within ``timeout`` seconds. ``pause`` is the time to wait after a reply without records.
+    def close(self) -> None: ...
+
+
+ClientT = TypeVar("ClientT", bound=_Client)
+
+
+class PartitionLog(Closing, ABC, Generic[ClientT]):
+    """Partitions with offsets, read by a client that is closed with this object.
+
+    Each method ends within ``timeout`` seconds.
     """
 
-    timeout: float
-    pause: float
-    ticks_per_ms: int
+    pause: ClassVar[float] = 0.0
+    """Seconds to wait after a reply without records."""
+
+    ticks_per_ms: ClassVar[int] = 1
     """Units of the column ``timestamp`` in a millisecond."""
 
+    def __init__(self, client: ClientT) -> None:
+        self.client = client
+        self.timeout = client.timeout
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+    @abstractmethod
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset of the first record of each partition, or the next offset if it is empty."""
 
+    @abstractmethod
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset that the next record of each partition gets."""
 
+    @abstractmethod
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
         """Return the offset of the first record that is not older than a time; None if all are."""
 
+    @abstractmethod
     def constants(self, partition: TopicPartition) -> dict[str, Any]:
         """Return the values of the columns that are the same in all rows of a partition."""
 
+    @abstractmethod
     def enter(self, requested: OffsetRange) -> None:
         """Prepare for the requests of another range."""
 
+    @abstractmethod
     def request(self, rest: OffsetRange) -> Any:
         """Send the request for the next records of a range, of which ``rest`` is left, and return a handle."""
 
+    @abstractmethod
     def receive(self, handle: Any, rest: OffsetRange) -> Reply:
         """Wait for the reply to a request."""
 
+    @abstractmethod
     def rows(self, records: Any, rest: OffsetRange) -> Iterator[pa.RecordBatch]:
         """Convert the records of a reply to rows."""
 
 
 def read_ranges(
-    log: PartitionLog, ranges: Iterable[OffsetRange], *, skip_lost: bool = False
+    log: PartitionLog[Any], ranges: Iterable[OffsetRange], *, skip_lost: bool = False
 ) -> Iterator[pa.RecordBatch]:
     """Read ranges in order; the next request is answered while the rows of the current reply are made.
 
@@ -76,7 +104,9 @@ def read_ranges(
         yield from log.rows(records, rest)
 
 
-def _replies(log: PartitionLog, ranges: Iterable[OffsetRange], skip_lost: bool) -> Iterator[tuple[OffsetRange, Any]]:
+def _replies(
+    log: PartitionLog[Any], ranges: Iterable[OffsetRange], skip_lost: bool
+) -> Iterator[tuple[OffsetRange, Any]]:
     """Yield the records of each reply, with the range from the requested offset on, once the next request is sent."""
     waiting = deque(requested for requested in ranges if requested.start < requested.end)
     handle: Any = None
@@ -113,7 +143,7 @@ def _replies(log: PartitionLog, ranges: Iterable[OffsetRange], skip_lost: bool) 
             yield rest, reply.records
 
 
-def _skipped(log: PartitionLog, rest: OffsetRange) -> tuple[int, OffsetsGone]:
+def _skipped(log: PartitionLog[Any], rest: OffsetRange) -> tuple[int, OffsetsGone]:
     """Return the offset after the records that are gone, and the error that names these."""
     partition, offset = rest.partition, rest.start
     first, end = log.first_offsets([partition])[partition], log.end_offsets([partition])[partition]

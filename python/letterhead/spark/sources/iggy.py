@@ -164,7 +164,7 @@ _OF_SPARK = ("path", "checkpointlocation")
 # Queries --------------------------------------------------------------------------------------------------------------
 
 
-class IggyQuery(OffsetQuery):
+class IggyQuery(OffsetQuery[IggyPartitions]):
     """A query of a topic."""
 
     remedies = (

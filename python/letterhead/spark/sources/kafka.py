@@ -174,12 +174,14 @@ _POINT_OPTIONS = {
 class KafkaBatchReader(FilterPushdown, OffsetBatchReader):
     """Reads a batch query, and applies filters of Spark."""
 
+    _query: KafkaQuery
+
     def push(self, filters: list[Any]) -> list[Any]:
         """Apply the filters that can be evaluated on records."""
-        return self._query.push(filters)  # type: ignore[no-any-return]
+        return self._query.push(filters)
 
 
-class KafkaQuery(OffsetQuery):
+class KafkaQuery(OffsetQuery["KafkaPartitions"]):
     """A query of topics, with the settings of its connection."""
 
     # Skipping also skips records of a recreated topic below the old offsets.

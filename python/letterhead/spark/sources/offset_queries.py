@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
@@ -18,7 +18,7 @@ from letterhead.offsets.ranges import (
     narrowed_ranges,
     resolved_offsets,
 )
-from letterhead.offsets.reading import read_ranges
+from letterhead.offsets.reading import PartitionLog, read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.sources.options import json_of
 
@@ -35,6 +35,8 @@ __all__ = [
     "OffsetBatchReader", "OffsetQuery", "OffsetStreamReader", "Side", "offset_point", "offsets_option",
     "partition_number",
 ]  # fmt: skip
+
+LogT = TypeVar("LogT", bound=PartitionLog[Any])
 
 Side: TypeAlias = Literal["start", "end"]
 
@@ -70,7 +72,7 @@ def offset_point(offset: str | int) -> OffsetPoint:
     return _NUMBERS.get(offset, OffsetPoint("offset", offset))
 
 
-class OffsetQuery(ABC):
+class OffsetQuery(ABC, Generic[LogT]):
     """A query with the values of its options, on the driver and in tasks."""
 
     remedies: ClassVar[str]
@@ -91,16 +93,16 @@ class OffsetQuery(ABC):
         return self.reader().schema
 
     @abstractmethod
-    def open_log(self) -> Any:
-        """Return a :class:`~letterhead.offsets.reading.PartitionLog` that has not connected yet, and can be closed."""
+    def open_log(self) -> LogT:
+        """Return the partitions of the cluster or server; nothing is connected yet."""
 
     @abstractmethod
-    def partitions(self, log: Any) -> list[TopicPartition]:
+    def partitions(self, log: LogT) -> list[TopicPartition]:
         """Return the partitions to read."""
 
     @abstractmethod
     def points(
-        self, log: Any, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
+        self, log: LogT, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
     ) -> dict[TopicPartition, OffsetPoint]:
         """Return where the options begin or end a query."""
 
@@ -112,11 +114,13 @@ class OffsetQuery(ABC):
         """Return a batch of the schema."""
         return batch
 
-    def latest(self, log: Any) -> dict[TopicPartition, int]:
+    def latest(self, log: LogT) -> dict[TopicPartition, int]:
         """Return the offsets at which partitions end now."""
-        return log.end_offsets(self.partitions(log))  # type: ignore[no-any-return]
+        return log.end_offsets(self.partitions(log))
 
-    def offsets(self, log: Any, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool) -> Any:
+    def offsets(
+        self, log: LogT, partitions: Sequence[TopicPartition], side: Side, *, is_batch: bool
+    ) -> dict[TopicPartition, int]:
         """Return the offsets at which to start or to end."""
         points = self.points(log, partitions, side, is_batch=is_batch)
         kinds = {partition: point.kind for partition, point in points.items()}
@@ -124,7 +128,7 @@ class OffsetQuery(ABC):
         last = log.end_offsets([partition for partition, kind in kinds.items() if kind in ("latest", "time")])
         return resolved_offsets(log, points, first, last)
 
-    def batch_ranges(self, log: Any) -> list[OffsetRange]:
+    def batch_ranges(self, log: LogT) -> list[OffsetRange]:
         """Return the offsets that a batch query reads."""
         partitions = self.partitions(log)
         starts, ends = (self.offsets(log, partitions, side, is_batch=True) for side in ("start", "end"))
@@ -180,27 +184,27 @@ class _RangePart(InputPartition):  # type: ignore[misc]
 class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
     """Reads the offsets that partitions have when a batch query starts."""
 
-    def __init__(self, query: Any) -> None:
+    def __init__(self, query: OffsetQuery[Any]) -> None:
         self._query = query
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the ranges of offsets that tasks read."""
         with self._query.open_log() as log:
-            return self._query.parts(self._query.batch_ranges(log))  # type: ignore[no-any-return]
+            return self._query.parts(self._query.batch_ranges(log))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the range of a task."""
-        return self._query.read(partition)  # type: ignore[no-any-return]
+        return self._query.read(partition)
 
 
 class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Its only state is offsets: a query restarted from its checkpoint reads the records after them."""
 
-    def __init__(self, query: OffsetQuery) -> None:
+    def __init__(self, query: OffsetQuery[Any]) -> None:
         if query.limit is not None and ReadMaxRows is None:
             raise ValueError("maxOffsetsPerTrigger needs Spark 4.2: before it a trigger reads all available records")
         self._query = query
-        self._log: Any = None
+        self._log: PartitionLog[Any] | None = None
         self._target: dict[TopicPartition, int] | None = None
 
     def initialOffset(self) -> CheckpointOffsets:
@@ -249,7 +253,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         # Each task opens its own connection.
         return self.__dict__ | {"_log": None}
 
-    def _connected(self) -> Any:
+    def _connected(self) -> PartitionLog[Any]:
         if self._log is None:
             self._log = self._query.open_log()
         return self._log
