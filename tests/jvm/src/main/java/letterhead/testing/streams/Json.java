@@ -87,7 +87,7 @@ final class Json {
         return shown;
     }
 
-    private static ArrayNode shown(Headers headers) {
+    static ArrayNode shown(Headers headers) {
         ArrayNode shown = MAPPER.createArrayNode();
         headers.forEach(header -> shown.addObject().put("key", header.key()).put("value", hex(header.value())));
         return shown;

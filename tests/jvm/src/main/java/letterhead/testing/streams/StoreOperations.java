@@ -23,6 +23,9 @@ final class StoreOperations {
     /** Does one operation and shows what it gives; null for what gives nothing. */
     @SuppressWarnings("unchecked") // every store here has keys of bytes, and values of the format that it was built for
     static JsonNode perform(StateStore store, JsonNode operation) {
+        if (name(operation).equals("query")) {
+            return HeaderQueries.perform(store, operation);
+        }
         if (store instanceof VersionedKeyValueStore<?, ?> versioned) {
             return perform((VersionedKeyValueStore<byte[], byte[]>) versioned, operation);
         }
