@@ -98,7 +98,7 @@ fuzz: ## Fuzz the core for FUZZ_TIME seconds a target (needs nightly Rust and ca
 
 .PHONY: clean
 clean: ## Remove everything that was built, .venv too
-	rm -rf $(VENV) $(SAIL) .venv-spark* .venv-daft target benches/iggy/target benches/opponents/*/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) $(SAIL) .venv-spark* .venv-daft .venv-kafkarrow target benches/iggy/target benches/opponents/*/target dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	rm -f $(CORE)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -3,7 +3,7 @@
     python -m benches.restore [RECORDS] [--record FILE]
 
 The changelog has records of five headers and 100 bytes (`benches.stores`), by default a million with keys of their own.
-Kafka Streams 4.3.1 restores its key-value store with headers from it in a process of its own, and measures from the start
+Kafka Streams, in the reference version of docs/versions.toml, restores its key-value store with headers from it in a process of its own, and measures from the start
 of the restore to its end, without its start and without closing the store. Ours is measured as a user calls it: from the
 connection to the broker, or the opening of the log segments, until the directory is closed and in its place. CPU is that
 of the process, its threads included. The directories must be equal, or nothing is printed.
@@ -32,6 +32,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tests.versions import REFERENCE, built
+
 from benches.machine import ran_on
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,10 +43,10 @@ APP, STORE = "bench", "store"
 CHANGELOG = f"{APP}-{STORE}-changelog"
 BAR = 3.0
 ROUNDS = 4
-JAVA = "Kafka Streams 4.3.1"
+JAVA = f"Kafka Streams {REFERENCE}"
 PARTITIONS = (1, 8)
 BATCH = 50_000
-JVM = ROOT / "target" / "jvm-tests"
+JVM = built("jvm-tests", REFERENCE)
 
 
 def records(count: int) -> Iterator[tuple[bytes, bytes, int, list[tuple[str, bytes]]]]:

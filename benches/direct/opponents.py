@@ -8,6 +8,7 @@ Topic, offset and one header of five:
 * `Apache Flink`: a job of one slot, in `benches/opponents/flink`, that fills the same arrays; its source and sink are
   chained. Each pass starts a cluster in the JVM.
 * `confluent-kafka`: Python over librdkafka, as in `plain_python.py`.
+* `kafkarrow, without headers`: Rust over librdkafka, into Arrow columns; it returns no headers.
 * `Daft, without headers`: `daft.read_kafka`, which returns no headers; only offsets are taken.
 
 Segments, the same columns from the broker's files:
@@ -58,9 +59,10 @@ ROUNDS = 1 if data.QUICK else 5
 LIMIT_SECONDS = 300
 HERE = Path(__file__).resolve().parents[1] / "opponents"
 DAFT = restore.ROOT / ".venv-daft" / "bin" / "python"
+KAFKARROW = restore.ROOT / ".venv-kafkarrow" / "bin" / "python"
 TOPIC, SEGMENTS, STATE = "topic", "segments", "state store"
 OURS = "letterhead"
-NO_HEADERS = ("Daft, without headers", "kafka-dump-log, text")
+NO_HEADERS = ("Daft, without headers", "kafkarrow, without headers", "kafka-dump-log, text")
 """Sides that return no value of a header, and so do less than the others."""
 GOAL = 2.0
 """How many times our time the fastest other reader of headers of the topic takes at least."""
@@ -122,6 +124,7 @@ def topic_sides(address: str, kafka: Any) -> dict[str, Side]:
         "Kafka's Java consumer": lambda: program(*consume, *topic),
         "Apache Flink": lambda: program(*flink, *topic),
         "confluent-kafka": lambda: in_python(lambda: plain_python.from_consumer(address)),
+        "kafkarrow, without headers": lambda: program(KAFKARROW, HERE / "kafkarrow/read_topic.py", *topic),
         "Daft, without headers": lambda: program(DAFT, HERE / "daft/read_topic.py", *topic),
     }
 
