@@ -167,6 +167,9 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
             add("wrong", f"{name} {seen}", f"pip install --force-reinstall {name}")
         elif seen is not None and [] < _numbers(seen) < _numbers(oldest.get(name, "")):
             add("wrong", f"{name} {seen} is older than {oldest[name]}", f"pip install '{name}>={oldest[name]}'")
+    if _numbers(packages["pyspark"] or "") >= [4, 2] and [17] <= _numbers(packages["pyarrow"] or "") < [18]:
+        what = f"pyspark {packages['pyspark']} needs pyarrow 18, and pyarrow is {packages['pyarrow']}"
+        add("wrong", what, "pip install 'pyarrow>=18'")
     if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
         problem = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
         add("note", problem, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")

@@ -110,6 +110,21 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("pyspark", "pyarrow", "expected"),
+    [
+        ("4.2.0", "17.0.0", ["pyspark 4.2.0 needs pyarrow 18, and pyarrow is 17.0.0"]),
+        ("4.3.0", "18.0.0", []),
+        ("4.1.4", "17.0.0", []),
+        (None, "17.0.0", []),
+    ],
+)
+def test_a_pyarrow_that_spark_refuses_is_wrong(pyspark: str | None, pyarrow: str, expected: list[str]) -> None:
+    facts = doctor.examine()
+    facts["packages"] |= {"pyspark": pyspark, "pyarrow": pyarrow}
+    assert [each.what for each in doctor.findings(facts, "driver") if "pyarrow" in each.what] == expected
+
+
 @pytest.mark.parametrize(("pyspark", "count"), [("4.2.0", 0), ("4.3.0", 1), (None, 0)])
 def test_a_pyspark_that_sail_refuses_is_a_note(pyspark: str | None, count: int) -> None:
     facts = doctor.examine()
