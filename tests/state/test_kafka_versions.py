@@ -15,10 +15,14 @@ from typing import Any
 import pytest
 from tests.versions import ROOT, VERSIONS
 
+import dsl
+import letterhead as lh
+import traces
 from java import JavaError, JavaServer, JavaStore
 from letterhead.errors import StateStoreError
-from operations import SEGMENT, Operations, Step, config_of
-from test_java import OurStore, whole
+from letterhead.state.layers.base import chain
+from operations import SEGMENT, Operations, Step, config_of, puts
+from test_java import OurStore, place, whole
 
 pytestmark = pytest.mark.jvm
 
@@ -134,3 +138,58 @@ def test_versions_open_directories_of_each_other(players: Players, tmp_path: Pat
     # Whoever wrote a store, every version opens it as what it is.
     for stored, layouts in found.items():
         assert {result for readers in layouts[stored].values() for result in readers.values()} == {"yes"}
+
+
+@pytest.mark.parametrize("family", ["kv", "window", "session"])
+def test_a_transactional_store_that_was_killed_is_restored_from_its_changelog(tmp_path: Path, family: str) -> None:
+    options = config_of(family, write_buffer_bytes=64 << 10, transactional=True)
+    steps, task = puts(options, 80), tmp_path / "app" / "0_0"
+    server = JavaServer(tmp_path / "java", "4.4.0")
+    store = JavaStore(server, task, options)
+    changelog = [row for record, ops in steps for row in store.step(record, ops)[1]]
+    (expected,) = store.step(*whole(options))[0]
+    server.kill()
+    ours = OurStore(task, options)
+    metered = ours.driver.get_all_state_stores()["store"]
+    committed = chain(metered)[-1].committed_offsets().get("app-store-changelog-0", -1)
+    # Rows and offset of a database reach its files together; a segment may be ahead of the offset of the others.
+    latest, written = (
+        [(place(op), op["value"]) for _, ops in some for op in ops] for some in (steps[: committed + 1], steps)
+    )
+    rows = {place(row): row["value"] for row in ours.step(*whole(options))[0][0]}
+    assert rows.keys() >= dict(latest).keys()
+    assert all(row in written for row in rows.items())
+    if family == "kv":
+        assert rows == dict(latest)
+    metered.restore(traces.record_of(row) for row in changelog[committed + 1 :])
+    assert ours.step(*whole(options))[0] == [expected]
+    ours.close()
+
+
+@pytest.mark.parametrize("version", KAFKAS)
+def test_stores_of_an_outer_join_are_read(tmp_path: Path, version: str) -> None:
+    server = JavaServer(tmp_path / "java", version)
+    task = tmp_path / "app" / "0_0"
+    try:
+        topics = dsl.run(server, task, "outer-join", "HEADERS")
+    finally:
+        server.stop()
+
+    def logged(name: str) -> dict[bytes, Any]:
+        records = topics[f"app-join-outer-{name}-join-store-changelog"]
+        latest = {bytes.fromhex(record["key"]): record for record in records}
+        return {key: record for key, record in latest.items() if record["value"] is not None}
+
+    with lh.read.state(task, store="join-outer-shared-join-store", store_type="key-value") as reader:
+        rows = reader.read_all().to_pylist()
+    # The list of each key is the value: what waits for a record of the other stream.
+    assert {row["key"]: row["value"].hex() for row in rows} == {
+        key: record["value"] for key, record in logged("shared").items()
+    }
+    assert rows
+    for side in ("this", "other"):
+        with lh.read.state(task, store=f"join-outer-{side}-join-store") as reader:
+            rows = reader.read_all().to_pylist()
+        expected = [(record["value"], [h["key"] for h in record["headers"]]) for record in logged(side).values()]
+        found = [(row["value"].hex(), [h["key"] for h in row.get("headers") or ()]) for row in rows]
+        assert sorted(found) == sorted(expected)
