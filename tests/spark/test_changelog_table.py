@@ -194,7 +194,7 @@ def test_stores_are_restored_by_the_tasks_of_spark(spark, tmp_path: Path, logged
         assert done.offsets[partition] == len(logs["windows"]) - 1
         records = pq.read_table(tmp_path / "changelog", filters=[("partition", "=", partition)]).sort_by("offset")
         ours = tmp_path / "ours" / f"0_{partition}"
-        lh.state.restore(records, ours, "windows", **options)
+        lh.state.restore(records, ours, "windows", start="earliest", **options)
         assert list(lh.state.diff(done.directories[partition], ours)) == []
         wanted = sum(len(rows) for (store, _), rows in restored.items() if store == "windows")
         assert lh.read.state(done.directories[partition]).read_all().num_rows == wanted

@@ -620,7 +620,7 @@ def test_java_goes_on_from_a_directory_restored_from_its_changelog(
     if family == "versioned":
         options |= {"retention": config["history_retention_ms"], "segment_interval": config["segment_interval_ms"]}
     table = changelogs.table(traces.record_of(row) for row in changelog)
-    restore(table, restored, "store", layout=format, **options)  # type: ignore[arg-type]
+    restore(table, restored, "store", layout=format, start="earliest", **options)  # type: ignore[arg-type]
     assert families_of(restored) == families_of(written)
     stores = [JavaStore(server, task, config) for task in (written, restored)]
     for record, ops in after:
@@ -673,11 +673,11 @@ def test_java_opens_a_store_that_was_downgraded_and_one_that_came_back(
         store.close()
 
     work(written, config)
-    restore(changelogs.table(changelog), without, "store", layout=older, **options)  # type: ignore[arg-type]
+    restore(changelogs.table(changelog), without, "store", layout=older, start="earliest", **options)  # type: ignore[arg-type]
     assert list(diff(written, without)) == []
     headers = sum(bool(record.headers) for record in changelog)
     work(without, config_of(family, older))
-    restore(changelogs.table(changelog), back, "store", **options)  # type: ignore[arg-type]
+    restore(changelogs.table(changelog), back, "store", start="earliest", **options)  # type: ignore[arg-type]
     assert list(diff(without, back)) == []
     assert sum(bool(record.headers) for record in changelog) == headers  # those of later writes are lost
     work(back, config)

@@ -212,8 +212,8 @@ def check_command(
 
     \b
     Examples:
-      letterhead state check /tmp/kafka-streams/orders-app --to 4.4 --layout headers --try
-      letterhead state check 0_0 --store latest --to 4.3 --from 4.4 --layout timestamped \\
+      letterhead state check orders-app --to 4.4 --layout headers --try
+      letterhead state check 0_0 --store latest --to 4.3 --layout timestamped \\
                  --try --changelog orders-app-latest-changelog-0
     """
     from letterhead.cli.state.check import Source, run_check
@@ -281,9 +281,9 @@ def restore_command(
     continues there. The changelog is named APPLICATION-STORE-changelog.
     If the command is stopped, run it again to continue.
 
-    A window or session store begins with the first record that is not older than
-    the last one minus the retention, as in Kafka Streams 4.4. With --start earliest
-    it gets all rows of its oldest segments, as in 4.3.
+    A window or session store begins with the first record that is not older
+    than the last one minus the retention, as in Kafka Streams 4.4. With --start
+    earliest it gets all rows of its oldest segments, as in 4.3.
 
     \b
     Examples:

@@ -115,7 +115,8 @@ def restore(
         The offset to begin with, or one for each partition. By default, a window or session store begins where Kafka
         Streams 4.4 begins to restore it: at the first record that is not older than the timestamp of the last record
         minus the retention. Other stores, and streams that can be read only once, begin with the first record. Kafka
-        Streams 4.3 begins with ``"earliest"``: its oldest segments have rows that 4.4 leaves out.
+        Streams 4.3 begins with ``"earliest"``, and so keeps rows that 4.4 leaves out: rows of the oldest segments, and
+        newer ones whose records have old timestamps.
     end : int or datetime, optional
         Where to stop: before an offset, or before the first record that is not older than a datetime with a time zone.
     force : bool, default False
