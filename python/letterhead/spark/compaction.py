@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from letterhead.errors import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
-from letterhead.spark.frame import Input, check_names, check_types, fields_of, kept_names, named, unused_name
+from letterhead.spark.frame import Input, check_names, kept_names, named, unused_name
+from letterhead.spark.transform import Transform
 
 __all__ = ["compact"]
 
@@ -26,7 +29,7 @@ def compact(
     now: int | None = None,
     delete_retention_ms: int = DELETE_RETENTION_MS,
     keyless: Keyless = "keep",
-) -> Callable[[DataFrame], DataFrame]:
+) -> Transform:
     """Keep the last message of every key, and deletes for their retention time.
 
     The rule is that of :meth:`letterhead.kip82.MessageLog.compact` (``letterhead.kip82.compaction.should_retain``). The frame is
@@ -46,8 +49,8 @@ def compact(
 
     Returns
     -------
-    function from DataFrame to DataFrame
-        For ``df.transform``. Columns are unchanged; the order of rows may change.
+    Transform
+        A function from DataFrame to DataFrame, for ``df.transform``. Columns are unchanged; the order of rows may change.
 
     Raises
     ------
@@ -70,21 +73,31 @@ def compact(
     check_name("keyless value", keyless, ("keep", "drop"))
     delete_horizon(now, delete_retention_ms)  # reject bad arguments now, not when a frame is passed
 
-    def compacted(df: DataFrame) -> DataFrame:
-        fields = fields_of(df)
-        check_types(fields, [Input(name, "compaction reads", types) for name, types in _TYPES.items()])
-        kept_names(fields, ("headers", *by))
-        horizon = F.lit(delete_horizon(now, delete_retention_ms)).cast("bigint")
+    inputs = tuple(Input(name, "compaction reads", types, field=name) for name, types in _TYPES.items())
+    return Transform(inputs, _CompactionStep(by, now, delete_retention_ms, keyless))
+
+
+@dataclass(frozen=True)
+class _CompactionStep:
+    """A compaction by expressions of Spark SQL, with the arguments of :func:`compact`."""
+
+    by: tuple[str, ...]
+    now: int | None
+    delete_retention_ms: int
+    keyless: Keyless
+
+    def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
+        """Return the rows that compaction keeps."""
+        kept_names(fields, ("headers", *self.by))
+        horizon = F.lit(delete_horizon(self.now, self.delete_retention_ms)).cast("bigint")
         # Each message without a key is a window of its own, so that they are not all processed by one task.
         alone = F.when(F.col("key").isNull(), F.col("offset"))
-        same_key = Window.partitionBy(*map(named, by), F.col("key"), alone)
+        same_key = Window.partitionBy(*map(named, self.by), F.col("key"), alone)
         is_last = F.col("offset") >= F.max("offset").over(same_key)
         no_wrapper = F.col("value").isNull() & F.col("headers").isNull()
         delete = F.coalesce(F.col("tombstone"), F.lit(False)) | no_wrapper
         expired = delete & F.col("timestamp").between(F.lit(0), horizon)
         keyed = F.coalesce(is_last, F.lit(True)) & ~F.coalesce(expired, F.lit(False))
-        retained = F.when(F.col("key").isNull(), F.lit(keyless == "keep")).otherwise(keyed)
+        retained = F.when(F.col("key").isNull(), F.lit(self.keyless == "keep")).otherwise(keyed)
         mark = unused_name("retained", fields)
         return df.select("*", retained.alias(mark)).where(F.col(mark)).drop(mark)
-
-    return compacted
