@@ -17,20 +17,19 @@ BYTES = frozenset({"binary", *UNNAMED})
 
 
 def text_of_key(key: GivenKey) -> str:
-    """Return a key as text: a text key as it is, a typed key as :func:`text_with_type` writes it."""
+    """Return a key as errors write it: a text key as it is, a typed key as its type, a colon, and its text or hex."""
     key = Binary(key) if isinstance(key, bytes) else key
     plain = text_or_value(key) if isinstance(key, Value) else key
-    return text_with_type(plain) if isinstance(plain, Value) else str(plain)
+    return _with_type(plain, text_of(plain, exact=False)) if isinstance(plain, Value) else str(plain)
 
 
 def text_with_type(value: Value) -> str:
-    """Return a value as its type, a colon, and its text or hex."""
-    text = text_of(value)
-    return f"{value.type}:{value.bits.hex() if text is None else text}"
+    """Return a value as its type, a colon, and its text or hex; it can be read back without loss."""
+    return _with_type(value, text_of(value))
 
 
-def text_of(value: Value) -> str | None:
-    """Return a value as text; None if that text would be read as other bits, as for an unusual NaN."""
+def text_of(value: Value, *, exact: bool = True) -> str | None:
+    """Return a value as text; None if it has none or, with ``exact``, if its text has other bits, as for an unusual NaN."""
     if value.type in BYTES:
         return None
     try:
@@ -39,10 +38,14 @@ def text_of(value: Value) -> str | None:
         return None
     if isinstance(plain, float):
         text = str(select(encode([("", value)], "kafka", types="text"), "kafka", {"": "string"})[""])
-        return text if parse_number(value.type, text) == value else None
+        return text if not exact or parse_number(value.type, text) == value else None
     if isinstance(value, Char):
         return None if "\ud800" <= str(plain) <= "\udfff" else str(plain)
     return plain if isinstance(plain, str) else str(plain).lower()
+
+
+def _with_type(value: Value, text: str | None) -> str:
+    return f"{value.type}:{value.bits.hex() if text is None else text}"
 
 
 def parse_number(type: str, text: str) -> Value:

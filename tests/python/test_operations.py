@@ -139,7 +139,7 @@ def test_columns_of_the_dialect_of_spark_have_types_that_spark_has() -> None:
     columns = {"count": "uint16", "at": "timestamp_ms"}
     types = {
         dialect: Select("kafka", columns, dialect=dialect).result_type(pa.binary()) for dialect in ("arrow", "spark")
-    }  # type: ignore[arg-type]
+    }
     assert [field.type for field in types["arrow"]] == [pa.uint16(), pa.timestamp("ms", "UTC")]
     assert [field.type for field in types["spark"]] == [pa.int32(), pa.timestamp("us", "UTC")]
 
