@@ -67,34 +67,34 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     (['driver', '1 executor'], True)
     """
     driver = examine()
-    found = findings(driver, "driver", sail=is_sail(spark))
+    all_findings = findings(driver, "driver", sail=is_sail(spark))
     expected = _executors(spark) if executors is None else executors
     answers: dict[str, Facts] = {}
     try:
         answers = _answers(spark, expected)
     except Exception as error:
-        found.append(_job_failed(error))
+        all_findings.append(_job_failed(error))
     else:
         if expected is not None and len(answers) < expected:
             what = f"{len(answers)} of {expected} executors answered; the others were busy, or are gone"
-            found.append(Finding("note", "executors", what, "run it again when they are free"))
+            all_findings.append(Finding("note", "executors", what, "run it again when they are free"))
     places = {"driver": driver}
     for names, facts in _grouped(answers):
         name = f"{len(names)} executor{'s' * (len(names) > 1)}"
         where = f"{name} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
         places[name if name not in places else where] = facts
-        found += findings(facts, where, executor=True)
-        found += _differences(driver, facts, where)
+        all_findings += findings(facts, where, executor=True)
+        all_findings += _differences(driver, facts, where)
     settings = _settings(spark)
-    found += _judge_session(spark, driver, settings)
-    return Report(places, settings, sorted(found, key=lambda each: each.level != "wrong"))
+    all_findings += _judge_session(spark, driver, settings)
+    return Report(places, settings, sorted(all_findings, key=lambda finding: finding.level != "wrong"))
 
 
 def _executors(spark: SparkSession) -> int | None:
     """Count the executors of a classic session; in local mode the driver is the only one."""
     if not hasattr(spark, "_jsparkSession"):
         return None
-    # The driver is one of them, and runs no tasks if there are others.
+    # The list contains the driver, which runs no tasks if there are executors.
     known = len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos())
     return max(known - 1, 1)
 
@@ -115,8 +115,8 @@ def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
     answers: dict[str, Facts] = {}
     for _ in range(1 if expected is None else ROUNDS):
         for row in spark.range(0, tasks, 1, tasks).select(answer("id").alias("answer")).collect():
-            found = json.loads(row.answer)
-            answers[found["id"]] = found["facts"]
+            reply = json.loads(row.answer)
+            answers[reply["id"]] = reply["facts"]
         if expected is None or len(answers) >= expected:
             break
     return answers
@@ -178,7 +178,7 @@ def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
 def _settings(spark: SparkSession) -> dict[str, str]:
     settings = {}
     for name in SETTINGS:
-        # Not every version of Spark has every setting. With a default, `get` would not return that of Spark.
+        # Not every version of Spark has every setting. If a default is passed, `get` does not return Spark's own default.
         with suppress(Exception):
             settings[name] = spark.conf.get(name)
     return {name: str(value) for name, value in settings.items() if value is not None}
@@ -189,7 +189,7 @@ def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, st
     if client.split(".")[:2] != server.split(".")[:2]:
         what = f"pyspark {client} is connected to Spark {server}"
         yield Finding("wrong", "driver", what, f"pip install 'pyspark=={server}'")
-    if not is_sail(spark):  # which ignores the setting
+    if not is_sail(spark):  # Sail ignores the setting
         yield from _judge_batches(int(settings.get(ROWS_PER_BATCH, "10000")))
 
 
