@@ -15,7 +15,7 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.formats import Reading
+from letterhead.cli.formats import ReadArguments
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, progress, short, table, warn
 from letterhead.cli.sniff import AUTO, format_of
@@ -43,7 +43,7 @@ class ErrorOptions(TypedDict):
     error_column: str
 
 
-class Rows(NamedTuple):
+class RowOptions(NamedTuple):
     """How to process rows: what to do with bad ones, how many to read, and where to print them."""
 
     errors: ErrorPolicy
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
         """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
         return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
 
-    def read_options(self, reading: Reading) -> ReadOptions:
+    def read_options(self, reading: ReadArguments) -> ReadOptions:
         """Return the options of an operation that reads a column."""
         return ReadOptions(**self.options, **reading)
 
@@ -67,7 +67,7 @@ class Rows(NamedTuple):
         """Whether rows are shown in a table."""
         return not self.json and self.out is None
 
-    def checked(self) -> Rows:
+    def checked(self) -> RowOptions:
         """Refuse contradicting options; limit what is shown on a screen."""
         if self.json and self.out is not None:
             raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
@@ -88,7 +88,7 @@ class NewColumns:
     rows: Any = None
 
 
-class Tally:
+class RowCounts:
     """Counts of input values, rows, bad rows and their error codes."""
 
     def __init__(self, noun: str = "row", whole: str = "row") -> None:
@@ -136,7 +136,7 @@ def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str
 
 
 def processed(
-    parquet: Any, column: str, work: Callable[[Any], NewColumns], rows: Rows, *, tally: Tally, doing: str
+    parquet: Any, column: str, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
 ) -> Iterator[pa.RecordBatch]:
     """Process a column batch by batch; the result replaces the column."""
     import pyarrow as pa
@@ -170,7 +170,7 @@ def processed(
                 return
 
 
-def new_columns(array: pa.Array, name: str, rows: Rows) -> NewColumns:
+def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
     """Split the result of an operation with `rows.read_options` into columns; a result that is no struct is named `name`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -189,10 +189,10 @@ def new_columns(array: pa.Array, name: str, rows: Rows) -> NewColumns:
 
 def deliver(
     batches: Iterator[pa.RecordBatch],
-    tally: Tally,
+    tally: RowCounts,
     source: Path | None,
     in_file: int,
-    rows: Rows,
+    rows: RowOptions,
     document: Callable[[dict[str, Any]], Any],
     *,
     prefix: str = "",
@@ -230,7 +230,7 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) ->
         partial.unlink(missing_ok=True)
 
 
-def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: Rows, prefix: str) -> None:
+def _show(batches: Iterator[pa.RecordBatch], tally: RowCounts, in_file: int, rows: RowOptions, prefix: str) -> None:
     """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
     shown = 0
@@ -258,7 +258,7 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
     screen.print(Text(tally.of(in_file), style="dim"))
 
 
-def _field(name: str, value: Any, rows: Rows) -> Text:
+def _field(name: str, value: Any, rows: RowOptions) -> Text:
     if isinstance(value, bytes) or value is None:
         return short(value, None if rows.everything else SUMMARY_LIMIT)
     if name == "headers" and isinstance(value, list):

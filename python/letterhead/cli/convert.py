@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
-from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
+from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, processed
 from letterhead.cli.document import plain, value_json
 from letterhead.cli.exits import OK, Failure, usage_errors
-from letterhead.cli.formats import Reading, row_of
+from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
 from letterhead.cli.options import (
@@ -50,8 +50,8 @@ def convert_command(
     types: Any,
     canonical: Canonical = False,
     to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
-    rows: Rows,
-    options: Reading,
+    rows: RowOptions,
+    options: ReadArguments,
 ) -> int:
     """Convert one message, or a column of a Parquet file, to another format.
 
@@ -101,14 +101,16 @@ def convert_command(
     return OK
 
 
-def _convert_column(source: Source, format: str, to: str, rows: Rows, writing: WriteOptions, options: Reading) -> int:
+def _convert_column(
+    source: Source, format: str, to: str, rows: RowOptions, writing: WriteOptions, options: ReadArguments
+) -> int:
     rows = rows.checked()
     path, column = source.parquet, source.column or ""
     parquet, of_bytes = open_column(path, column)
     row_of(to)
     format = column_format(format, parquet, column, of_bytes)
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
-    tally, losses = Tally(), Summary()
+    tally, losses = RowCounts(), Summary()
     emptied = 0
 
     def work(values: pa.Array) -> NewColumns:
@@ -144,7 +146,7 @@ def _emptied(headers: pa.Array, converted: NewColumns, target: str) -> int:
     return int(pc.sum(lost, min_count=0).as_py())
 
 
-def _headers(values: pa.Array, format: str, options: Reading | None = None) -> pa.Array:
+def _headers(values: pa.Array, format: str, options: ReadArguments | None = None) -> pa.Array:
     """Return the decoded headers of a column; null where they cannot be read."""
     import pyarrow as pa
 

@@ -11,10 +11,10 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
+from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, processed
 from letterhead.cli.document import headers_of, plain, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
-from letterhead.cli.formats import Reading, in_microseconds, is_batch
+from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
@@ -37,7 +37,7 @@ def decode_command(
     *,
     format: Format,
     source: Source,
-    rows: Rows,
+    rows: RowOptions,
     prefix: Annotated[
         str | None, option("--prefix", "With --column: a prefix of the new columns' names.", "TEXT")
     ] = None,
@@ -50,7 +50,7 @@ def decode_command(
             "NAME",
         ),
     ] = None,
-    options: Reading,
+    options: ReadArguments,
 ) -> int:
     """Decode one message or batch, or a column of a Parquet file.
 
@@ -80,7 +80,7 @@ def decode_command(
     return _decode_message(source.read(options["limits"]), format, rows, options)
 
 
-def _decode_message(data: bytes, format: str, rows: Rows, options: Reading) -> int:
+def _decode_message(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> int:
     format = format_of(format, [data])
     try:
         with usage_errors():
@@ -97,14 +97,14 @@ def _decode_message(data: bytes, format: str, rows: Rows, options: Reading) -> i
     return BAD_DATA if any(fields is None or fields.get("error") for fields in messages) else OK
 
 
-def _messages(data: bytes, format: str, options: Reading) -> list[Fields | None]:
+def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields | None]:
     if is_batch(format):
         return [message._asdict() for message in lh.messages(data, format, **options)]
     message = lh.decode(data, format, **options)
     return [{"headers": message} if isinstance(message, lh.Headers) else message._asdict()]
 
 
-def _partly(data: bytes, format: str, rows: Rows, options: Reading) -> list[Fields | None]:
+def _partly(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
     """Decode a bad message as a column of one row, which keeps the fields and messages that can be read."""
     try:
         import pyarrow as pa
@@ -121,7 +121,9 @@ def _partly(data: bytes, format: str, rows: Rows, options: Reading) -> list[Fiel
     return [None if rows.errors == "null" and fields["error"] else fields for fields in messages]
 
 
-def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile: str | None, options: Reading) -> int:
+def _decode_column(
+    source: Source, format: str, rows: RowOptions, prefix: str, profile: str | None, options: ReadArguments
+) -> int:
     rows = rows.checked()
     with usage_errors():
         columns = None if profile is None else lh.profile(profile)
@@ -130,7 +132,7 @@ def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile
     format = column_format(format, parquet, column, of_bytes)
     with usage_errors():
         decode = _operation(format, rows.read_options(options), columns)
-    tally = Tally("message" if is_batch(format) else "row")
+    tally = RowCounts("message" if is_batch(format) else "row")
 
     def work(values: pa.Array) -> NewColumns:
         decoded = _decoded(values, decode, rows, of_bytes=of_bytes)
@@ -151,7 +153,7 @@ def _operation(format: str, options: ReadOptions, columns: Columns | None) -> Op
     return Decode(format, options) if columns is None else Select(format, columns, options)
 
 
-def _decoded(values: pa.Array, decode: Operation, rows: Rows, *, of_bytes: bool) -> NewColumns:
+def _decoded(values: pa.Array, decode: Operation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
     if isinstance(decode, Decode) and not of_bytes:
         Validate(decode.format).run(values.slice(0, 0))  # raises if the lists are not headers of the format
         return NewColumns({"headers": values})

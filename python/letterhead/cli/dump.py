@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.column import Rows, Tally, deliver
+from letterhead.cli.column import RowCounts, RowOptions, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.iggy_topic import SCHEMES, TopicDump, server_errors
@@ -84,7 +84,7 @@ def dump_command(
       letterhead dump /var/lib/kafka/data --committed -o everything.parquet
       letterhead dump iggy://me:secret@host/shop/orders --where "retry::int > 2"
     """
-    rows = Rows(errors.value, "error", limit, parquet, json, everything)
+    rows = RowOptions(errors.value, "error", limit, parquet, json, everything)
     limit = limit if everything else rows.checked().limit
     try:
         from letterhead.kafka.log_directory import partitions
@@ -107,7 +107,7 @@ def dump_command(
         reader = SegmentsReader(segments, row_reader, bounds, committed=committed)
     except (OSError, ValueError, ImportError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
-    tally = Tally("record", "partition")
+    tally = RowCounts("record", "partition")
     document = functools.partial(to_json, format="record-batch")
 
     def matching(condition: Condition) -> SegmentsReader:
@@ -123,12 +123,12 @@ def dump_command(
     return max(tally.report("decode"), _report(reader))
 
 
-def _dump_topic(topic: TopicDump, where: str | None, limit: int | None, rows: Rows) -> int:
+def _dump_topic(topic: TopicDump, where: str | None, limit: int | None, rows: RowOptions) -> int:
     from letterhead.iggy.rows import WHERE_FIELDS
     from letterhead.where.program import resolve
 
     reader, partitions = topic.open(where, on_screen=rows.on_screen)
-    tally = Tally("message", "partition")
+    tally = RowCounts("message", "partition")
     messages = _records(reader, tally, limit, rows, None, lambda: tally.rows)
     with server_errors():
         deliver(messages, tally, None, partitions, rows, functools.partial(to_json, format="iggy-batch"))
@@ -140,7 +140,7 @@ def _dump_topic(topic: TopicDump, where: str | None, limit: int | None, rows: Ro
 
 
 def _records(
-    reader: Reader, tally: Tally, limit: int | None, rows: Rows, total: int | None, done: Callable[[], int]
+    reader: Reader, tally: RowCounts, limit: int | None, rows: RowOptions, total: int | None, done: Callable[[], int]
 ) -> Iterator[pa.RecordBatch]:
     """Read and count records, and show how much of the total is done."""
     import pyarrow as pa
@@ -163,7 +163,7 @@ def _records(
             raise Failure(reason(error)) from error
 
 
-def _printable(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
+def _printable(batch: pa.RecordBatch, rows: RowOptions) -> pa.RecordBatch:
     """Return timestamps as numbers in JSON, as Python's own times end in the year 9999, and as dates on a screen."""
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ COMMON = ("kafka", "streams-timestamped", "iggy", "record-batch", "iggy-message"
 _SYSTEMS = {"kip82": "KIP-82 draft", "iggy": "Iggy", "streams": "Kafka Streams"}
 
 
-class Reading(TypedDict):
+class ReadArguments(TypedDict):
     """The options of every operation that reads."""
 
     lenient: bool

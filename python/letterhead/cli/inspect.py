@@ -15,7 +15,7 @@ import letterhead as lh
 from letterhead import _native
 from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.exits import BAD_DATA, OK
-from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
+from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch, row_of
 from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
@@ -64,7 +64,7 @@ def inspect_command(
     row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
     json: Json = False,
     everything: Everything = False,
-    options: Reading,
+    options: ReadArguments,
 ) -> int:
     """Show the bytes of one message or batch, each labelled with its field.
 
@@ -90,7 +90,7 @@ def inspect_command(
     return BAD_DATA if inspection["errors"] else OK
 
 
-def _document(data: bytes, format: str, inspection: Inspection, options: Reading) -> dict[str, Any]:
+def _document(data: bytes, format: str, inspection: Inspection, options: ReadArguments) -> dict[str, Any]:
     places = _places(data, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
@@ -146,7 +146,7 @@ class _Opened(NamedTuple):
 
 
 def _places(
-    data: bytes, format: str, labels: list[Label], options: Reading, number: int | None = 0
+    data: bytes, format: str, labels: list[Label], options: ReadArguments, number: int | None = 0
 ) -> list[_BatchPart]:
     """Find the messages of a batch; those after an unreadable compressed set have no number."""
     if not is_batch(format):
@@ -190,7 +190,7 @@ def _places(
     return places
 
 
-def _opened(data: bytes, format: str, place: _BatchPart, options: Reading) -> _Opened | None:
+def _opened(data: bytes, format: str, place: _BatchPart, options: ReadArguments) -> _Opened | None:
     """Return a compressed set without its compression; None if it cannot be read."""
     read_options = (options["lenient"], options["strict_types"], options["limits"])
     try:
@@ -237,7 +237,14 @@ class _View:
     """The hex view: offset, bytes, field, header, meaning."""
 
     def __init__(
-        self, screen: Console, data: bytes, format: str, inspection: Inspection, options: Reading, *, everything: bool
+        self,
+        screen: Console,
+        data: bytes,
+        format: str,
+        inspection: Inspection,
+        options: ReadArguments,
+        *,
+        everything: bool,
     ) -> None:
         self.screen = screen
         self.data = data

@@ -11,9 +11,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from letterhead.cli.column import Rows
+from letterhead.cli.column import RowOptions
 from letterhead.cli.exits import Failure, usage_errors
-from letterhead.cli.formats import COMMON, Reading, row_of
+from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.source import Source
 from letterhead.limits import Limits
 
@@ -156,7 +156,7 @@ def reading(
         bool, flag("--strict-types", "In iggy: refuse types that have no name yet (codes 16 to 255).")
     ] = False,
     limits: Limits,
-) -> Reading:
+) -> ReadArguments:
     """Return the options of reading."""
     return {"lenient": lenient, "strict_types": strict_types, "limits": limits}
 
@@ -180,9 +180,9 @@ def rows(
         option("--out -o", "With --column: write Parquet. Converting one message: write its bytes.", "FILE"),
     ] = None,
     everything: Everything = False,
-) -> Rows:
+) -> RowOptions:
     """Return how to process and print a column."""
-    return Rows(errors.value, error_column, limit, out, json, everything)
+    return RowOptions(errors.value, error_column, limit, out, json, everything)
 
 
 def types_option(types: TypesWord = None, type: Type = None) -> Any:

@@ -16,7 +16,7 @@ from rich.text import Text
 from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
-from letterhead.cli.formats import COMMON, Reading, row_of
+from letterhead.cli.formats import COMMON, ReadArguments, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
@@ -56,7 +56,7 @@ def scan_command(
     ] = None,
     max_keys: Annotated[int, option("--max-keys", "Show at most N keys; others are counted.", "N", min=1)] = 1000,
     everything: Annotated[bool, flag("--all", "With --explain: unlikely types too.")] = False,
-    options: Reading,
+    options: ReadArguments,
 ) -> int:
     """Find out what headers the messages of a Parquet file carry, and suggest types.
 
@@ -94,7 +94,9 @@ def scan_command(
     return BAD_DATA if report.statistics.bad_rows else OK
 
 
-def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: Reading) -> Any:
+def _scanned(
+    parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: ReadArguments
+) -> Any:
     try:
         from letterhead import arrow as lha
         from letterhead.scan import Scan
