@@ -13,11 +13,11 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.conventions.schemas import DecodeBySchema
 from letterhead.operations import (
+    ColumnOperation,
     Convert,
     Decode,
     Encode,
     ExplodeBatches,
-    Operation,
     ReadOptions,
     Select,
     Validate,
@@ -32,7 +32,7 @@ COLUMNS = {"retry": lh.field("int32", required=True), "tenant": "string"}
 ERRORS = ReadOptions(errors="column", error_column="problem", limits=lh.Limits(headers=9))
 CONDITION = lh.col("retry", "int32") > 2
 
-OPERATIONS: dict[str, tuple[Operation, pa.Array, pa.Array]] = {
+OPERATIONS: dict[str, tuple[ColumnOperation, pa.Array, pa.Array]] = {
     "Decode": (
         Decode("kafka", ERRORS, CONDITION),
         MESSAGES,

@@ -22,7 +22,7 @@ from letterhead.cli.sniff import format_of
 from letterhead.cli.source import Source, open_column
 from letterhead.conventions import PROFILES
 from letterhead.fields import Columns
-from letterhead.operations import Decode, ExplodeBatches, Operation, ReadOptions, Select, Validate
+from letterhead.operations import ColumnOperation, Decode, ExplodeBatches, ReadOptions, Select, Validate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,14 +146,14 @@ def _decode_column(
     return tally.report("decode")
 
 
-def _operation(format: str, options: ReadOptions, columns: Columns | None) -> Operation:
+def _operation(format: str, options: ReadOptions, columns: Columns | None) -> ColumnOperation:
     """Return the operation that reads a column: all headers, or those of a profile."""
     if is_batch(format):
         return ExplodeBatches(format, headers=columns, options=options)
     return Decode(format, options) if columns is None else Select(format, columns, options)
 
 
-def _decoded(values: pa.Array, decode: Operation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
+def _decoded(values: pa.Array, decode: ColumnOperation, rows: RowOptions, *, of_bytes: bool) -> NewColumns:
     if isinstance(decode, Decode) and not of_bytes:
         Validate(decode.format).run(values.slice(0, 0))  # raises if the lists are not headers of the format
         return NewColumns({"headers": values})

@@ -153,7 +153,7 @@ def decode_by_schema(
 class DecodeBySchema:
     """Decode serialized values with a decoder that gets the values of one schema at a time; see :func:`decode_by_schema`.
 
-    It has the methods of :class:`letterhead.operations.Operation`, but reads two columns. As one column, they are a struct of
+    It has the methods of :class:`letterhead.operations.ColumnOperation`, but reads two columns. As one column, they are a struct of
     ``value`` and, if headers may contain the ids, ``headers``.
     """
 

@@ -5,17 +5,17 @@ objects. They can be pickled and contain no data. :class:`letterhead.conventions
 methods.
 """
 
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.convert import Convert
 from letterhead.operations.decode import Decode
 from letterhead.operations.encode import Encode
 from letterhead.operations.explode_batches import ExplodeBatches
-from letterhead.operations.operation import Operation
 from letterhead.operations.options import ReadOptions, WriteOptions
 from letterhead.operations.select import Select
 from letterhead.operations.validate import Validate
 from letterhead.operations.where import Where
 
 __all__ = [
-    "Convert", "Decode", "Encode", "ExplodeBatches", "Operation", "ReadOptions", "Select", "Validate", "Where",
+    "Convert", "Decode", "Encode", "ExplodeBatches", "ColumnOperation", "ReadOptions", "Select", "Validate", "Where",
     "WriteOptions",
 ]  # fmt: skip

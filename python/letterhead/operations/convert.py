@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, WRITE_DEFAULTS, ReadOptions, WriteOptions
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["Convert"]
 
 
 @dataclass(frozen=True)
-class Convert(Operation):
+class Convert(ColumnOperation):
     """Convert every message from ``format`` to ``target``."""
 
     native_name: ClassVar[_native._Operation] = "convert"

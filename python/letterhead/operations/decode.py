@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.where import conditions
 from letterhead.where.program import Filter, filter_of
@@ -17,7 +17,7 @@ __all__ = ["Decode"]
 
 
 @dataclass(frozen=True)
-class Decode(Operation):
+class Decode(ColumnOperation):
     """Decode every message: a headers format into a list of headers, a message format into a struct of its fields."""
 
     native_name: ClassVar[_native._Operation] = "decode"

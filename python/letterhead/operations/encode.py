@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import WRITE_DEFAULTS, WriteOptions
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["Encode"]
 
 
 @dataclass(frozen=True)
-class Encode(Operation):
+class Encode(ColumnOperation):
     """Encode lists of headers, or structs of the fields of a message format."""
 
     native_name: ClassVar[_native._Operation] = "encode"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from letterhead._arrow_types import Dialect
 from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.where import conditions
 from letterhead.where.program import Filter, filter_of
@@ -20,7 +20,7 @@ __all__ = ["ExplodeBatches"]
 
 
 @dataclass(frozen=True)
-class ExplodeBatches(Operation):
+class ExplodeBatches(ColumnOperation):
     """Read every batch into one row for each of its messages.
 
     ``columns`` are fields of the messages, and ``row`` for the input row; ``headers`` become typed columns after them, with

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from letterhead._arrow_types import Dialect
 from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.where import conditions
 from letterhead.where.program import Filter, filter_of
@@ -19,7 +19,7 @@ __all__ = ["Select"]
 
 
 @dataclass(frozen=True)
-class Select(Operation):
+class Select(ColumnOperation):
     """Read some headers of every message into typed columns.
 
     ``dialect`` chooses the Arrow types of the columns: those that pyarrow users expect, or those that Spark has.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ __all__ = ["Validate"]
 
 
 @dataclass(frozen=True)
-class Validate(Operation):
+class Validate(ColumnOperation):
     """List all errors of every message; null for a valid message."""
 
     native_name: ClassVar[_native._Operation] = "validate"

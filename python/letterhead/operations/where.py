@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import InitVar, dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from letterhead.operations.operation import Operation
+from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.where import conditions
 from letterhead.where.program import Filter, filter_of
@@ -17,7 +17,7 @@ __all__ = ["Where"]
 
 
 @dataclass(frozen=True)
-class Where(Operation):
+class Where(ColumnOperation):
     """Return whether a condition selects each message: a struct of the field ``selected`` and, if requested, errors."""
 
     native_name: ClassVar[_native._Operation] = "where"

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import types as T
 from pyspark.sql.types import DataType, StructField, StructType
 
-from letterhead.operations import Decode, Encode, Operation, ReadOptions
+from letterhead.operations import ColumnOperation, Decode, Encode, ReadOptions
 
 __all__ = [
     "Declared",
@@ -32,7 +32,7 @@ class Declared(NamedTuple):
     spark: list[StructField]
 
 
-def declared(operation: Operation) -> Declared:
+def declared(operation: ColumnOperation) -> Declared:
     """Return the columns that workers will return; raises any error that does not depend on rows."""
     input = pa.binary()
     if isinstance(operation, Encode):

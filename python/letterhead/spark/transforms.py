@@ -13,7 +13,16 @@ from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.fields import Columns
 from letterhead.limits import Limits
-from letterhead.operations import Convert, Decode, Encode, ExplodeBatches, Operation, ReadOptions, Select, WriteOptions
+from letterhead.operations import (
+    ColumnOperation,
+    Convert,
+    Decode,
+    Encode,
+    ExplodeBatches,
+    ReadOptions,
+    Select,
+    WriteOptions,
+)
 from letterhead.operations.options import Nulls, OnLoss
 from letterhead.results import Types, plain_types
 from letterhead.spark.frame import Input, check_column, check_names, check_str, name_of_result
@@ -334,7 +343,7 @@ def where_headers(
 
 
 def _transform(
-    operation: Operation,
+    operation: ColumnOperation,
     input: Input,
     keep: Sequence[str] | None,
     identify: Sequence[str],
@@ -345,7 +354,7 @@ def _transform(
 
 
 def _step(
-    operation: Operation,
+    operation: ColumnOperation,
     keep: Sequence[str] | None,
     identify: Sequence[str],
     result_name: str | None = None,

@@ -12,10 +12,10 @@ from letterhead._arrow_types import ArrowStream, Column, ColumnT, to_pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Operation"]
+__all__ = ["ColumnOperation"]
 
 
-class Operation(ABC):
+class ColumnOperation(ABC):
     """A function from a column of messages to a column of results, with its arguments.
 
     Attributes
