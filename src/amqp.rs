@@ -122,7 +122,7 @@ pub enum Opened<'a> {
 pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
     let (&code, rest) = bytes.split_first()?;
     let constructor = CONSTRUCTORS[usize::from(code)].as_ref()?;
-    if constructor.scalar.is_some_and(|found| found != scalar) {
+    if constructor.scalar.is_some_and(|declared| declared != scalar) {
         return None;
     }
     let (head, payload) = match constructor.body {
@@ -162,7 +162,7 @@ fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<InvalidValue> {
             None => format!("the value is of code {code:#04x}, which AMQP does not have"),
         });
     };
-    if constructor.scalar.is_some_and(|found| found != scalar) {
+    if constructor.scalar.is_some_and(|declared| declared != scalar) {
         return invalid(Code::WrongType, || {
             format!("the value is {} and {} was requested", constructor.name, scalar.name())
         });

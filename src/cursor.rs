@@ -7,7 +7,7 @@ use crate::error::{Code, counted};
 use crate::kernel::Span;
 use crate::log::{Log, Result, Stop};
 use crate::value::ByteOrder;
-use crate::varint::{self, Varint};
+use crate::varint::{self, ParsedVarint};
 
 /// A place in a message, and the end of the bytes that may be read.
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
     fn long_varint<R: Log>(self, field: &'static str, lenient: bool, log: &mut R) -> Result<(i32, usize)> {
         let start = self.at();
         match varint::read(self.peek_rest()) {
-            Varint::Read { bits, len, lost } if lenient || !lost => {
+            ParsedVarint::Read { bits, len, lost } if lenient || !lost => {
                 let value = varint::unzigzag(bits);
                 log.label(start, start + len, field, || value.to_string());
                 Ok((value, len))
@@ -135,11 +135,11 @@ impl<'a> Cursor<'a> {
     pub fn varlong<R: Log>(&mut self, field: &'static str, log: &mut R) -> Result<i64> {
         let start = self.at();
         let read = match varint::read_short(self.peek_rest()) {
-            Some((bits, len)) => Varint::Read { bits: bits.into(), len, lost: false },
+            Some((bits, len)) => ParsedVarint::Read { bits: bits.into(), len, lost: false },
             None => varint::read_64(self.peek_rest()),
         };
         match read {
-            Varint::Read { bits, len, lost: false } => {
+            ParsedVarint::Read { bits, len, lost: false } => {
                 self.at += len;
                 let value = varint::unzigzag_64(bits);
                 log.label(start, self.at(), field, || value.to_string());
@@ -268,15 +268,21 @@ macro_rules! numbers {
 numbers! { u8 i8 i16 i32 u32 i64 u64 u128 }
 
 #[cold]
-fn bad_varint<T, R: Log>(found: &Varint<T>, at: usize, field: &str, (width, last): (u32, &str), log: &mut R) -> Stop {
-    match found {
-        Varint::Read { .. } => log.fatal(Code::VarintLostBits, Some(at), || {
+fn bad_varint<T, R: Log>(
+    varint: &ParsedVarint<T>,
+    at: usize,
+    field: &str,
+    (width, last): (u32, &str),
+    log: &mut R,
+) -> Stop {
+    match varint {
+        ParsedVarint::Read { .. } => log.fatal(Code::VarintLostBits, Some(at), || {
             format!("the varint of the {field} has bits that {width} bits cannot hold")
         }),
-        Varint::TooLong => log.fatal(Code::VarintTooLong, Some(at), || {
+        ParsedVarint::TooLong => log.fatal(Code::VarintTooLong, Some(at), || {
             format!("the varint of the {field} goes on after its {last} byte")
         }),
-        Varint::Truncated => log.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
+        ParsedVarint::Truncated => log.fatal(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
     }
 }
 
@@ -285,7 +291,7 @@ fn negative<R: Log>(value: i32, at: usize, field: &'static str, log: &mut R) -> 
     log.fatal(Code::NegativeLength, Some(at), || format!("{field} {value} is negative"))
 }
 
-fn too_short(field: &str, wanted: usize, left: usize) -> String {
+fn too_short(field: &str, needed: usize, left: usize) -> String {
     let are = if left == 1 { "is" } else { "are" };
-    format!("{field} takes {} and {left} {are} left", counted(wanted, "byte"))
+    format!("{field} takes {} and {left} {are} left", counted(needed, "byte"))
 }

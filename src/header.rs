@@ -78,10 +78,10 @@ impl Key<'_> {
 
     /// Whether this is text, or a typed string, of just these bytes.
     #[inline]
-    pub fn is_text(&self, wanted: &[u8]) -> bool {
+    pub fn is_text(&self, expected: &[u8]) -> bool {
         match self {
-            Key::Text(text) => text.as_bytes() == wanted,
-            Key::Typed(typed) => typed.string() == Some(wanted),
+            Key::Text(text) => text.as_bytes() == expected,
+            Key::Typed(typed) => typed.string() == Some(expected),
             Key::Int(_) => false,
         }
     }
@@ -183,10 +183,10 @@ impl RequestedKey {
     #[inline]
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
-            (RequestedKey::Text(wanted), key) => key.is_text(wanted.as_bytes()),
-            (RequestedKey::Int(wanted), Key::Int(number)) => wanted == number,
-            (RequestedKey::Typed(value_type, wanted), Key::Typed(typed)) => {
-                *value_type == typed.value_type && *wanted == *typed.bits()
+            (RequestedKey::Text(requested), key) => key.is_text(requested.as_bytes()),
+            (RequestedKey::Int(requested), Key::Int(number)) => requested == number,
+            (RequestedKey::Typed(value_type, requested), Key::Typed(typed)) => {
+                *value_type == typed.value_type && *requested == *typed.bits()
             }
             _ => false,
         }

@@ -31,7 +31,7 @@ pub mod internals {
     pub use crate::arrow::checks::check_values;
     pub use crate::arrow::run::MAX_OFFSET;
     pub use crate::arrow::schema::type_name;
-    pub use crate::kernel::frame::NoKernels;
+    pub use crate::kernel::layout::NoKernels;
 }
 
 #[cfg(all(feature = "python", target_endian = "big"))]

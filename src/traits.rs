@@ -13,7 +13,7 @@ use std::ops::Range;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::Frame;
+use crate::kernel::layout::WireLayout;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Log, OnLoss, Result};
 use crate::type_option::TypeOption;
@@ -110,8 +110,8 @@ pub trait HeadersFormat: 'static {
     /// The order of headers, if the format defines one.
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
-    /// How the kernels find its headers; [`crate::kernel::frame::NoKernels`] if there are none for it.
-    type Frame: Frame;
+    /// How the kernels find its headers; [`crate::kernel::layout::NoKernels`] if there are none for it.
+    type Layout: WireLayout;
 
     /// The most bytes that the headers of a message may take for the kernels to write them.
     const MAX_WRITTEN: usize = i32::MAX as usize;
@@ -245,7 +245,7 @@ pub enum Encoded {
 }
 
 /// How the kernels find the headers of a message.
-pub type FrameOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Frame;
+pub type LayoutOf<E> = <<E as MessageFormat>::Headers as HeadersFormat>::Layout;
 
 /// A message format: headers and the fields around them. A format of headers alone is one without other fields.
 pub trait MessageFormat: Sized + 'static {
@@ -259,12 +259,12 @@ pub trait MessageFormat: Sized + 'static {
     const FIELDS: &'static [Field];
     /// A field is text.
     const HAS_TEXT: bool = {
-        let (mut place, mut found) = (0, false);
+        let (mut place, mut has_text) = (0, false);
         while place < Self::FIELDS.len() {
-            found |= matches!(Self::FIELDS[place].of, FieldType::Text);
+            has_text |= matches!(Self::FIELDS[place].of, FieldType::Text);
             place += 1;
         }
-        found
+        has_text
     };
 
     type Headers: HeadersFormat;
@@ -336,11 +336,11 @@ pub struct Inside {
 }
 
 /// A receiver of the messages of a batch. The log holds the errors of a message's frame when the message is passed on.
-pub trait Messages<'a> {
+pub trait MessageReceiver<'a> {
     type Batch: BatchFormat;
 
     /// The same for messages of another lifetime.
-    type Within<'b>: Messages<'b, Batch = Self::Batch>;
+    type Within<'b>: MessageReceiver<'b, Batch = Self::Batch>;
 
     fn message(
         &mut self,
@@ -388,7 +388,7 @@ pub trait BatchFormat: Sized {
     type Fields<'a>: Fields<'a>;
 
     /// Passes on every message of a batch, in order; a fatal error ends the batch.
-    fn messages<'a, V: Messages<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
         data: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,
@@ -439,7 +439,7 @@ pub fn parse_message<'a, E: MessageFormat, R: Log, S: Sink<'a>>(
     }
 }
 
-pub fn parse_batch<'a, B: BatchFormat, V: Messages<'a, Batch = B>>(
+pub fn parse_batch<'a, B: BatchFormat, V: MessageReceiver<'a, Batch = B>>(
     data: Cursor<'a>,
     options: ReadOptions,
     log: &mut CollectErrors,

@@ -84,7 +84,7 @@ impl TypeOption {
     pub fn of(&self, keys: [&Key<'_>; 2], occurrences: &mut Vec<usize>) -> Option<EncodedType> {
         let TypeOption::ByKey(entries) = self else { return None };
         occurrences.resize(entries.len(), 0);
-        let is = |wanted: &RequestedKey| match wanted {
+        let is = |requested: &RequestedKey| match requested {
             // The reports of losses contain keys as text, which can be passed back.
             RequestedKey::Text(text) => keys.iter().any(|key| match key {
                 Key::Text(key) => key.as_bytes() == text.as_bytes(),
@@ -92,12 +92,12 @@ impl TypeOption {
             }),
             other => keys.iter().any(|key| other.is(key)),
         };
-        let place = entries.iter().position(|(wanted, _)| is(wanted))?;
+        let place = entries.iter().position(|(requested, _)| is(requested))?;
         let time = occurrences[place];
         occurrences[place] += 1;
         match &entries[place].1 {
             Occurrences::All(encoded) => Some(*encoded),
-            Occurrences::InOrder(each) => each.get(time).copied(),
+            Occurrences::InOrder(types) => types.get(time).copied(),
         }
     }
 }

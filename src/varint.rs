@@ -19,7 +19,7 @@ pub const MAX_LEN_64: usize = 10;
 
 /// The varint at the beginning of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Varint<T> {
+pub enum ParsedVarint<T> {
     Read { bits: T, len: usize, lost: bool },
     Truncated,
     TooLong,
@@ -38,33 +38,33 @@ pub fn read_short(bytes: &[u8]) -> Option<(u32, usize)> {
 
 /// Reads an unsigned varint of 32 bits.
 #[inline]
-pub fn read(bytes: &[u8]) -> Varint<u32> {
+pub fn read(bytes: &[u8]) -> ParsedVarint<u32> {
     match read_short(bytes) {
-        Some((bits, len)) => Varint::Read { bits, len, lost: false },
+        Some((bits, len)) => ParsedVarint::Read { bits, len, lost: false },
         None => match read_groups(bytes, MAX_LEN, u32::BITS) {
-            Varint::Read { bits, len, lost } => Varint::Read { bits: bits as u32, len, lost },
-            Varint::Truncated => Varint::Truncated,
-            Varint::TooLong => Varint::TooLong,
+            ParsedVarint::Read { bits, len, lost } => ParsedVarint::Read { bits: bits as u32, len, lost },
+            ParsedVarint::Truncated => ParsedVarint::Truncated,
+            ParsedVarint::TooLong => ParsedVarint::TooLong,
         },
     }
 }
 
 /// Reads an unsigned varint of 64 bits.
-pub fn read_64(bytes: &[u8]) -> Varint<u64> {
+pub fn read_64(bytes: &[u8]) -> ParsedVarint<u64> {
     read_groups(bytes, MAX_LEN_64, u64::BITS)
 }
 
-fn read_groups(bytes: &[u8], max_len: usize, width: u32) -> Varint<u64> {
+fn read_groups(bytes: &[u8], max_len: usize, width: u32) -> ParsedVarint<u64> {
     let mut bits = 0u64;
     for (index, &byte) in bytes.iter().take(max_len).enumerate() {
         let shift = 7 * index as u32;
         bits |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
             let lost = shift + 7 > width && byte >> (width - shift) != 0;
-            return Varint::Read { bits, len: index + 1, lost };
+            return ParsedVarint::Read { bits, len: index + 1, lost };
         }
     }
-    if bytes.len() < max_len { Varint::Truncated } else { Varint::TooLong }
+    if bytes.len() < max_len { ParsedVarint::Truncated } else { ParsedVarint::TooLong }
 }
 
 #[inline]

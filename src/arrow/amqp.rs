@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 
 use super::column::{Column, Data};
 use super::input::Bytes;
-use super::rows::{Appended, Next, Parsed, Rows};
+use super::rows::{Appended, Next, Parsed, RowSource};
 use super::run::{Plan, RunResult, run};
 use super::sink::RowSink;
 use super::{Input, Output, Work, schema};
@@ -69,7 +69,7 @@ impl Work for ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, primitives, primitive: None, column, mark: 0 })
         };
-        let RunResult { sink, findings, until } = run(&Values(primitives), input.from, &plan, make)?;
+        let RunResult { sink, findings, until } = run(&AmqpRows(primitives), input.from, &plan, make)?;
         let columns = vec![sink.column.finish()];
         Ok(Output::new(self.output_type()?, columns, None, &plan, findings, input.from..until))
     }
@@ -86,9 +86,9 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
 }
 
 /// Rows with one value each: messages of one field, without headers.
-struct Values<'a>(Bytes<'a>);
+struct AmqpRows<'a>(Bytes<'a>);
 
-impl<'a> Rows<'a, ValueSink<'a>> for Values<'a> {
+impl<'a> RowSource<'a, ValueSink<'a>> for AmqpRows<'a> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -134,7 +134,7 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl ValueSink<'_> {
-    /// Appends values up to the first that needs the exact routine, and returns how many.
+    /// Appends values up to the first that needs the slow path, and returns how many.
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let max_offset = self.max_offset;
@@ -243,7 +243,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 }
 
-/// The values of rows, up to the first that the exact routine has to read.
+/// The values of rows, up to the first that the slow path has to read.
 struct FastPath<'a, 'c> {
     scalar: Scalar,
     primitives: Bytes<'a>,

@@ -7,7 +7,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 
 use super::input::Bytes;
 use crate::kernel::buffer::{Runs, Utf8, Validity};
-use crate::kernel::views::{Parts, Views, Window};
+use crate::kernel::views::{ViewParts, Views, Window};
 
 fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
     let (offsets, bytes) = runs.into_parts();
@@ -71,7 +71,7 @@ impl ViewInput {
 
     /// The views and the buffers that they refer to.
     fn finish(&self, views: Views) -> (ScalarBuffer<u128>, Vec<Buffer>) {
-        let Parts { mut views, own, windows, refers } = views.into_parts();
+        let ViewParts { mut views, own, windows, refers } = views.into_parts();
         assert!(Arc::ptr_eq(&windows, &self.windows), "views of another input");
         let mut buffers = if refers { self.buffers.clone() } else { Vec::new() };
         if !own.is_empty() {

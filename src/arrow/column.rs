@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _};
-use crate::kernel::scan::{self, Value as Found};
+use crate::kernel::scan::{self, RawValue};
 use crate::kernel::views::Views;
 use crate::traits::FieldValue;
 use crate::value::{ByteOrder, Value};
@@ -189,14 +189,14 @@ impl Column {
 
     /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns
     /// how many. Nulls, and values that were not found, are null.
-    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, progress: Progress) -> usize {
-        assert!(found.len() <= ROWS);
+    pub fn push_raw(&mut self, values: &[RawValue<'_>], order: ByteOrder, progress: Progress) -> usize {
+        assert!(values.len() <= ROWS);
         let mut valid = 0u64;
         let mut done = 0;
         macro_rules! numbers {
             ($numbers:ident, $of:ty) => {{
                 let mut read = [<$of>::default(); ROWS];
-                for (place, value) in found.iter().enumerate() {
+                for (place, value) in values.iter().enumerate() {
                     if let Some(bytes) = value.bytes() {
                         let Ok(bytes) = bytes.try_into() else { break };
                         valid |= 1 << place;
@@ -217,10 +217,10 @@ impl Column {
             Data::Int64(numbers) => numbers!(numbers, i64),
             Data::Float32(numbers) => numbers!(numbers, f32),
             Data::Float64(numbers) => numbers!(numbers, f64),
-            Data::Text(runs) => (valid, done) = scan::append_text(found, progress, runs),
-            Data::Bytes(runs) => (valid, done) = (scan::append(found, progress, runs), found.len()),
-            Data::TextViews(views) => (valid, done) = scan::append_text_views(found, views),
-            Data::ByteViews(views) => (valid, done) = (scan::append_views(found, views), found.len()),
+            Data::Text(runs) => (valid, done) = scan::append_text(values, progress, runs),
+            Data::Bytes(runs) => (valid, done) = (scan::append(values, progress, runs), values.len()),
+            Data::TextViews(views) => (valid, done) = scan::append_text_views(values, views),
+            Data::ByteViews(views) => (valid, done) = (scan::append_views(values, views), values.len()),
             _ => no_value_of(&self.of),
         }
         self.valid.push_word(valid, done);
@@ -237,7 +237,7 @@ impl Column {
         valid.push_all(count);
         let mut null = |place| valid.clear(first + place);
         /// The value of each field, which has this variant or is null.
-        macro_rules! each {
+        macro_rules! values {
             ($of:pat => $value:expr; $null:expr) => {
                 fields.enumerate().map(|(place, field)| match field {
                     $of => $value,
@@ -252,16 +252,16 @@ impl Column {
         macro_rules! numbers {
             ($numbers:ident, $of:pat => $value:expr) => {{
                 progress.reserve($numbers, count);
-                $numbers.extend(each!($of => $value; 0));
+                $numbers.extend(values!($of => $value; 0));
             }};
         }
         let byte_len = || fields.clone().map(|field| field.byte_len()).sum();
         match &mut self.data {
-            Data::Bool(bits) => each!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag)),
+            Data::Bool(bits) => values!(FieldValue::Bool(flag) => flag; false).for_each(|flag| bits.append(flag)),
             Data::Int8(numbers) => numbers!(numbers, FieldValue::Int64(number) => number as i8),
             Data::Int64(numbers) => numbers!(numbers, FieldValue::Int64(number) => number),
             Data::Decimal(numbers) => numbers!(numbers, FieldValue::Uint64(number) => number.into()),
-            Data::Text(runs) => each!(FieldValue::Text(text) => text; "").for_each(|text| runs.push(text)),
+            Data::Text(runs) => values!(FieldValue::Text(text) => text; "").for_each(|text| runs.push(text)),
             Data::Bytes(runs) => {
                 runs.reserve_rest(count, byte_len(), progress);
                 fields.enumerate().for_each(|(place, field)| match field {

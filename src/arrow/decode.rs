@@ -17,9 +17,9 @@ use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs, Utf8, Validity, Values as _, extend_ends};
-use crate::kernel::decode::{self, Lists, max_bytes};
-use crate::kernel::frame::Frame;
+use crate::kernel::decode::{self, ListColumns, max_bytes};
 use crate::kernel::keys;
+use crate::kernel::layout::WireLayout;
 use crate::kernel::scan::Hits;
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat, MessageFormat, Presence, Sink};
@@ -27,62 +27,62 @@ use crate::value::ByteOrder;
 use crate::value_type::{Scalar, ValueType};
 
 /// Keys as they grow, in the form of their format.
-enum Keys {
+enum KeyBuilder {
     Text(Utf8<Runs>),
     /// The names of their types, and text or bits.
     Typed(Utf8<Runs>, Runs),
     Int(Vec<i32>),
 }
 
-impl Keys {
+impl KeyBuilder {
     fn count(&self) -> usize {
         match self {
-            Keys::Text(runs) => runs.count(),
-            Keys::Typed(_, runs) => runs.count(),
-            Keys::Int(numbers) => numbers.len(),
+            KeyBuilder::Text(runs) => runs.count(),
+            KeyBuilder::Typed(_, runs) => runs.count(),
+            KeyBuilder::Int(numbers) => numbers.len(),
         }
     }
 
     /// Bytes of types or of keys, whichever are more.
     fn byte_len(&self) -> usize {
         match self {
-            Keys::Text(runs) => runs.byte_len(),
-            Keys::Typed(types, runs) => types.byte_len().max(runs.byte_len()),
-            Keys::Int(_) => 0,
+            KeyBuilder::Text(runs) => runs.byte_len(),
+            KeyBuilder::Typed(types, runs) => types.byte_len().max(runs.byte_len()),
+            KeyBuilder::Int(_) => 0,
         }
     }
 
     fn truncate(&mut self, count: usize) {
         match self {
-            Keys::Text(runs) => runs.truncate(count),
-            Keys::Typed(types, runs) => {
+            KeyBuilder::Text(runs) => runs.truncate(count),
+            KeyBuilder::Typed(types, runs) => {
                 types.truncate(count);
                 runs.truncate(count);
             }
-            Keys::Int(numbers) => numbers.truncate(count),
+            KeyBuilder::Int(numbers) => numbers.truncate(count),
         }
     }
 
     /// Of the keys from one on, keeps those in some ranges.
     fn retain(&mut self, from: usize, kept: &[Range<usize>]) {
         match self {
-            Keys::Text(runs) => runs.retain(from, kept),
-            Keys::Typed(types, runs) => {
+            KeyBuilder::Text(runs) => runs.retain(from, kept),
+            KeyBuilder::Typed(types, runs) => {
                 types.retain(from, kept);
                 runs.retain(from, kept);
             }
-            Keys::Int(_) => unreachable!("kernels read no keys that are numbers"),
+            KeyBuilder::Int(_) => unreachable!("kernels read no keys that are numbers"),
         }
     }
 
-    fn extend(&mut self, other: &Keys, progress: Progress) {
+    fn extend(&mut self, other: &KeyBuilder, progress: Progress) {
         match (self, other) {
-            (Keys::Text(runs), Keys::Text(others)) => runs.extend(others, progress),
-            (Keys::Typed(types, runs), Keys::Typed(other_types, others)) => {
+            (KeyBuilder::Text(runs), KeyBuilder::Text(others)) => runs.extend(others, progress),
+            (KeyBuilder::Typed(types, runs), KeyBuilder::Typed(other_types, others)) => {
                 types.extend(other_types, progress);
                 runs.extend(others, progress);
             }
-            (Keys::Int(numbers), Keys::Int(others)) => {
+            (KeyBuilder::Int(numbers), KeyBuilder::Int(others)) => {
                 progress.reserve(numbers, others.len());
                 numbers.extend_from_slice(others);
             }
@@ -92,9 +92,9 @@ impl Keys {
 
     fn finish(self) -> Vec<ArrayRef> {
         match self {
-            Keys::Text(runs) => vec![binary::text(runs, None)],
-            Keys::Typed(types, bits) => vec![binary::text(types, None), binary::binary(bits, None)],
-            Keys::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
+            KeyBuilder::Text(runs) => vec![binary::text(runs, None)],
+            KeyBuilder::Typed(types, bits) => vec![binary::text(types, None), binary::binary(bits, None)],
+            KeyBuilder::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
         }
     }
 }
@@ -112,7 +112,7 @@ macro_rules! match_values {
 
 /// The list column of all headers and the columns of the other fields, as they grow.
 pub struct ListSink<E> {
-    keys: Keys,
+    keys: KeyBuilder,
     /// Names of the types, if the format has types; null for a null value.
     types: Option<Utf8<Runs>>,
     values: Column,
@@ -139,9 +139,9 @@ impl<E: MessageFormat> ListSink<E> {
         };
         let fields: Vec<_> = types.map(column).enumerate().collect();
         let keys = match E::Headers::KEYS {
-            KeyForm::Int => Keys::Int(Vec::new()),
-            KeyForm::Typed if !text_keys => Keys::Typed(Utf8::default(), Runs::default()),
-            KeyForm::Text | KeyForm::Typed => Keys::Text(Utf8::default()),
+            KeyForm::Int => KeyBuilder::Int(Vec::new()),
+            KeyForm::Typed if !text_keys => KeyBuilder::Typed(Utf8::default(), Runs::default()),
+            KeyForm::Text | KeyForm::Typed => KeyBuilder::Text(Utf8::default()),
         };
         ListSink {
             keys,
@@ -181,23 +181,23 @@ impl<E: MessageFormat> ListSink<E> {
         self.has_list.count()
     }
 
-    /// Appends the headers of the block's rows up to the first one that needs the exact routine; returns how many rows.
+    /// Appends the headers of the block's rows up to the first one that needs the slow path; returns how many rows.
     /// Also collects the values of requested keys.
-    pub fn decode<'a, F: Frame>(
+    pub fn decode<'a, F: WireLayout>(
         &mut self,
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
-        requested: Option<(&keys::Keys, &mut Hits<'a>)>,
+        requested: Option<(&keys::KeySet, &mut Hits<'a>)>,
     ) -> usize {
         let keys = match &mut self.keys {
-            Keys::Text(keys) => decode::Keys::Text(keys),
-            Keys::Typed(types, keys) => decode::Keys::Typed(types, keys),
-            Keys::Int(_) => return 0,
+            KeyBuilder::Text(keys) => decode::KeyColumns::Text(keys),
+            KeyBuilder::Typed(types, keys) => decode::KeyColumns::Typed(types, keys),
+            KeyBuilder::Int(_) => return 0,
         };
         let (types, ends) = (self.types.as_mut(), &mut self.lists);
         let done = match_values!(self.values, (values, has_value) => {
-            let mut lists = Lists { keys, types, values, has_value, ends };
+            let mut lists = ListColumns { keys, types, values, has_value, ends };
             match requested {
                 None => decode::decode::<F, _>(block, limit, progress, &mut lists),
                 Some((keys, hits)) => decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, keys, hits),
@@ -266,20 +266,20 @@ impl<E: MessageFormat> ListSink<E> {
     #[inline]
     fn push_key<R: Log>(&mut self, header: &Header<'_>, log: &mut R) -> Result<bool> {
         match (&mut self.keys, &header.key) {
-            (Keys::Text(runs), Key::Text(text)) => runs.push_key(text),
-            (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
-            (Keys::Typed(types, bits), Key::Typed(typed)) => {
+            (KeyBuilder::Text(runs), Key::Text(text)) => runs.push_key(text),
+            (KeyBuilder::Int(numbers), Key::Int(number)) => numbers.push(*number),
+            (KeyBuilder::Typed(types, bits), Key::Typed(typed)) => {
                 types.push_name(Some(typed.value_type));
                 match typed.string() {
                     Some(bytes) => bits.push(bytes),
                     None => bits.push(&typed.bits()),
                 }
             }
-            (Keys::Typed(types, bits), Key::Text(text)) => {
+            (KeyBuilder::Typed(types, bits), Key::Text(text)) => {
                 types.push(Scalar::String.name());
                 bits.push(text.as_bytes());
             }
-            (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
+            (KeyBuilder::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
                 (Some(text), _) => runs.push(text),
                 (None, Some(_)) => {
                     log.error(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
@@ -377,8 +377,8 @@ fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
 }
 
 impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, Keys::Typed(..)));
+    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
+        let is_kept = self.with_headers && (F::TYPED_KEYS == matches!(self.keys, KeyBuilder::Typed(..)));
         // At most `max_bytes` of the input are appended, and fields are parts of it.
         let left = max_offset.saturating_sub(self.max_offset());
         is_kept.then(|| if F::TYPED { left / (max_bytes::<F>(1 << 10) / (1 << 10) + 1) } else { left })
@@ -392,7 +392,7 @@ impl<'a, E: MessageFormat> BlockSink<'a> for ListSink<E> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let rows = self.has_list.count();
         let done = self.decode::<F>(block, limit, progress, None);
         // The fields of all rows of the block were opened.

@@ -10,12 +10,12 @@ use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
 use crate::kernel::encode;
-use crate::kernel::frame::{Frame, Rules};
-use crate::kernel::lists::Lists;
+use crate::kernel::layout::{Rules, WireLayout};
+use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::Scratch;
 use crate::log::{Log, OnLoss, Result};
 use crate::op::write::{Origin, Writer};
-use crate::traits::{Class, Encoded, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, Sink, WriteOptions};
+use crate::traits::{Class, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Sink, WriteOptions};
 use crate::type_option::TypeOption;
 use crate::value_type::{Scalar, ValueType};
 
@@ -26,7 +26,7 @@ pub struct EncodeSink<'a, E> {
     valid: Validity,
     /// Rows before the current one.
     mark: usize,
-    /// How the kernel writes headers; `None` if the options need the exact routine.
+    /// How the kernel writes headers; `None` if the options need the slow path.
     rules: Option<Rules>,
     scratch: Scratch,
 }
@@ -112,11 +112,11 @@ impl<'a, E: MessageFormat> RowSink<'a> for EncodeSink<'a, E> {
 }
 
 impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
-    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.room(max_offset)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
         let Some(rules) = self.rules else { return 0 };
         let fits = if F::TYPED { lists.has_types() || rules.default_type.is_some() } else { !lists.is_typed() };
         if !fits {
@@ -130,14 +130,14 @@ impl<'a, E: MessageFormat> ListsSink<'a> for EncodeSink<'a, E> {
 
 impl<'a, E: MessageFormat> EncodeSink<'a, E> {
     /// The bytes that kernels can append before the output passes an offset; `None` if the options or the layout need the
-    /// exact routine.
+    /// slow path.
     pub fn room(&self, max_offset: usize) -> Option<usize> {
-        self.rules.filter(|_| FrameOf::<E>::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
+        self.rules.filter(|_| LayoutOf::<E>::WRITES).map(|_| max_offset.saturating_sub(self.messages.byte_len()))
     }
 
-    /// Appends rows of layout `S` up to the first that needs the exact routine, and returns how many.
-    pub fn append_converted<S: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
-        let fits = |rules: &Rules| match (S::TYPED, FrameOf::<E>::TYPED) {
+    /// Appends rows of layout `S` up to the first that needs the slow path, and returns how many.
+    pub fn append_converted<S: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+        let fits = |rules: &Rules| match (S::TYPED, LayoutOf::<E>::TYPED) {
             (false, false) => true,
             (false, true) => rules.default_type.is_some(),
             (true, false) => rules.untyped.is_some(),
@@ -145,7 +145,7 @@ impl<'a, E: MessageFormat> EncodeSink<'a, E> {
         };
         let Some(rules) = self.rules.filter(fits) else { return 0 };
         let Self { scratch, messages, .. } = self;
-        let done = encode::convert::<S, FrameOf<E>>(block, limit, rules, scratch, progress, messages);
+        let done = encode::convert::<S, LayoutOf<E>>(block, limit, rules, scratch, progress, messages);
         self.valid.push_all(done);
         done
     }

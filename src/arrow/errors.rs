@@ -105,20 +105,20 @@ const ROW_REPORTS: usize = 64;
 const TEXTS: usize = 5;
 
 /// The fields of text in their order, the index of a header, and a byte.
-type Values<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
+type DetailValues<'a> = ([Option<&'a str>; TEXTS], Option<usize>, Option<usize>);
 
 /// An error or a loss as a struct of `FIELDS`: texts, one index of a header (int32), at most one byte offset (int64).
 pub trait Detail {
     const FIELDS: fn() -> Fields;
 
-    fn values(&self) -> Values<'_>;
+    fn values(&self) -> DetailValues<'_>;
 }
 
 /// `code, message, byte_offset, header, key, column`
 impl Detail for ErrorDetail {
     const FIELDS: fn() -> Fields = schema::error_fields;
 
-    fn values(&self) -> Values<'_> {
+    fn values(&self) -> DetailValues<'_> {
         let ErrorDetail { code, message, byte, header, key, column } = self;
         ([Some(code.name()), Some(message), key.as_deref(), column.as_deref(), None], *header, *byte)
     }
@@ -128,7 +128,7 @@ impl Detail for ErrorDetail {
 impl Detail for Loss {
     const FIELDS: fn() -> Fields = schema::loss_fields;
 
-    fn values(&self) -> Values<'_> {
+    fn values(&self) -> DetailValues<'_> {
         let Loss { code, message, header, key, value_type, written } = self;
         ([Some(code.name()), Some(message), key.as_deref(), value_type.as_deref(), *written], *header, None)
     }

@@ -24,9 +24,9 @@ use crate::error::{Error, unknown_name};
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::{Progress, Runs};
-use crate::kernel::frame::Frame;
-use crate::kernel::keys::Keys;
-use crate::kernel::lists::Lists;
+use crate::kernel::keys::KeySet;
+use crate::kernel::layout::WireLayout;
+use crate::kernel::lists::ListBlock;
 use crate::kernel::scan::{Hits, Scratch};
 use crate::log::{Log, Result};
 use crate::traits::{Field, FieldType, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, Sink};
@@ -127,8 +127,8 @@ impl Filter {
     pub fn places<E: MessageFormat>(&self) -> Result<Vec<usize>, Error> {
         let others: Vec<&Field> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
         let place = |name: &String| {
-            let found = others.iter().position(|field| field.name == name);
-            found.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
+            let place = others.iter().position(|field| field.name == name);
+            place.ok_or_else(|| unknown_name("field", name, others.iter().map(|field| field.name)))
         };
         self.fields.iter().map(place).collect()
     }
@@ -380,9 +380,9 @@ impl<'a> FilterSink<'a> {
         if is_null { Truth::default() } else { self.truth_of(messages, Known::Fields) }
     }
 
-    /// Appends the operands among the headers that a kernel reads, up to the first row that needs the exact routine; returns
+    /// Appends the operands among the headers that a kernel reads, up to the first row that needs the slow path; returns
     /// how many.
-    pub fn append_read(&mut self, read: impl FnOnce(&mut Scratch, &Keys, &mut Hits<'a>) -> usize) -> usize {
+    pub fn append_read(&mut self, read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize) -> usize {
         self.headers.append_read(Progress { bytes: 1, all: 1 }, |_| false, read)
     }
 
@@ -448,7 +448,7 @@ impl<'a> RowSink<'a> for FilterSink<'a> {
 }
 
 impl<'a> BlockSink<'a> for FilterSink<'a> {
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.headers.room::<F>(max_offset)
     }
 
@@ -459,7 +459,7 @@ impl<'a> BlockSink<'a> for FilterSink<'a> {
         }
     }
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let before = self.row_count() - if self.fields.is_empty() { 0 } else { block.rows().len() };
         let done = self.headers.append::<F>(block, limit, progress);
         // The fields of all rows of the block were opened.
@@ -469,11 +469,11 @@ impl<'a> BlockSink<'a> for FilterSink<'a> {
 }
 
 impl<'a> ListsSink<'a> for FilterSink<'a> {
-    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.headers.room_for_lists::<F>(max_offset)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
         self.headers.append_lists::<F>(lists, progress)
     }
 }

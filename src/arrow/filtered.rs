@@ -10,8 +10,8 @@ use arrow_data::transform::MutableArrayData;
 use arrow_schema::DataType;
 
 use super::filter::{Filter, FilterSink, Known, ROWS};
-use super::input::Lists;
-use super::rows::{MessageRows, Rows};
+use super::input::ListInput;
+use super::rows::{MessageRows, RowSource};
 use super::run::{Plan, RunResult, run};
 use super::schema;
 use super::{Input, Operation, Output, binary_column, list_rows};
@@ -112,7 +112,7 @@ impl Selected {
         on_error: OnError,
     ) -> Result<Selected, Error> {
         let plan = input.plan(E::NAME, Direction::Decode, on_error, options.limits);
-        match Lists::of(input.column) {
+        match ListInput::of(input.column) {
             Some(_) if !filter.fields.is_empty() => {
                 let field = &filter.fields[0];
                 Err(Error::Value(format!("where: a list of headers has no field '{field}'")))
@@ -125,7 +125,7 @@ impl Selected {
         }
     }
 
-    fn select<'a, E: MessageFormat, R: Rows<'a, FilterSink<'a>>>(
+    fn select<'a, E: MessageFormat, R: RowSource<'a, FilterSink<'a>>>(
         filter: &Arc<Filter>,
         rows: &R,
         plan: Plan,
@@ -178,14 +178,14 @@ fn taken(column: &dyn Array, rows: &[usize]) -> ArrayRef {
 }
 
 /// A result whose last column lists the errors of the filter too. Those that concern no output column are the same.
-fn with_errors(result: &ArrayRef, found: &ArrayRef) -> ArrayRef {
+fn with_errors(result: &ArrayRef, filter_errors: &ArrayRef) -> ArrayRef {
     let (fields, mut columns, nulls) = result.as_struct().clone().into_parts();
     let Some(last) = columns.pop() else { return Arc::clone(result) };
-    let (found, others): (&ListArray, &ListArray) = (found.as_list(), last.as_list());
-    let (found_data, other_data) = (found.values().to_data(), others.values().to_data());
+    let (filter_errors, others): (&ListArray, &ListArray) = (filter_errors.as_list(), last.as_list());
+    let (filter_data, other_data) = (filter_errors.values().to_data(), others.values().to_data());
     let in_column = others.values().as_struct().column_by_name("column").map(Arc::clone);
     let mut count = 0;
-    let mut elements = MutableArrayData::new(vec![&found_data, &other_data], true, 0);
+    let mut elements = MutableArrayData::new(vec![&filter_data, &other_data], true, 0);
     let mut extend = |source, range: Range<usize>| {
         elements.try_extend(source, range.start, range.end).expect("errors take less than 2 GiB");
         range.len()
@@ -194,17 +194,17 @@ fn with_errors(result: &ArrayRef, found: &ArrayRef) -> ArrayRef {
     let range =
         |list: &ListArray, row: usize| list.value_offsets()[row] as usize..list.value_offsets()[row + 1] as usize;
     for row in 0..last.len() {
-        let has_found = found.is_valid(row);
-        if has_found {
-            count += extend(0, range(found, row));
+        let is_filter_error = filter_errors.is_valid(row);
+        if is_filter_error {
+            count += extend(0, range(filter_errors, row));
         }
         for place in range(others, row) {
-            if !has_found || in_column.as_ref().is_some_and(|column| column.is_valid(place)) {
+            if !is_filter_error || in_column.as_ref().is_some_and(|column| column.is_valid(place)) {
                 count += extend(1, place..place + 1);
             }
         }
         ends.push(count as i32);
-        valid.push(has_found || others.is_valid(row));
+        valid.push(is_filter_error || others.is_valid(row));
     }
     let DataType::List(element) = last.data_type() else { unreachable!("errors are a list") };
     let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));

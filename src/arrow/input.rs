@@ -61,7 +61,7 @@ impl<'a> Bytes<'a> {
 
     /// The bytes of the values of a column of bytes, or of the headers of a column of lists.
     pub fn of_values(array: &'a dyn Array) -> Option<Self> {
-        match Lists::of(array) {
+        match ListInput::of(array) {
             Some(lists) => Bytes::of(lists.elements()?.column_by_name("value")?),
             None => Bytes::of(array),
         }
@@ -129,22 +129,22 @@ impl<'a> Texts<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub enum Lists<'a> {
+pub enum ListInput<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
 }
 
-impl<'a> Lists<'a> {
+impl<'a> ListInput<'a> {
     pub fn of(array: &'a dyn Array) -> Option<Self> {
         match array.data_type() {
-            DataType::List(_) => Some(Lists::Small(array.as_list())),
-            DataType::LargeList(_) => Some(Lists::Large(array.as_list())),
+            DataType::List(_) => Some(ListInput::Small(array.as_list())),
+            DataType::LargeList(_) => Some(ListInput::Large(array.as_list())),
             _ => None,
         }
     }
 
     pub fn elements(self) -> Option<&'a StructArray> {
-        let values: &'a ArrayRef = match_layout!(self, Lists::{Small, Large}, array => array.values());
+        let values: &'a ArrayRef = match_layout!(self, ListInput::{Small, Large}, array => array.values());
         values.as_struct_opt()
     }
 
@@ -153,16 +153,16 @@ impl<'a> Lists<'a> {
         fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
             offsets[0].as_usize()..offsets[offsets.len() - 1].as_usize()
         }
-        match_layout!(self, Lists::{Small, Large}, array => ends(array.value_offsets()))
+        match_layout!(self, ListInput::{Small, Large}, array => ends(array.value_offsets()))
     }
 
     /// Fills a block with at most 64 of these rows, and returns how many were added.
-    pub fn fill(self, rows: Range<usize>, block: &mut kernel::lists::Lists<'_>) -> usize {
+    pub fn fill(self, rows: Range<usize>, block: &mut kernel::lists::ListBlock<'_>) -> usize {
         let rows = rows.start..rows.end.min(rows.start + ROWS);
         let is_null =
             |nulls: &NullBuffer| rows.clone().rev().fold(0, |bits, row| bits << 1 | u64::from(nulls.is_null(row)));
         let nulls = |nulls: Option<&NullBuffer>| nulls.map_or(0, is_null);
-        match_layout!(self, Lists::{Small, Large}, array => {
+        match_layout!(self, ListInput::{Small, Large}, array => {
             block.fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
         })
     }
@@ -170,6 +170,6 @@ impl<'a> Lists<'a> {
     /// The elements of a row; `None` where the list is null.
     #[inline(always)] // Called for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {
-        match_layout!(self, Lists::{Small, Large}, array => array.is_valid(row).then(|| run(array.value_offsets(), row)))
+        match_layout!(self, ListInput::{Small, Large}, array => array.is_valid(row).then(|| run(array.value_offsets(), row)))
     }
 }

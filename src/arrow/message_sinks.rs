@@ -1,4 +1,4 @@
-//! [`BothSinks`]: the columns of messages, those of their headers, and the operands of the filter.
+//! [`MessageSinks`]: the columns of messages, those of their headers, and the operands of the filter.
 
 use super::decode::ListSink;
 use super::filter::{FilterSink, Known, Truth};
@@ -10,12 +10,12 @@ use crate::cursor::Cursor;
 use crate::header::Header;
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::frame::Frame;
+use crate::kernel::layout::WireLayout;
 use crate::kernel::scan;
 use crate::log::{EitherLog, Log, Result, Stop};
 use crate::traits::{BatchFormat, FieldValue, Fields, HeadersFormat as _, MessageFormat, Presence, ReadOptions, Sink};
 
-pub(super) struct BothSinks<'a, E: MessageFormat> {
+pub(super) struct MessageSinks<'a, E: MessageFormat> {
     pub list: ListSink<E>,
     pub select: SelectSink<'a>,
     /// The operands of the filter, for the messages that are read now.
@@ -39,11 +39,11 @@ fn has_room(room: Option<usize>, rows: &RowBlock<'_>) -> bool {
     room.is_some_and(|room| rows.byte_len() <= room)
 }
 
-impl<'a, E: MessageFormat> BothSinks<'a, E> {
+impl<'a, E: MessageFormat> MessageSinks<'a, E> {
     pub fn new(operation: &Messages) -> Self {
         let list = ListSink::new(operation.options.text_keys, None);
         let filter = operation.filter.as_ref().and_then(|filter| FilterSink::new::<E>(filter, E::Headers::ORDER).ok());
-        BothSinks {
+        MessageSinks {
             filter,
             list: list.keep(|field| operation.requests(field.name)),
             select: SelectSink::new(
@@ -59,9 +59,15 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     }
 
     /// The same columns for messages in other bytes.
-    pub fn rebind<'b>(self) -> BothSinks<'b, E> {
-        let BothSinks { list, select, filter, errors_only, selects_most } = self;
-        BothSinks { list, select: select.rebind(), filter: filter.map(FilterSink::rebind), errors_only, selects_most }
+    pub fn rebind<'b>(self) -> MessageSinks<'b, E> {
+        let MessageSinks { list, select, filter, errors_only, selects_most } = self;
+        MessageSinks {
+            list,
+            select: select.rebind(),
+            filter: filter.map(FilterSink::rebind),
+            errors_only,
+            selects_most,
+        }
     }
 
     /// Whether the filter rejects a message for its fields alone.
@@ -84,9 +90,9 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         }
     }
 
-    /// Lets the kernels append messages and their fields, up to the first that needs the exact routine; returns how many.
+    /// Lets the kernels append messages and their fields, up to the first that needs the slow path; returns how many.
     /// `is_listed`: the last rows of the list are the headers of these messages.
-    pub fn append<F: Frame, M: Fields<'a>>(
+    pub fn append<F: WireLayout, M: Fields<'a>>(
         &mut self,
         rows: &RowBlock<'a>,
         fields: &[M],
@@ -103,9 +109,9 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         done
     }
 
-    fn append_headers<F: Frame>(&mut self, rows: &RowBlock<'a>, to: Until, is_listed: bool) -> usize {
+    fn append_headers<F: WireLayout>(&mut self, rows: &RowBlock<'a>, to: Until, is_listed: bool) -> usize {
         let Until { limit, progress, .. } = to;
-        let BothSinks { list, select, errors_only, .. } = self;
+        let MessageSinks { list, select, errors_only, .. } = self;
         let is_decoded = list.keeps_headers() && !is_listed;
         let done = match (is_decoded, select.is_empty()) {
             (true, true) => list.decode::<F>(rows, limit, progress, None),
@@ -124,14 +130,14 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         done
     }
 
-    fn list_fits<F: Frame>(&self, rows: &RowBlock<'a>, to: Until) -> bool {
+    fn list_fits<F: WireLayout>(&self, rows: &RowBlock<'a>, to: Until) -> bool {
         let left = to.max_offset.saturating_sub(self.list.max_offset());
         has_room(if self.list.keeps_headers() { self.list.room::<F>(to.max_offset) } else { Some(left) }, rows)
     }
 
-    /// The truth for messages up to the first that needs the exact routine, how many these are, and whether the list has
+    /// The truth for messages up to the first that needs the slow path, how many these are, and whether the list has
     /// the headers of those selected: if most messages of the block before were, one kernel decodes and selects.
-    pub fn evaluate<F: Frame, M: Fields<'a>>(
+    pub fn evaluate<F: WireLayout, M: Fields<'a>>(
         &mut self,
         rows: &RowBlock<'a>,
         fields: &[M],
@@ -140,7 +146,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
         let Until { limit, max_offset, progress } = to;
         let is_listed = self.selects_most && self.list.keeps_headers() && self.list_fits::<F>(rows, to);
         let first = self.list.row_count();
-        let BothSinks { list, filter, .. } = self;
+        let MessageSinks { list, filter, .. } = self;
         let Some(filter) = filter else { return (Truth::default(), 0, false) };
         let scanned = match has_room(filter.room::<F>(max_offset), rows) {
             false => 0,
@@ -184,7 +190,7 @@ impl<'a, E: MessageFormat> BothSinks<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
+impl<'a, E: MessageFormat> Sink<'a> for MessageSinks<'a, E> {
     #[inline]
     fn header<R: Log>(&mut self, header: Header<'a>, log: &mut R) -> Result {
         if let Some(filter) = &mut self.filter {
@@ -199,13 +205,13 @@ impl<'a, E: MessageFormat> Sink<'a> for BothSinks<'a, E> {
     }
 }
 
-/// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
+/// Reads one message into both sinks. With `Fast`, the first error ends it; with `CollectErrors`, the sinks keep all headers that are readable.
 pub(super) fn parse_headers<'a, B: BatchFormat, R: Log>(
     fields: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     log: &mut R,
-    sink: &mut BothSinks<'a, B::Message>,
+    sink: &mut MessageSinks<'a, B::Message>,
 ) -> Result {
     sink.list.fields(fields);
     sink.filter.iter_mut().for_each(|filter| filter.fields(fields));

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::errors::{Decision, ErrorColumn, FailedRow};
 use super::filter::{Filter, ones, runs};
-use super::message_sinks::{BothSinks, Until, parse_headers};
+use super::message_sinks::{MessageSinks, Until, parse_headers};
 use super::run::too_large;
 use super::schema;
 use super::select::Selection;
@@ -18,12 +18,12 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error, ErrorDetail, interrupted, unknown_name};
 use crate::interrupt;
 use crate::kernel::buffer::Progress;
-use crate::kernel::frame::Frame as _;
+use crate::kernel::layout::WireLayout as _;
 use crate::kernel::{ROWS, RowBlock, recycled};
 use crate::log::{CollectErrors, Fast, Log as _, OnError, OnLoss, Result, Stop};
 use crate::op::not_a_batch;
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, FrameOf, HeadersFormat as _, MessageFormat, Messages as Receiver,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat as _, LayoutOf, MessageFormat, MessageReceiver,
     ReadOptions, message_len, parse_batch,
 };
 
@@ -61,8 +61,8 @@ impl Messages {
             None => (0..produced.len()).collect(),
             Some(names) => {
                 let place = |name: &String| {
-                    let found = produced.iter().position(|field| field.name() == name);
-                    found.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
+                    let place = produced.iter().position(|field| field.name() == name);
+                    place.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
                 };
                 names.iter().map(place).collect::<Result<Vec<_>, _>>()?
             }
@@ -100,9 +100,9 @@ impl Operation for Messages {
         let (_, places) = self.places::<B>()?;
         let batches = binary_column::<B::Message>(input.column)?;
         let done = Done { max_offset: input.max_offset, ..Done::default() };
-        let both = Some(BothSinks::new(self));
+        let sinks = Some(MessageSinks::new(self));
         let mut receiver =
-            Rows::<'_, '_, B> { operation: self, done, both, pending: None, rest: None, buffer: Vec::new() };
+            BatchReader::<'_, '_, B> { operation: self, done, sinks, pending: None, rest: None, buffer: Vec::new() };
         let rows = input.from..input.column.len();
         let all = rows.clone().filter_map(|row| batches.cursor(row)).map(|batch| batch.remaining()).sum::<usize>();
         let mut bytes = 0usize;
@@ -213,11 +213,11 @@ impl<'a, B: BatchFormat> Pending<'a, B> {
 
 /// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it
 /// that was compressed.
-struct Rows<'v, 'a, B: BatchFormat> {
+struct BatchReader<'v, 'a, B: BatchFormat> {
     operation: &'v Messages,
     done: Done,
     /// `None` while the rows of a compressed set are read.
-    both: Option<BothSinks<'a, B::Message>>,
+    sinks: Option<MessageSinks<'a, B::Message>>,
     pending: Option<Box<Pending<'a, B>>>,
     /// Memory for those of the pending messages that the filter has not read.
     rest: Option<Box<Pending<'a, B>>>,
@@ -239,11 +239,11 @@ struct Done {
     interrupted: bool,
 }
 
-impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
+impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
     #[inline(always)]
-    fn both(&mut self) -> &mut BothSinks<'a, B::Message> {
+    fn sinks(&mut self) -> &mut MessageSinks<'a, B::Message> {
         let operation = self.operation;
-        self.both.get_or_insert_with(|| BothSinks::new(operation))
+        self.sinks.get_or_insert_with(|| MessageSinks::new(operation))
     }
 
     fn batch(&mut self, batch: Cursor<'a>) {
@@ -282,9 +282,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             Decision::Keep | Decision::Null => {}
         }
         self.done.errors.cut(&mut errors, self.operation.options.limits.reports);
-        self.both().begin_row();
-        self.both().null_row();
-        self.both().clear_filter();
+        self.sinks().begin_row();
+        self.sinks().null_row();
+        self.sinks().clear_filter();
         self.end_row(&errors);
         Ok(())
     }
@@ -296,7 +296,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         self.done.rows.push(self.done.row as i64);
     }
 
-    /// Keeps a message of this many bytes for the kernels; false if it needs the exact routine.
+    /// Keeps a message of this many bytes for the kernels; false if it needs the slow path.
     #[inline(always)]
     fn keep(
         &mut self,
@@ -307,9 +307,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     ) -> Result<bool> {
         let options = &self.operation.options;
         // The kernels pass types without a name.
-        let is_strict = options.strict_types && FrameOf::<B::Message>::TYPED;
+        let is_strict = options.strict_types && LayoutOf::<B::Message>::TYPED;
         let is_plain =
-            FrameOf::<B::Message>::READS.is_some() && !options.lenient && !is_strict && log.errors().is_empty();
+            LayoutOf::<B::Message>::READS.is_some() && !options.lenient && !is_strict && log.errors().is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);
@@ -329,7 +329,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         Ok(true)
     }
 
-    /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
+    /// Has the kernels read the messages that were kept, and the slow path those that they cannot.
     #[inline(never)]
     fn flush(&mut self) -> Result {
         self.done.interrupted |= interrupt::is_requested();
@@ -353,7 +353,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         let until = self.until();
         while !pending.headers.is_empty() && !self.has_ended() {
             let all = pending.headers.len();
-            let Some(filter) = &mut self.both().filter else { return Ok(()) };
+            let Some(filter) = &mut self.sinks().filter else { return Ok(()) };
             let by_fields = filter.truth_by_fields(&pending.fields);
             if !filter.has_headers() {
                 pending.retain(by_fields.yes);
@@ -364,7 +364,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
                 continue;
             }
             let (truth, scanned, is_listed) =
-                self.both().evaluate::<FrameOf<B::Message>, _>(&pending.rows, &pending.fields, until);
+                self.sinks().evaluate::<LayoutOf<B::Message>, _>(&pending.rows, &pending.fields, until);
             if scanned == all {
                 pending.retain(truth.yes);
                 return self.append_pending(pending, is_listed);
@@ -372,7 +372,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             pending.split_off(scanned, rest);
             pending.retain(truth.yes);
             self.append_pending(pending, is_listed)?;
-            self.append_pending_row(rest, 0)?;
+            self.slow_path_of_pending(rest, 0)?;
             rest.skip(1);
             std::mem::swap(pending, rest);
         }
@@ -390,7 +390,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
         let mut next = 0;
         while next < all && !self.has_ended() {
             let (rows, fields) = (&pending.rows, &pending.fields[next..]);
-            let done = self.both().append::<FrameOf<B::Message>, _>(rows, fields, until, is_listed);
+            let done = self.sinks().append::<LayoutOf<B::Message>, _>(rows, fields, until, is_listed);
             is_listed = false;
             self.done.rows.extend(std::iter::repeat_n(self.done.row as i64, done));
             if self.operation.on_error == OnError::Column {
@@ -398,7 +398,7 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
             }
             next += done;
             if next < all {
-                self.append_pending_row(pending, next)?;
+                self.slow_path_of_pending(pending, next)?;
                 pending.rows.skip(done + 1);
                 next += 1;
             }
@@ -407,49 +407,50 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     /// Reads one of the pending messages without the kernels.
-    fn append_pending_row(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
+    fn slow_path_of_pending(&mut self, pending: &Pending<'a, B>, row: usize) -> Result {
         let mut log = self.log().of_message(pending.numbers[row], pending.place);
-        self.append_row(pending.fields[row], Some(pending.headers[row]), &mut log)
+        self.slow_path(pending.fields[row], Some(pending.headers[row]), &mut log)
     }
 
     /// Reads a message that is not kept for the kernels, after those that are.
     #[inline(never)]
-    fn append_after_pending(
+    fn slow_path_after_pending(
         &mut self,
         fields: &FieldsOf<'a, B>,
         headers: Option<Cursor<'a>>,
         log: &mut CollectErrors,
     ) -> Result {
         self.flush()?;
-        self.append_row(*fields, headers, log)
+        self.slow_path(*fields, headers, log)
     }
 
     /// Reads a message without the kernels. The log has the errors of its frame.
-    fn append_row(&mut self, fields: FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
+    fn slow_path(&mut self, fields: FieldsOf<'a, B>, headers: Option<Cursor<'a>>, log: &mut CollectErrors) -> Result {
         let values = fields.values();
         let fields = values.as_ref();
         let (options, on_error) = (self.operation.options, self.operation.on_error);
-        let both = self.both();
+        let sinks = self.sinks();
         let mut has_failed = !log.errors().is_empty();
-        if !has_failed && both.excludes(fields) {
+        if !has_failed && sinks.excludes(fields) {
             return Ok(());
         }
-        both.begin_row();
-        has_failed =
-            has_failed || parse_headers::<B, _>(fields, headers, options, &mut Fast::new(OnLoss::Raise), both).is_err();
+        sinks.begin_row();
+        has_failed = has_failed
+            || parse_headers::<B, _>(fields, headers, options, &mut Fast::new(OnLoss::Raise), sinks).is_err();
         let (mut errors, mut decision) = (Vec::new(), Decision::Keep);
         if has_failed {
-            both.abort_row();
+            sinks.abort_row();
             // Headers that break leave the frame, and so the messages after this one, readable.
-            let (ended, is_broken) = log.inside_frame(|log| parse_headers::<B, _>(fields, headers, options, log, both));
+            let (ended, is_broken) =
+                log.inside_frame(|log| parse_headers::<B, _>(fields, headers, options, log, sinks));
             errors = log.take_errors();
             let failed = FailedRow { is_broken, is_appended: ended.is_ok(), keeps_parts: true };
             if failed.is_null(on_error) {
-                both.abort_row();
-                both.null_row();
+                sinks.abort_row();
+                sinks.null_row();
             }
-            decision = failed.decide(on_error, both.is_selected());
-        } else if !both.is_selected() {
+            decision = failed.decide(on_error, sinks.is_selected());
+        } else if !sinks.is_selected() {
             decision = Decision::Drop;
         }
         match decision {
@@ -458,17 +459,17 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
                 return Err(Stop);
             }
             Decision::Drop => {
-                both.abort_row();
-                both.clear_filter();
+                sinks.abort_row();
+                sinks.clear_filter();
                 return Ok(());
             }
-            Decision::Keep | Decision::Null => both.clear_filter(),
+            Decision::Keep | Decision::Null => sinks.clear_filter(),
         }
         self.done.errors.cut(&mut errors, options.limits.reports);
-        let both = self.both();
-        let reached = both.list.max_offset().max(both.select.max_offset());
+        let sinks = self.sinks();
+        let reached = sinks.list.max_offset().max(sinks.select.max_offset());
         if reached > self.done.max_offset || self.done.errors.would_pass(&errors, self.done.max_offset) {
-            self.both().abort_row();
+            self.sinks().abort_row();
             self.done.full = true;
             return Err(Stop);
         }
@@ -477,11 +478,11 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
-        let both = self.both.unwrap_or_else(|| BothSinks::new(self.operation));
+        let sinks = self.sinks.unwrap_or_else(|| MessageSinks::new(self.operation));
         let mut produced: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.done.rows))];
-        produced.extend(both.list.finish().0);
+        produced.extend(sinks.list.finish().0);
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&produced[*place])).collect();
-        columns.extend(both.select.finish());
+        columns.extend(sinks.select.finish());
         if on_error == OnError::Column {
             columns.push(self.done.errors.finish());
         }
@@ -489,9 +490,9 @@ impl<'a, B: BatchFormat> Rows<'_, 'a, B> {
     }
 }
 
-impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
+impl<'v, 'a, B: BatchFormat> MessageReceiver<'a> for BatchReader<'v, 'a, B> {
     type Batch = B;
-    type Within<'b> = Rows<'v, 'b, B>;
+    type Within<'b> = BatchReader<'v, 'b, B>;
 
     // Inlined where the fields are created, so that their variants are known at compile time.
     #[inline(always)]
@@ -503,7 +504,7 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
         self.operation.options.limits.check_message(len, log)?;
         match self.keep(fields, block, len, log)? {
             true => Ok(()),
-            false => self.append_after_pending(fields, block, log),
+            false => self.slow_path_after_pending(fields, block, log),
         }
     }
 
@@ -521,14 +522,14 @@ impl<'v, 'a, B: BatchFormat> Receiver<'a> for Rows<'v, 'a, B> {
     fn within<'b, R>(&mut self, _bytes: &'b [u8], read: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         // A failure is kept in `failed`, and the next message stops.
         let _ = self.flush();
-        let (done, both) = (std::mem::take(&mut self.done), self.both.take().map(BothSinks::rebind));
+        let (done, sinks) = (std::mem::take(&mut self.done), self.sinks.take().map(MessageSinks::rebind));
         // As there are many sets, none allocates memory of its own.
         let pending = self.pending.take().map(|pending| Box::new(pending.recycled()));
         let rest = self.rest.take().map(|rest| Box::new(rest.recycled()));
-        let mut inner = Rows { operation: self.operation, done, both, pending, rest, buffer: Vec::new() };
+        let mut inner = BatchReader { operation: self.operation, done, sinks, pending, rest, buffer: Vec::new() };
         let handed = read(&mut inner);
         let _ = inner.flush();
-        (self.done, self.both) = (inner.done, inner.both.map(BothSinks::rebind));
+        (self.done, self.sinks) = (inner.done, inner.sinks.map(MessageSinks::rebind));
         self.pending = inner.pending.map(|pending| Box::new(pending.recycled()));
         self.rest = inner.rest.map(|rest| Box::new(rest.recycled()));
         handed

@@ -37,15 +37,15 @@ use crate::log::{OnError, OnLoss};
 use crate::op::batch_needs_messages;
 use crate::op::convert::{Reader, no_target, not_one_by_one};
 use crate::op::write::Origin;
-use crate::traits::{BatchFormat, Class, FrameOf, HeadersFormat, MessageFormat, ReadOptions, WriteOptions};
+use crate::traits::{BatchFormat, Class, HeadersFormat, LayoutOf, MessageFormat, ReadOptions, WriteOptions};
 use crate::value::ByteOrder;
 
 use binary::ViewInput;
 use decode::ListSink;
 use encode::EncodeSink;
 use errors::Findings;
-use input::{Bytes, Lists};
-use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, Rows, StructRows};
+use input::{Bytes, ListInput};
+use rows::{BatchRows, ConvertedRows, ListRows, MessageRows, RowSource, StructRows};
 use run::{MAX_OFFSET, Plan, RunResult, run};
 use select::{SelectSink, Selection};
 use validate::ErrorsOnly;
@@ -248,7 +248,7 @@ impl Operation for Encode {
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
             }
             Class::Message | Class::Batch => {
-                let rows = StructRows::<FrameOf<E>>::new::<E>(input.column)?;
+                let rows = StructRows::<LayoutOf<E>>::new::<E>(input.column)?;
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::USER)
             }
         }
@@ -326,7 +326,7 @@ fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     }
 }
 
-fn write_rows<'a, E: MessageFormat, R: Rows<'a, EncodeSink<'a, E>>>(
+fn write_rows<'a, E: MessageFormat, R: RowSource<'a, EncodeSink<'a, E>>>(
     rows: &R,
     input: Input<'a>,
     plan: &Plan,
@@ -360,7 +360,7 @@ impl Select {
         DataType::Struct(schema::with_errors(fields, self.on_error).into())
     }
 
-    fn run_rows<'a, R: Rows<'a, SelectSink<'a>>>(
+    fn run_rows<'a, R: RowSource<'a, SelectSink<'a>>>(
         &self,
         rows: &R,
         input: Input<'a>,
@@ -384,7 +384,7 @@ impl Operation for Select {
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
         check_keys(&self.selections, E::NAME, E::Headers::KEYS)?;
-        match Lists::of(input.column) {
+        match ListInput::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
@@ -408,7 +408,7 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error>
     where
-        R: Rows<'a, ErrorsOnly>,
+        R: RowSource<'a, ErrorsOnly>,
     {
         let plan = input.plan(format, Direction::Decode, OnError::Column, self.options.limits);
         let RunResult { findings, until, .. } = run(rows, input.from, &plan, || Ok(ErrorsOnly::default()))?;
@@ -431,7 +431,7 @@ impl Operation for Validate {
     }
 
     fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
-        match Lists::of(input.column) {
+        match ListInput::of(input.column) {
             Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME),
             None => {
                 self.run_rows(&MessageRows::<E>::new(binary_column::<E>(input.column)?, self.options), input, E::NAME)
@@ -447,7 +447,7 @@ fn binary_column<E: MessageFormat>(column: &dyn Array) -> Result<Bytes<'_>, Erro
     })
 }
 
-fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, FrameOf<E>>, Error> {
+fn list_rows<E: MessageFormat>(column: &dyn Array) -> Result<ListRows<'_, LayoutOf<E>>, Error> {
     ListRows::new(column, E::Headers::KEYS, &schema::headers_type::<E::Headers>(false))
 }
 

@@ -1,4 +1,4 @@
-//! The inputs of operations as rows: serialized messages, lists of headers, and messages as structs. See [`Rows`].
+//! The inputs of operations as rows: serialized messages, lists of headers, and messages as structs. See [`RowSource`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use super::encode::EncodeSink;
-use super::input::{Bytes, Lists, Texts};
+use super::input::{Bytes, ListInput, Texts};
 use super::schema;
 use super::sink::{BlockSink, ListsSink};
 use crate::error::{Code, Error};
@@ -21,7 +21,7 @@ use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
-use crate::kernel::frame::{Frame, Typed, Varint, WireLayout};
+use crate::kernel::layout::{ReadableLayout, TypedLayout, VarintLayout, WireLayout};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
 use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
@@ -29,14 +29,14 @@ use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::batch_errors;
 use crate::op::values::MessageSink;
 use crate::traits::{
-    BatchFormat, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence, ReadOptions, Sink,
+    BatchFormat, FieldType, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, ReadOptions, Sink,
     open_checked, parse_message,
 };
 use crate::value::ByteOrder;
 use crate::value_type::ValueType;
 
 /// Rows of a column, each a message's headers and fields, for a sink. Several threads may read them.
-pub trait Rows<'a, S>: Sync {
+pub trait RowSource<'a, S>: Sync {
     /// Memory for a block and for a row, reused for the next.
     type Block;
 
@@ -92,7 +92,7 @@ impl<'a, E: MessageFormat> MessageRows<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat, S: BlockSink<'a>> Rows<'a, S> for MessageRows<'a, E> {
+impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a, E> {
     type Block = kernel::RowBlock<'a>;
 
     fn block(&self) -> Self::Block {
@@ -104,11 +104,11 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> Rows<'a, S> for MessageRows<'a, E> 
     }
 
     fn append(&self, block: &mut Self::Block, next: Next, sink: &mut S) -> Appended {
-        let is_strict = self.options.strict_types && FrameOf::<E>::TYPED;
-        if FrameOf::<E>::READS.is_none() || self.options.lenient || is_strict {
+        let is_strict = self.options.strict_types && LayoutOf::<E>::TYPED;
+        if LayoutOf::<E>::READS.is_none() || self.options.lenient || is_strict {
             return Appended::NONE;
         }
-        let Some(room) = sink.room::<FrameOf<E>>(next.max_offset) else { return Appended::NONE };
+        let Some(room) = sink.room::<LayoutOf<E>>(next.max_offset) else { return Appended::NONE };
         block.clear();
         for row in next.rows {
             let Some(data) = self.messages.cursor(row) else {
@@ -131,7 +131,7 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> Rows<'a, S> for MessageRows<'a, E> 
         match block.rows().len() {
             0 => Appended::NONE,
             offered => {
-                let appended = sink.append::<FrameOf<E>>(block, self.options.limits.headers, next.progress);
+                let appended = sink.append::<LayoutOf<E>>(block, self.options.limits.headers, next.progress);
                 Appended { offered, appended }
             }
         }
@@ -156,7 +156,7 @@ impl<'a, B: BatchFormat> BatchRows<'a, B> {
     }
 }
 
-impl<'a, B: BatchFormat, S> Rows<'a, S> for BatchRows<'a, B> {
+impl<'a, B: BatchFormat, S> RowSource<'a, S> for BatchRows<'a, B> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}
@@ -186,7 +186,7 @@ impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
     }
 
     /// Lets the sink append a block of rows of a layout.
-    fn convert<L: Frame>(
+    fn convert<L: WireLayout>(
         &self,
         block: &kernel::RowBlock<'a>,
         room: usize,
@@ -194,7 +194,7 @@ impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
         sink: &mut EncodeSink<'a, E>,
     ) -> Appended {
         match block.rows().len() {
-            offered @ 1.. if max_converted::<L, FrameOf<E>>(block) <= room => {
+            offered @ 1.. if max_converted::<L, LayoutOf<E>>(block) <= room => {
                 Appended { offered, appended: sink.append_converted::<L>(block, self.options.limits.headers, progress) }
             }
             _ => Appended::NONE,
@@ -202,16 +202,18 @@ impl<'a, E: MessageFormat> ConvertedRows<'a, E> {
     }
 }
 
-impl<'a, E: MessageFormat> Rows<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> {
+impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> {
     type Block = (Option<kernel::RowBlock<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
         let has_kernel = match self.source.layout {
-            Some(WireLayout::Varint) => true,
-            Some(WireLayout::Iggy | WireLayout::Iggy2023) => !FrameOf::<E>::TYPED && !self.options.strict_types,
+            Some(ReadableLayout::Varint) => true,
+            Some(ReadableLayout::Iggy | ReadableLayout::Iggy2023) => {
+                !LayoutOf::<E>::TYPED && !self.options.strict_types
+            }
             None => false,
         };
-        let is_simple = FrameOf::<E>::WRITES && has_kernel && !self.options.lenient;
+        let is_simple = LayoutOf::<E>::WRITES && has_kernel && !self.options.lenient;
         (is_simple.then(kernel::RowBlock::default), MessageSink::default())
     }
 
@@ -228,9 +230,9 @@ impl<'a, E: MessageFormat> Rows<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> 
             block.push(Some(span), len);
         }
         match self.source.layout {
-            Some(WireLayout::Varint) => self.convert::<Varint>(block, room, next.progress, sink),
-            Some(WireLayout::Iggy) => self.convert::<Typed<Iggy>>(block, room, next.progress, sink),
-            Some(WireLayout::Iggy2023) => self.convert::<Typed<Iggy2023>>(block, room, next.progress, sink),
+            Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next.progress, sink),
+            Some(ReadableLayout::Iggy) => self.convert::<TypedLayout<Iggy>>(block, room, next.progress, sink),
+            Some(ReadableLayout::Iggy2023) => self.convert::<TypedLayout<Iggy2023>>(block, room, next.progress, sink),
             None => Appended::NONE,
         }
     }
@@ -251,20 +253,20 @@ impl<'a, E: MessageFormat> Rows<'a, EncodeSink<'a, E>> for ConvertedRows<'a, E> 
 
 /// A column of keys in one of their forms.
 #[derive(Clone, Copy)]
-enum Keys<'a> {
+enum KeyColumn<'a> {
     Text(Texts<'a>),
     Int(&'a Int32Array),
     Typed { types: Texts<'a>, bits: Bytes<'a> },
 }
 
-impl<'a> Keys<'a> {
+impl<'a> KeyColumn<'a> {
     /// Finds keys that a format with keys of this form can have; text also does where they are typed.
     fn of(elements: &'a StructArray, form: KeyForm) -> Option<Self> {
         let key = elements.column_by_name("key")?;
         match (form, elements.column_by_name("key_type")) {
-            (KeyForm::Text | KeyForm::Typed, None) => Texts::of(key).map(Keys::Text),
-            (KeyForm::Int, None) => key.as_primitive_opt().map(Keys::Int),
-            (KeyForm::Typed, Some(types)) => Some(Keys::Typed { types: Texts::of(types)?, bits: Bytes::of(key)? }),
+            (KeyForm::Text | KeyForm::Typed, None) => Texts::of(key).map(KeyColumn::Text),
+            (KeyForm::Int, None) => key.as_primitive_opt().map(KeyColumn::Int),
+            (KeyForm::Typed, Some(types)) => Some(KeyColumn::Typed { types: Texts::of(types)?, bits: Bytes::of(key)? }),
             (KeyForm::Text | KeyForm::Int, Some(_)) => None,
         }
     }
@@ -279,8 +281,8 @@ impl<'a> Keys<'a> {
     ) -> Option<Columns<'a>> {
         let Bytes::Small(values) = values else { return None };
         let (key_types, keys, nulls) = match self {
-            Keys::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
-            Keys::Typed { types: Texts::Small(types), bits: Bytes::Small(bits) } => {
+            KeyColumn::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
+            KeyColumn::Typed { types: Texts::Small(types), bits: Bytes::Small(bits) } => {
                 (Some(names(types)), strings(bits), types.null_count() + bits.null_count())
             }
             _ => return None,
@@ -311,9 +313,9 @@ fn bits(nulls: &NullBuffer) -> Bits<'_> {
 /// Headers that are a list of structs already, for a format with this layout.
 pub struct ListRows<'a, F> {
     array: &'a dyn Array,
-    lists: Lists<'a>,
+    lists: ListInput<'a>,
     elements: &'a StructArray,
-    keys: Keys<'a>,
+    keys: KeyColumn<'a>,
     types: Option<Texts<'a>>,
     values: Bytes<'a>,
     /// All headers, if their columns have the types that the kernels read.
@@ -321,17 +323,17 @@ pub struct ListRows<'a, F> {
     frame: PhantomData<fn() -> F>,
 }
 
-impl<'a, F: Frame> ListRows<'a, F> {
-    /// Finds keys, types and values by their names; `wanted` is the type that the error names.
-    pub fn new(array: &'a dyn Array, keys: KeyForm, wanted: &DataType) -> Result<Self, Error> {
-        let mismatch = || schema::mismatch(wanted, array.data_type());
-        let lists = Lists::of(array).ok_or_else(mismatch)?;
+impl<'a, F: WireLayout> ListRows<'a, F> {
+    /// Finds keys, types and values by their names; `expected` is the type that the error names.
+    pub fn new(array: &'a dyn Array, keys: KeyForm, expected: &DataType) -> Result<Self, Error> {
+        let mismatch = || schema::mismatch(expected, array.data_type());
+        let lists = ListInput::of(array).ok_or_else(mismatch)?;
         let elements = lists.elements().ok_or_else(mismatch)?;
         let known = ["key_type", "key", "type", "value"];
         if elements.column_names().iter().any(|name| !known.contains(name)) {
             return Err(mismatch());
         }
-        let keys = Keys::of(elements, keys).ok_or_else(mismatch)?;
+        let keys = KeyColumn::of(elements, keys).ok_or_else(mismatch)?;
         let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(mismatch)?;
         let types = match elements.column_by_name("type") {
             Some(column) => Some(Texts::of(column).ok_or_else(mismatch)?),
@@ -357,10 +359,10 @@ impl<'a, F: Frame> ListRows<'a, F> {
                 null_key(log)?;
                 continue;
             }
-            let Some(found) = get(place, log)? else { continue };
+            let Some(parts) = get(place, log)? else { continue };
             // Made where it stays: a key that is passed through memory costs more than finding it.
             let mut header =
-                Header { index, key: key(found), value_type: None, value: self.values.get(place), at: None };
+                Header { index, key: key(parts), value_type: None, value: self.values.get(place), at: None };
             log.name_header(&header.key);
             header.value_type = match self.types.and_then(|types| types.get(place)) {
                 None => None,
@@ -397,11 +399,11 @@ fn or_null<K, R: Log>(key: Option<K>, log: &mut R) -> Result<Option<K>> {
     Ok(key)
 }
 
-impl<'a, F: Frame, S: ListsSink<'a>> Rows<'a, S> for ListRows<'a, F> {
-    type Block = Option<kernel::lists::Lists<'a>>;
+impl<'a, F: WireLayout, S: ListsSink<'a>> RowSource<'a, S> for ListRows<'a, F> {
+    type Block = Option<kernel::lists::ListBlock<'a>>;
 
     fn block(&self) -> Self::Block {
-        self.columns.map(kernel::lists::Lists::new)
+        self.columns.map(kernel::lists::ListBlock::new)
     }
 
     fn column(&self) -> &'a dyn Array {
@@ -430,19 +432,19 @@ impl<'a, F: Frame, S: ListsSink<'a>> Rows<'a, S> for ListRows<'a, F> {
     }
 }
 
-impl<'a, F: Frame> ListRows<'a, F> {
+impl<'a, F: WireLayout> ListRows<'a, F> {
     #[inline]
     fn parse_row<R: Log, S: Sink<'a>>(&self, row: usize, log: &mut R, sink: &mut S) -> Parsed {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
-            Keys::Text(texts) => {
+            KeyColumn::Text(texts) => {
                 self.parse_keys(places, log, sink, |place, log| or_null(texts.get(place), log), Key::from)?;
             }
-            Keys::Int(numbers) => {
+            KeyColumn::Int(numbers) => {
                 let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
                 self.parse_keys(places, log, sink, |place, log| or_null(get(place), log), Key::Int)?;
             }
-            Keys::Typed { types, bits } => {
+            KeyColumn::Typed { types, bits } => {
                 let get = |place, log: &mut R| {
                     let (Some(name), Some(bits)) = (types.get(place), bits.get(place)) else {
                         return or_null(None, log);
@@ -510,11 +512,11 @@ impl<'a> FieldColumn<'a> {
     }
 }
 
-impl<'a, F: Frame> StructRows<'a, F> {
+impl<'a, F: WireLayout> StructRows<'a, F> {
     /// Finds the fields of `E` by their names.
     pub fn new<E: MessageFormat>(array: &'a dyn Array) -> Result<Self, Error> {
-        let wanted = schema::decoded_type::<E>(false);
-        let mismatch = || schema::mismatch(&wanted, array.data_type());
+        let expected = schema::decoded_type::<E>(false);
+        let mismatch = || schema::mismatch(&expected, array.data_type());
         let structs = array.as_struct_opt().ok_or_else(mismatch)?;
         if structs.num_columns() != E::FIELDS.len() {
             return Err(mismatch());
@@ -524,8 +526,8 @@ impl<'a, F: Frame> StructRows<'a, F> {
             let column = structs.column_by_name(field.name).ok_or_else(mismatch)?;
             match field.of {
                 FieldType::Headers => {
-                    let wanted = schema::headers_type::<E::Headers>(false);
-                    headers = Some(ListRows::new(column, E::Headers::KEYS, &wanted)?);
+                    let expected = schema::headers_type::<E::Headers>(false);
+                    headers = Some(ListRows::new(column, E::Headers::KEYS, &expected)?);
                 }
                 of => fields.push(FieldColumn::of(of, column).ok_or_else(mismatch)?),
             }
@@ -534,7 +536,7 @@ impl<'a, F: Frame> StructRows<'a, F> {
     }
 }
 
-impl<'a, F: Frame, S: Sink<'a>> Rows<'a, S> for StructRows<'a, F> {
+impl<'a, F: WireLayout, S: Sink<'a>> RowSource<'a, S> for StructRows<'a, F> {
     type Block = ();
 
     fn block(&self) -> Self::Block {}

@@ -6,7 +6,7 @@ use arrow_buffer::NullBuffer;
 
 use super::errors::{Decision, FailedRow, Findings};
 use super::input::Bytes;
-use super::rows::{Appended, Next, Rows};
+use super::rows::{Appended, Next, RowSource};
 use super::sink::RowSink;
 use super::threads;
 use crate::error::{Code, Direction, Error, ErrorDetail, Loss, interrupted};
@@ -46,7 +46,7 @@ pub struct RunResult<S> {
 }
 
 /// Appends all rows from `from` on to new sinks: blocks by the kernels, the rows between them one by one.
-pub fn run<'a, R: Rows<'a, S>, S: RowSink<'a>>(
+pub fn run<'a, R: RowSource<'a, S>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
     plan: &Plan,
@@ -70,7 +70,7 @@ pub fn run<'a, R: Rows<'a, S>, S: RowSink<'a>>(
 }
 
 /// A run over a range of rows, up to `ran.until`.
-struct Run<'r, 'a, R: Rows<'a, S>, S> {
+struct Run<'r, 'a, R: RowSource<'a, S>, S> {
     rows: &'r R,
     plan: &'r Plan,
     range: Range<usize>,
@@ -84,9 +84,9 @@ struct Run<'r, 'a, R: Rows<'a, S>, S> {
 }
 
 /// The errors and losses of one row for the columns of them; nearly all rows have none.
-type Found = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
+type RowReports = Option<Box<(Vec<ErrorDetail>, Vec<Loss>)>>;
 
-impl<'r, 'a, R: Rows<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
+impl<'r, 'a, R: RowSource<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     fn new(rows: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
         let ran = RunResult { sink, findings: Findings::default(), until: range.start };
         let (nulls, bytes) = (rows.nulls(), Bytes::of(rows.column()));
@@ -135,11 +135,11 @@ impl<'r, 'a, R: Rows<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
                 self.step = 1;
             }
             self.ran.sink.begin_row();
-            let mut found = self.append_row()?;
-            if let Some((errors, losses)) = found.as_deref_mut() {
+            let mut reports = self.slow_path()?;
+            if let Some((errors, losses)) = reports.as_deref_mut() {
                 self.ran.findings.cut(errors, losses, plan.reports);
             }
-            let (errors, losses) = found.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
+            let (errors, losses) = reports.as_deref().map_or((&[][..], &[][..]), |(errors, losses)| (errors, losses));
             let RunResult { sink, findings, until: row } = &mut self.ran;
             if sink.max_offset() > plan.max_offset || findings.would_pass(errors, losses, plan.max_offset) {
                 sink.abort_row();
@@ -163,7 +163,7 @@ impl<'r, 'a, R: Rows<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     /// Reads the next row. Returns what belongs into the columns of errors and losses, or the error that the policy
     /// raises.
     #[inline]
-    fn append_row(&mut self) -> Result<Found, Error> {
+    fn slow_path(&mut self) -> Result<RowReports, Error> {
         let RunResult { sink, until: row, .. } = &mut self.ran;
         if self.nulls.is_some_and(|nulls| nulls.is_null(*row)) {
             sink.null_row();
@@ -179,7 +179,7 @@ impl<'r, 'a, R: Rows<'a, S>, S: RowSink<'a>> Run<'r, 'a, R, S> {
 
     /// Reads the row again, for its errors.
     #[cold]
-    fn collect_errors(&mut self) -> Result<Found, Error> {
+    fn collect_errors(&mut self) -> Result<RowReports, Error> {
         let (plan, RunResult { sink, until: row, .. }) = (self.plan, &mut self.ran);
         sink.abort_row();
         let mut log = CollectErrors::new(plan.on_loss, plan.reports);

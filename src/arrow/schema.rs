@@ -114,8 +114,8 @@ pub fn with_errors(mut fields: Vec<FieldRef>, on_error: OnError) -> Vec<FieldRef
 }
 
 /// An error that names the type that came and the type that fits.
-pub fn mismatch(wanted: &DataType, actual: &DataType) -> Error {
-    Error::Type(format!("the column is {}, and what fits is {}", type_name(actual), type_name(wanted)))
+pub fn mismatch(expected: &DataType, actual: &DataType) -> Error {
+    Error::Type(format!("the column is {}, and what fits is {}", type_name(actual), type_name(expected)))
 }
 
 /// A type in the short notation of pyarrow.

@@ -15,9 +15,9 @@ use crate::encoding::Encoding;
 use crate::error::{Code, ErrorDetail};
 use crate::header::{Header, RequestedKey};
 use crate::kernel::buffer::{Progress, Validity, extend_ends};
-use crate::kernel::frame::{Frame, TEXT};
-use crate::kernel::keys::{Keep, Keys, Requested};
-use crate::kernel::lists::{self, Lists};
+use crate::kernel::keys::{Keep, KeySet, Requested};
+use crate::kernel::layout::{TEXT, WireLayout};
+use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kernel::{RowBlock, recycled};
 use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
@@ -58,7 +58,7 @@ impl Selection {
 
 /// A header of the current row with a requested key.
 #[derive(Clone, Copy)]
-struct Found<'a> {
+struct Occurrence<'a> {
     index: usize,
     value_type: Option<ValueType>,
     value: Option<&'a [u8]>,
@@ -76,7 +76,7 @@ enum Selected<'a> {
 /// A requested header, its occurrences in the current row, and its column.
 struct Slot<'a> {
     selection: Selection,
-    found: Vec<Found<'a>>,
+    occurrences: Vec<Occurrence<'a>>,
     /// The byte order of values that are copied into the column without conversion, if no other rule applies.
     plain: Option<ByteOrder>,
     column: Column,
@@ -91,7 +91,7 @@ struct Slot<'a> {
 pub(crate) struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
     /// The requested keys for the kernels, slot by slot; `None` if there are too many.
-    keys: Option<Keys>,
+    keys: Option<KeySet>,
     hits: Hits<'a>,
     scratch: Scratch,
     /// Rows before the current one.
@@ -122,7 +122,7 @@ impl<'a> SelectSink<'a> {
             };
             Slot {
                 selection: selection.clone(),
-                found: Vec::new(),
+                occurrences: Vec::new(),
                 plain: plain(selection, &column),
                 column,
                 dialect,
@@ -131,7 +131,7 @@ impl<'a> SelectSink<'a> {
             }
         };
         let slots: Vec<_> = selections.iter().map(slot).collect();
-        let wanted = |(place, slot): (usize, &Slot<'_>)| {
+        let requested = |(place, slot): (usize, &Slot<'_>)| {
             let (key_type, key) = match &slot.selection.key {
                 RequestedKey::Text(text) => (TEXT, text.clone().into_bytes()),
                 RequestedKey::Typed(value_type, bits) => (*value_type, bits_of(*value_type, bits, order).into_owned()),
@@ -145,7 +145,7 @@ impl<'a> SelectSink<'a> {
             let value_type = has_types.then_some(ValueType::Named(slot.selection.of.scalar));
             Some(Requested { key, key_type: Some(key_type), keep, value_type, place })
         };
-        let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
+        let keys = KeySet::new(slots.iter().enumerate().filter_map(requested).collect());
         let (hits, scratch) = (Hits::default(), Scratch::default());
         SelectSink { slots, keys, hits, scratch, rows: 0 }
     }
@@ -185,7 +185,7 @@ impl<'a> SelectSink<'a> {
         &mut self,
         progress: Progress,
         is_null: impl Fn(usize) -> bool,
-        read: impl FnOnce(&mut Scratch, &Keys, &mut Hits<'a>) -> usize,
+        read: impl FnOnce(&mut Scratch, &KeySet, &mut Hits<'a>) -> usize,
     ) -> usize {
         let Some(keys) = &self.keys else { return 0 };
         self.hits.clear(self.slots.len());
@@ -200,7 +200,7 @@ impl<'a> SelectSink<'a> {
         let mut done = rows;
         for (place, slot) in self.slots.iter_mut().enumerate() {
             if let Some(order) = slot.plain {
-                done = slot.column.push_found(&self.hits.lane(place)[..done], order, progress);
+                done = slot.column.push_raw(&self.hits.lane(place)[..done], order, progress);
             }
         }
         if self.slots.iter().any(|slot| slot.plain.is_none()) {
@@ -219,11 +219,12 @@ impl<'a> SelectSink<'a> {
         let mut hits = hits.every.iter().peekable();
         for row in 0..rows {
             for slot in slots.iter_mut().filter(|slot| slot.plain.is_none()) {
-                slot.found.clear();
+                slot.occurrences.clear();
             }
             while let Some(hit) = hits.next_if(|hit| hit.row == row) {
-                let found = Found { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
-                slots[hit.place].take(found);
+                let occurrence =
+                    Occurrence { index: 0, value_type: hit.value_type, value: hit.value.bytes(), at: None };
+                slots[hit.place].take(occurrence);
             }
             let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
             if is_null(row) {
@@ -243,7 +244,12 @@ impl<'a> SelectSink<'a> {
 impl<'a> Sink<'a> for SelectSink<'a> {
     fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
         for slot in self.slots.iter_mut().filter(|slot| slot.selection.key.is(&header.key)) {
-            slot.take(Found { index: header.index, value_type: header.value_type, value: header.value, at: header.at });
+            slot.take(Occurrence {
+                index: header.index,
+                value_type: header.value_type,
+                value: header.value,
+                at: header.at,
+            });
         }
         Ok(())
     }
@@ -265,7 +271,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     #[inline]
     fn begin_row(&mut self) {
         self.rows = self.row_count();
-        self.slots.iter_mut().for_each(|slot| slot.found.clear());
+        self.slots.iter_mut().for_each(|slot| slot.occurrences.clear());
     }
 
     #[inline]
@@ -292,25 +298,25 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 }
 
 impl<'a> BlockSink<'a> for SelectSink<'a> {
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; its text may be longer.
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / MAX_GROWTH)
     }
 
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
+    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize {
         let is_null = |row: usize| block.rows()[row].is_none();
         self.append_read(progress, is_null, |scratch, keys, hits| scan::select::<F>(block, limit, scratch, keys, hits))
     }
 }
 
 impl<'a> ListsSink<'a> for SelectSink<'a> {
-    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize> {
         self.room::<F>(max_offset)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize {
         if F::TYPED != lists.has_types() {
             return 0;
         }
@@ -320,20 +326,20 @@ impl<'a> ListsSink<'a> for SelectSink<'a> {
 
 impl<'a> Slot<'a> {
     fn rebind<'b>(self) -> Slot<'b> {
-        let Slot { selection, found, plain, column, dialect, order, lists } = self;
-        Slot { selection, found: recycled(found), plain, column, dialect, order, lists }
+        let Slot { selection, occurrences, plain, column, dialect, order, lists } = self;
+        Slot { selection, occurrences: recycled(occurrences), plain, column, dialect, order, lists }
     }
 
     #[inline]
-    fn take(&mut self, found: Found<'a>) {
+    fn take(&mut self, occurrence: Occurrence<'a>) {
         match self.selection.repeat {
-            Repeat::First if !self.found.is_empty() => return,
+            Repeat::First if !self.occurrences.is_empty() => return,
             // The second one is kept for its position; those after it add nothing.
-            Repeat::Error if self.found.len() > 1 => return,
-            Repeat::Last => self.found.clear(),
+            Repeat::Error if self.occurrences.len() > 1 => return,
+            Repeat::Last => self.occurrences.clear(),
             Repeat::First | Repeat::All | Repeat::Error => {}
         }
-        self.found.push(found);
+        self.occurrences.push(occurrence);
     }
 
     /// Whether the header that is selected may be one that could not be read but has the key.
@@ -351,9 +357,9 @@ impl<'a> Slot<'a> {
     fn is_among(&self, errors: &[ErrorDetail]) -> bool {
         let key = self.selection.key.to_string();
         let indexes = errors.iter().filter(|error| error.column.is_none() && error.key.as_ref() == Some(&key));
-        indexes.filter_map(|error| error.header).any(|index| match self.found.first() {
+        indexes.filter_map(|error| error.header).any(|index| match self.occurrences.first() {
             None => true,
-            Some(_) if self.found.iter().any(|found| found.index == index) => false,
+            Some(_) if self.occurrences.iter().any(|occurrence| occurrence.index == index) => false,
             Some(first) => match self.selection.repeat {
                 Repeat::First => index < first.index,
                 Repeat::Last => index > first.index,
@@ -363,7 +369,7 @@ impl<'a> Slot<'a> {
     }
 
     fn end_row<R: Log>(&mut self, headers: Presence, log: &mut R) -> Result {
-        let second = if self.selection.repeat == Repeat::Error { self.found.get(1) } else { None };
+        let second = if self.selection.repeat == Repeat::Error { self.occurrences.get(1) } else { None };
         if let Some(second) = second {
             let (header, byte) = (Some(second.index), second.at);
             log.column_error(|| self.error(Code::RepeatedKey, "the key occurs a second time".into(), header, byte))?;
@@ -375,14 +381,14 @@ impl<'a> Slot<'a> {
             self.push_null();
             return Ok(());
         }
-        if self.selection.required && self.found.is_empty() && headers != Presence::Broken {
+        if self.selection.required && self.occurrences.is_empty() && headers != Presence::Broken {
             log.column_error(|| self.error(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
             return self.end_list(headers, log);
         }
-        let selected = match self.found.first() {
-            Some(found) => self.read(*found, log)?,
+        let selected = match self.occurrences.first() {
+            Some(occurrence) => self.read(*occurrence, log)?,
             None => Selected::Nothing,
         };
         let is_first = self.selection.repeat == Repeat::First;
@@ -404,8 +410,8 @@ impl<'a> Slot<'a> {
             return Ok(());
         }
         let mut whole = true;
-        for place in 0..self.found.len() {
-            match self.read(self.found[place], log)? {
+        for place in 0..self.occurrences.len() {
+            match self.read(self.occurrences[place], log)? {
                 Selected::Value(value) => self.column.push(Some(value)),
                 Selected::Null => self.column.push(None),
                 Selected::Nothing => whole = false,
@@ -423,9 +429,9 @@ impl<'a> Slot<'a> {
 
     /// Reads a value; an invalid one is reported.
     #[inline]
-    fn read<R: Log>(&self, found: Found<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
-        let Some(bytes) = found.value else { return Ok(Selected::Null) };
-        let of = match found.value_type {
+    fn read<R: Log>(&self, occurrence: Occurrence<'a>, log: &mut R) -> Result<Selected<'a>, Stop> {
+        let Some(bytes) = occurrence.value else { return Ok(Selected::Null) };
+        let of = match occurrence.value_type {
             None => self.selection.of,
             Some(value_type) if self.selection.of.accepts(value_type) => {
                 self.selection.of.under(value_type, self.order)
@@ -433,7 +439,7 @@ impl<'a> Slot<'a> {
             Some(value_type) => {
                 let message =
                     format!("the value is {} and {} was requested", value_type.name(), self.selection.of.scalar.name());
-                log.column_error(|| self.error(Code::WrongType, message, Some(found.index), found.at))?;
+                log.column_error(|| self.error(Code::WrongType, message, Some(occurrence.index), occurrence.at))?;
                 return Ok(Selected::Nothing);
             }
         };
@@ -441,8 +447,8 @@ impl<'a> Slot<'a> {
             Ok(Some(value)) => Ok(Selected::Value(value)),
             Ok(None) => Ok(Selected::Null),
             Err(invalid) => {
-                let byte = found.at.map(|at| at + invalid.within);
-                log.column_error(|| self.error(invalid.code, invalid.message, Some(found.index), byte))?;
+                let byte = occurrence.at.map(|at| at + invalid.within);
+                log.column_error(|| self.error(invalid.code, invalid.message, Some(occurrence.index), byte))?;
                 Ok(Selected::Nothing)
             }
         }
@@ -472,7 +478,7 @@ impl<'a> Slot<'a> {
     }
 
     fn abort_row(&mut self, rows: usize) {
-        self.found.clear();
+        self.occurrences.clear();
         self.truncate(rows);
     }
 

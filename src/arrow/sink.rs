@@ -2,8 +2,8 @@
 
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::frame::Frame;
-use crate::kernel::lists::Lists;
+use crate::kernel::layout::WireLayout;
+use crate::kernel::lists::ListBlock;
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
 
@@ -31,22 +31,22 @@ pub trait RowSink<'a>: Sink<'a> + Send {
 /// A sink to which kernels append blocks of serialized messages.
 pub trait BlockSink<'a>: RowSink<'a> {
     /// The input bytes of a layout that kernels can append before an output passes an offset; `None` if the options need
-    /// the exact routine.
-    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize>;
+    /// the slow path.
+    fn room<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
 
     /// The fields of a row that is added to the next block; `None` if there is no message.
     fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>);
 
-    /// Appends rows of a block up to the first that needs the exact routine, and returns how many. Rows have at most
+    /// Appends rows of a block up to the first that needs the slow path, and returns how many. Rows have at most
     /// `limit` headers.
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize;
+    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, progress: Progress) -> usize;
 }
 
 /// A sink to which kernels append blocks of lists of headers.
 pub trait ListsSink<'a>: RowSink<'a> {
     /// As [`BlockSink::room`].
-    fn room_for_lists<F: Frame>(&self, max_offset: usize) -> Option<usize>;
+    fn room_for_lists<F: WireLayout>(&self, max_offset: usize) -> Option<usize>;
 
     /// As [`BlockSink::append`].
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, progress: Progress) -> usize;
+    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, progress: Progress) -> usize;
 }

@@ -1,4 +1,4 @@
-//! [`share`] divides the rows of one run among threads, [`each`] whole items.
+//! [`share`] divides the rows of one run among threads, [`on_each`] whole items.
 //!
 //! ```text
 //!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
@@ -77,7 +77,7 @@ pub fn divides(threads: usize, sizes: impl Iterator<Item = usize>) -> bool {
 /// Does the work on each item, the first on this thread and all others on a thread each. It is not done on items whose
 /// thread cannot be started or panics.
 #[cfg(feature = "python")]
-pub fn each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
+pub fn on_each<I: Send>(items: &mut [I], work: &(dyn Fn(&mut I) + Sync)) {
     let Some((first, others)) = items.split_first_mut() else { return };
     let followed = interrupt::followed();
     let part = &|item: &mut I| interrupt::follow(&followed, || work(item));
@@ -121,8 +121,16 @@ struct State<P> {
 
 struct Claim<P> {
     rows: Range<usize>,
-    /// The part, once it was made.
-    made: Option<Option<P>>,
+    part: Part<P>,
+}
+
+/// What a thread has produced from the rows of a claim.
+enum Part<P> {
+    /// It is still at work.
+    Unfinished,
+    Finished(P),
+    /// The first thread has to repeat the rows.
+    Failed,
 }
 
 impl<P> Shared<P> {
@@ -140,22 +148,24 @@ impl<P> Shared<P> {
         loop {
             let is_next =
                 |state: &mut State<P>| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
-            let is_unmade = |state: &mut State<P>| is_next(state) && state.claims[0].made.is_none();
+            let is_unfinished =
+                |state: &mut State<P>| is_next(state) && matches!(state.claims[0].part, Part::Unfinished);
             let mut state = self.lock();
-            while is_unmade(&mut state) {
+            while is_unfinished(&mut state) {
                 drop(state);
                 if interrupt::is_requested_now() {
                     return Err(interrupted());
                 }
                 state = self.lock();
-                if is_unmade(&mut state) {
+                if is_unfinished(&mut state) {
                     let waited = self.changed.wait_timeout(state, interrupt::INTERVAL);
                     state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
             }
             let claim = if is_next(&mut state) { state.claims.pop_front() } else { None };
             let (rows, part) = match claim {
-                Some(claim) => (claim.rows, claim.made.flatten()),
+                Some(Claim { rows, part: Part::Finished(part) }) => (rows, Some(part)),
+                Some(Claim { rows, .. }) => (rows, None),
                 None => {
                     let end = state.claims.front().map_or(self.end, |claim| claim.rows.start);
                     (state.front..end.min(state.front + self.len / STEPS), None)
@@ -175,10 +185,10 @@ impl<P> Shared<P> {
     fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> Option<P> + Sync)) {
         while let Some(rows) = self.claim() {
             // The first thread gets the same panic when it repeats the rows.
-            let made = catch_unwind(AssertUnwindSafe(|| make(rows.clone()))).unwrap_or_default();
+            let part = catch_unwind(AssertUnwindSafe(|| make(rows.clone()))).unwrap_or_default();
             let mut state = self.lock();
             if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
-                claim.made = Some(made);
+                claim.part = part.map_or(Part::Failed, Part::Finished);
             }
             self.changed.notify_all();
         }
@@ -197,7 +207,7 @@ impl<P> Shared<P> {
         }
         let rows = start..self.end.min(start + self.len);
         state.claimed = rows.end;
-        state.claims.push_back(Claim { rows: rows.clone(), made: None });
+        state.claims.push_back(Claim { rows: rows.clone(), part: Part::Unfinished });
         Some(rows)
     }
 }

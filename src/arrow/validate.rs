@@ -3,8 +3,8 @@
 use super::sink::{BlockSink, ListsSink, RowSink};
 use crate::kernel::RowBlock;
 use crate::kernel::buffer::Progress;
-use crate::kernel::frame::Frame;
-use crate::kernel::lists::{self, Lists};
+use crate::kernel::layout::WireLayout;
+use crate::kernel::lists::{self, ListBlock};
 use crate::kernel::scan::{self, Scratch};
 use crate::log::{Log, Result};
 use crate::traits::{FieldValue, Presence, Sink};
@@ -36,23 +36,23 @@ impl<'a> RowSink<'a> for ErrorsOnly {
 }
 
 impl<'a> BlockSink<'a> for ErrorsOnly {
-    fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
+    fn room<F: WireLayout>(&self, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
     fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
 
-    fn append<F: Frame>(&mut self, block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
+    fn append<F: WireLayout>(&mut self, block: &RowBlock<'a>, limit: usize, _progress: Progress) -> usize {
         scan::validate::<F>(block, limit, &mut self.0)
     }
 }
 
 impl<'a> ListsSink<'a> for ErrorsOnly {
-    fn room_for_lists<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
+    fn room_for_lists<F: WireLayout>(&self, _max_offset: usize) -> Option<usize> {
         Some(usize::MAX)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _progress: Progress) -> usize {
+    fn append_lists<F: WireLayout>(&mut self, lists: &ListBlock<'a>, _progress: Progress) -> usize {
         lists::validate::<F>(lists)
     }
 }

@@ -185,13 +185,13 @@ impl Output<'_> {
         if more > self.room() {
             return Err(self.too_large());
         }
-        let wanted = self.len + more;
-        if wanted > self.buffer.capacity() {
+        let needed = self.len + more;
+        if needed > self.buffer.capacity() {
             let doubled = self.buffer.capacity().saturating_mul(2).min(self.limit);
-            self.buffer.reserve_exact(wanted.max(doubled) - self.buffer.len());
+            self.buffer.reserve_exact(needed.max(doubled) - self.buffer.len());
         }
-        if wanted > self.buffer.len() {
-            self.buffer.resize(wanted, 0);
+        if needed > self.buffer.len() {
+            self.buffer.resize(needed, 0);
         }
         Ok(())
     }

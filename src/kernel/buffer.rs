@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 use std::slice;
 
-use super::frame::write_reversed;
+use super::layout::write_reversed;
 use super::{COPY, copy, copy_long};
 use crate::header::Text;
 use crate::value_type::{MAX_NAME_LEN, ValueType};

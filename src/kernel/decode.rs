@@ -3,14 +3,14 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Progress, Runs, Utf8, Validity, ValueWriter, Values, Writer};
-use super::frame::{Frame, Header, HeaderVisitor, Parts, for_each_header};
-use super::scan::{Hits, Nothing, RowVisitor, Select};
+use super::layout::{HeaderOffsets, HeaderVisitor, RawHeader, WireLayout, for_each_header};
+use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
 use super::{RowBlock, copy, dispatch, keys};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
 /// The columns of a list of headers.
-pub struct Lists<'o, V = Runs> {
-    pub keys: Keys<'o>,
+pub struct ListColumns<'o, V = Runs> {
+    pub keys: KeyColumns<'o>,
     /// Of layouts with types of values.
     pub types: Option<&'o mut Utf8<Runs>>,
     pub values: &'o mut V,
@@ -20,38 +20,38 @@ pub struct Lists<'o, V = Runs> {
 }
 
 /// The columns of keys.
-pub enum Keys<'o> {
+pub enum KeyColumns<'o> {
     Text(&'o mut Utf8<Runs>),
     /// Of layouts with types of keys: the names of these types, and the keys.
     Typed(&'o mut Utf8<Runs>, &'o mut Runs),
 }
 
 /// The maximum number of bytes that decoding this many input bytes appends to one column.
-pub fn max_bytes<F: Frame>(input: usize) -> usize {
+pub fn max_bytes<F: WireLayout>(input: usize) -> usize {
     if F::TYPED { input.max((input / F::MIN_LEN).saturating_mul(MAX_NAME_LEN)) } else { input }
 }
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `limit` headers, and returns how many were decoded.
-    pub fn decode<F: Frame, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut Lists<'_, V>) -> usize {
+    pub fn decode<F: WireLayout, V: Values>(block: &RowBlock<'_>, limit: usize, progress: Progress, out: &mut ListColumns<'_, V>) -> usize {
         // SAFETY: it keeps nothing.
-        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut Nothing) }
+        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut IgnoreHeaders) }
     }
 }
 
 dispatch! {
     /// As `decode`, and collects the values of the requested keys in `hits`, which were cleared. Those of rows that were not
     /// decoded may be among them.
-    pub fn decode_and_select<'a, F: Frame, V: Values>(
+    pub fn decode_and_select<'a, F: WireLayout, V: Values>(
         block: &RowBlock<'a>,
         limit: usize,
         progress: Progress,
-        out: &mut Lists<'_, V>,
-        keys: &keys::Keys,
+        out: &mut ListColumns<'_, V>,
+        keys: &keys::KeySet,
         hits: &mut Hits<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut Select::<F>::new(keys, hits)) }
+        unsafe { decode_block::<F, V, _>(block, limit, progress, out, &mut SelectHeaders::<F>::new(keys, hits)) }
     }
 }
 
@@ -59,16 +59,16 @@ dispatch! {
 ///
 /// `also` was created for this block.
 #[inline(always)]
-unsafe fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
+unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
     block: &RowBlock<'a>,
     limit: usize,
     progress: Progress,
-    out: &mut Lists<'_, V>,
+    out: &mut ListColumns<'_, V>,
     also: &mut S,
 ) -> usize {
     let (key_types, keys) = match (&mut out.keys, F::TYPED_KEYS) {
-        (Keys::Text(keys), false) => (None, &mut keys.0),
-        (Keys::Typed(types, keys), true) => (Some(&mut types.0), &mut **keys),
+        (KeyColumns::Text(keys), false) => (None, &mut keys.0),
+        (KeyColumns::Typed(types, keys), true) => (Some(&mut types.0), &mut **keys),
         _ => return 0,
     };
     let types = out.types.as_mut().filter(|_| F::TYPED);
@@ -80,7 +80,7 @@ unsafe fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
     progress.reserve(out.ends, block.rows().len());
     let mut done = block.rows().len();
     {
-        let mut to = Output {
+        let mut to = AppendHeaders {
             key_types: key_types.map(|runs| runs.writer(headers, names, progress)),
             keys: keys.writer(headers, bytes, progress),
             types: types.map(|runs| runs.0.writer(headers, names, progress)),
@@ -116,28 +116,28 @@ unsafe fn decode_block<'a, F: Frame, V: Values, S: RowVisitor<'a>>(
         // Some headers of the row that is not readable may have been appended.
         out.truncate(first_row + done);
     }
-    if let Keys::Text(keys) = &out.keys
+    if let KeyColumns::Text(keys) = &out.keys
         && let Some(key) = keys.first_not_text(first_key)
     {
         // The first row that ends after this key; rows before it are complete.
         done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
         out.truncate(first_row + done);
         // Whatever the ends say, the column has nothing but text.
-        if let Keys::Text(keys) = &mut out.keys {
+        if let KeyColumns::Text(keys) = &mut out.keys {
             keys.truncate(key);
         }
     }
     done
 }
 
-impl<V: Values> Lists<'_, V> {
+impl<V: Values> ListColumns<'_, V> {
     /// Back to this many ends.
     fn truncate(&mut self, ends: usize) {
         self.ends.truncate(ends);
         let headers = self.ends.last().map_or(0, |end| *end as usize);
         match &mut self.keys {
-            Keys::Text(keys) => keys.truncate(headers),
-            Keys::Typed(types, keys) => {
+            KeyColumns::Text(keys) => keys.truncate(headers),
+            KeyColumns::Typed(types, keys) => {
                 types.truncate(headers);
                 keys.truncate(headers);
             }
@@ -150,7 +150,7 @@ impl<V: Values> Lists<'_, V> {
     }
 }
 
-struct Output<'w, 's, 'a, F, W, S> {
+struct AppendHeaders<'w, 's, 'a, F, W, S> {
     key_types: Option<Writer<'w>>,
     keys: Writer<'w>,
     types: Option<Writer<'w>>,
@@ -163,10 +163,10 @@ struct Output<'w, 's, 'a, F, W, S> {
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'_, '_, 'a, F, W, S> {
+impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for AppendHeaders<'_, '_, 'a, F, W, S> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        let header = Header::untyped(key, key_len, value, value_len, null);
+        let header = RawHeader::untyped(key, key_len, value, value_len, null);
         // SAFETY: `SLACK` bytes follow the row, whose bytes live for `'a`; the writers were made for its headers.
         unsafe {
             if !self.also.header(self.row, header) {
@@ -185,7 +185,7 @@ impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'
     }
 
     #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
+    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool {
         // SAFETY: as above: copies may read and write up to 63 bytes after a part, which are reserved.
         unsafe {
             if !self.also.header(self.row, parts.header(start)) {
@@ -212,7 +212,7 @@ impl<'a, F: Frame, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for Output<'
 ///
 /// The writer was made for it; it is readable, with `COPY` bytes after it.
 #[inline(always)]
-unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<ValueType>, to: &mut impl ValueWriter) {
+unsafe fn append<F: WireLayout>(from: *const u8, len: usize, of: Option<ValueType>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
     unsafe {
         if F::TYPED && of.and_then(ValueType::width).is_some() {

@@ -3,41 +3,41 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Progress, Runs, Values as _, Writer};
-use super::frame::{Frame, Header, Rules};
-use super::lists::Lists;
+use super::layout::{RawHeader, Rules, WireLayout};
+use super::lists::ListBlock;
 use super::scan::{RowVisitor, Scratch, scan_block};
 use super::{RowBlock, dispatch};
 
 /// The largest number of bytes that encoding these rows appends; `usize::MAX` if it is not less.
-pub fn max_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
+pub fn max_bytes<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
     max_written::<F>(lists.byte_len(), lists.header_count(), lists.row_count())
 }
 
 /// The bytes of keys and values, and of what a layout writes around them.
-fn max_written<F: Frame>(bytes: usize, headers: usize, rows: usize) -> usize {
+fn max_written<F: WireLayout>(bytes: usize, headers: usize, rows: usize) -> usize {
     let (framing, counts) = (headers.saturating_mul(F::MAX_FRAMING), rows.saturating_mul(F::MAX_COUNT));
     bytes.saturating_add(framing).saturating_add(counts)
 }
 
 dispatch! {
-    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a
+    /// Encodes rows until one has to be left to the slow path, and returns how many were encoded. Rows without a
     /// list are encoded as no headers.
-    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
+    pub fn encode<F: WireLayout>(lists: &ListBlock<'_>, rules: Rules, progress: Progress, out: &mut Runs) -> usize {
         let (rows, bytes) = (lists.row_count(), max_bytes::<F>(lists));
         // SAFETY: the writer was made for these rows.
-        unsafe { lists.for_each_row::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, bytes, progress), rules)) }
+        unsafe { lists.for_each_row::<F, _>(&mut EncodeHeaders::<F, true>::new(out.writer(rows, bytes, progress), rules)) }
     }
 }
 
 /// The largest number of bytes that converting a block of layout `S` to layout `F` appends; `usize::MAX` if it is not less.
-pub fn max_converted<S: Frame, F: Frame>(block: &RowBlock<'_>) -> usize {
+pub fn max_converted<S: WireLayout, F: WireLayout>(block: &RowBlock<'_>) -> usize {
     max_written::<F>(block.byte_len(), block.byte_len() / S::MIN_LEN, block.rows().len())
 }
 
 dispatch! {
-    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row
+    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the slow path, as a row
     /// without a message is. Returns how many were written.
-    pub fn convert<S: Frame, F: Frame>(
+    pub fn convert<S: WireLayout, F: WireLayout>(
         block: &RowBlock<'_>,
         limit: usize,
         rules: Rules,
@@ -50,8 +50,8 @@ dispatch! {
         // SAFETY: the writer was made for this block.
         let done = unsafe {
             match S::MAX_COUNT {
-                0 => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, false>::new(to, rules)),
-                _ => scan_block::<S, _>(block, limit, scratch, &mut Encode::<F, true>::new(to, rules)),
+                0 => scan_block::<S, _>(block, limit, scratch, &mut EncodeHeaders::<F, false>::new(to, rules)),
+                _ => scan_block::<S, _>(block, limit, scratch, &mut EncodeHeaders::<F, true>::new(to, rules)),
             }
         };
         out.truncate(before + done);
@@ -60,7 +60,7 @@ dispatch! {
 }
 
 /// Writes the rows for which its writer was made. `COUNTED`: how many headers a row has is known when it begins.
-struct Encode<'w, F, const COUNTED: bool> {
+struct EncodeHeaders<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
     /// Where the row begins, and where its next header goes.
     row: *mut u8,
@@ -74,14 +74,14 @@ struct Encode<'w, F, const COUNTED: bool> {
 /// The most headers whose count takes one byte.
 const MAX_IN_BYTE: usize = 63;
 
-impl<'w, F, const COUNTED: bool> Encode<'w, F, COUNTED> {
+impl<'w, F, const COUNTED: bool> EncodeHeaders<'w, F, COUNTED> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {
         let row = to.place();
-        Encode { to, row, at: row, headers: 0, rules, frame: PhantomData }
+        EncodeHeaders { to, row, at: row, headers: 0, rules, frame: PhantomData }
     }
 }
 
-impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED> {
+impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_, F, COUNTED> {
     #[inline(always)]
     unsafe fn null(&mut self) -> bool {
         // SAFETY: the caller's contract.
@@ -100,7 +100,7 @@ impl<'a, F: Frame, const COUNTED: bool> RowVisitor<'a> for Encode<'_, F, COUNTED
     }
 
     #[inline(always)]
-    unsafe fn header(&mut self, _row: usize, header: Header) -> bool {
+    unsafe fn header(&mut self, _row: usize, header: RawHeader) -> bool {
         if !COUNTED {
             self.headers += 1;
         }

@@ -1,7 +1,7 @@
 //! The keys that are selected: their lengths, then a hash table in which most other keys have no entry, then one masked
 //! comparison.
 
-use super::frame::Frame;
+use super::layout::WireLayout;
 use crate::value_type::ValueType;
 
 /// Bytes that are compared at once.
@@ -32,7 +32,7 @@ pub struct Requested {
     pub place: usize,
 }
 
-pub struct Keys {
+pub struct KeySet {
     /// Lengths of the requested keys, modulo 64, as bits.
     lens: u64,
     /// By hash: the entry to begin with, counted from 1.
@@ -43,7 +43,7 @@ pub struct Keys {
 pub(super) struct Entry {
     /// The first bytes, padded with zeros.
     head: u128,
-    wanted: Requested,
+    requested: Requested,
     /// The next entry with this hash, counted from 1.
     next: u16,
 }
@@ -82,34 +82,34 @@ fn hash(head: u128, len: usize) -> usize {
     (spread >> 56) as usize
 }
 
-impl Keys {
+impl KeySet {
     /// `None` if there are too many.
-    pub fn new(wanted: Vec<Requested>) -> Option<Self> {
-        let mut keys = Keys { lens: 0, table: [0; 256], entries: Vec::with_capacity(wanted.len()) };
-        for wanted in wanted {
-            keys.lens |= bit_of(wanted.key.len());
+    pub fn new(requested: Vec<Requested>) -> Option<Self> {
+        let mut keys = KeySet { lens: 0, table: [0; 256], entries: Vec::with_capacity(requested.len()) };
+        for requested in requested {
+            keys.lens |= bit_of(requested.key.len());
             let mut word = [0; WORD];
-            word.iter_mut().zip(&wanted.key).for_each(|(to, byte)| *to = *byte);
+            word.iter_mut().zip(&requested.key).for_each(|(to, byte)| *to = *byte);
             let head = u128::from_le_bytes(word);
-            let slot = &mut keys.table[hash(head, wanted.key.len())];
+            let slot = &mut keys.table[hash(head, requested.key.len())];
             let next = std::mem::replace(slot, u16::try_from(keys.entries.len() + 1).ok()?);
-            keys.entries.push(Entry { head, wanted, next });
+            keys.entries.push(Entry { head, requested, next });
         }
         Some(keys)
     }
 
-    /// Calls `found` with each entry for a key; returns false as soon as `found` does.
+    /// Calls `visit` with each entry for a key; returns false as soon as `visit` does.
     ///
     /// # Safety
     ///
     /// `len` bytes are readable at `key`, and at least 16.
     #[inline(always)]
-    pub(super) unsafe fn find<F: Frame>(
+    pub(super) unsafe fn find<F: WireLayout>(
         &self,
         key: *const u8,
         len: usize,
         of: Option<ValueType>,
-        mut found: impl FnMut(&Requested) -> bool,
+        mut visit: impl FnMut(&Requested) -> bool,
     ) -> bool {
         if self.lens & bit_of(len) == 0 {
             return true;
@@ -118,13 +118,13 @@ impl Keys {
         let head = unsafe { head(key, len) };
         let mut next = self.table[hash(head, len)];
         while let Some(entry) = self.entries.get(usize::from(next).wrapping_sub(1)) {
-            let wanted = &entry.wanted;
+            let requested = &entry.requested;
             // SAFETY: the caller's contract; both keys have `len` bytes.
             let is_same = entry.head == head
-                && wanted.key.len() == len
-                && (len <= WORD || unsafe { std::slice::from_raw_parts(key, len) } == wanted.key)
-                && (!F::TYPED_KEYS || of == wanted.key_type);
-            if is_same && !found(wanted) {
+                && requested.key.len() == len
+                && (len <= WORD || unsafe { std::slice::from_raw_parts(key, len) } == requested.key)
+                && (!F::TYPED_KEYS || of == requested.key_type);
+            if is_same && !visit(requested) {
                 return false;
             }
             next = entry.next;

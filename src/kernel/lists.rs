@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::frame::{Frame, Header};
-use super::keys::Keys;
-use super::scan::{Hits, Nothing, RowVisitor, Select};
+use super::keys::KeySet;
+use super::layout::{RawHeader, WireLayout};
+use super::scan::{Hits, IgnoreHeaders, RowVisitor, SelectHeaders};
 use super::{BYTES, COPY, ROWS, dispatch};
 use crate::value_type::{MAX_NAME_LEN, ValueType};
 
@@ -116,7 +116,7 @@ impl Strings<'_> {
 }
 
 /// The rows of a list column in one call of a kernel, and their columns.
-pub struct Lists<'a> {
+pub struct ListBlock<'a> {
     columns: Columns<'a>,
     /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the
     /// places between the first and the last.
@@ -127,9 +127,9 @@ pub struct Lists<'a> {
     bytes: usize,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> ListBlock<'a> {
     pub fn new(columns: Columns<'a>) -> Self {
-        Lists { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
+        ListBlock { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
     }
 
     /// Takes rows, one fewer than the offsets: as many from the first on as make a block that kernels can
@@ -188,7 +188,7 @@ impl<'a> Lists<'a> {
     ///
     /// `visit` was created for these rows.
     #[inline(always)]
-    pub(super) unsafe fn for_each_row<F: Frame, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
+    pub(super) unsafe fn for_each_row<F: WireLayout, V: RowVisitor<'a>>(&self, visit: &mut V) -> usize {
         // A copy, which nothing that is written can change.
         let columns = self.columns;
         for place in 0..self.len {
@@ -219,13 +219,13 @@ impl<'a> Lists<'a> {
 }
 
 impl Columns<'_> {
-    /// The header at a place; `None` if the exact routine has to read it.
+    /// The header at a place; `None` if the slow path has to read it.
     ///
     /// # Safety
     ///
     /// `byte_len` has accepted the place.
     #[inline(always)]
-    unsafe fn header<F: Frame>(self, at: usize) -> Option<Header> {
+    unsafe fn header<F: WireLayout>(self, at: usize) -> Option<RawHeader> {
         let Columns { key_types, keys, types, values, has_value, .. } = self;
         // SAFETY: the caller's contract; `COPY` bytes follow the last of the row, and after those before it.
         unsafe {
@@ -234,12 +234,12 @@ impl Columns<'_> {
             let key_type = if F::TYPED_KEYS { type_at(key_types, at)? } else { None };
             let value_type = if F::TYPED { type_at(types, at)? } else { None };
             let value_len = if is_null { 0 } else { value_len };
-            Some(Header { key, key_len, key_type, value, value_len, is_null, value_type })
+            Some(RawHeader { key, key_len, key_type, value, value_len, is_null, value_type })
         }
     }
 }
 
-/// The type at a place, which may have none; `None` if the exact routine has to read it.
+/// The type at a place, which may have none; `None` if the slow path has to read it.
 ///
 /// # Safety
 ///
@@ -257,21 +257,21 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Value
 }
 
 dispatch! {
-    /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
-    pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
+    /// Reads rows until one has to be left to the slow path, and returns how many there were before it.
+    pub fn validate<F: WireLayout>(lists: &ListBlock<'_>) -> usize {
         match lists.columns {
             // Nothing can be wrong with these but their offsets, which the caller's library has checked.
             Columns { key_types: None, types: None, .. } => lists.len,
             // SAFETY: it keeps nothing.
-            _ => unsafe { lists.for_each_row::<F, _>(&mut Nothing) },
+            _ => unsafe { lists.for_each_row::<F, _>(&mut IgnoreHeaders) },
         }
     }
 }
 
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
-    pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
+    pub fn select<'a, F: WireLayout>(lists: &ListBlock<'a>, keys: &KeySet, hits: &mut Hits<'a>) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { lists.for_each_row::<F, _>(&mut Select::<F>::new(keys, hits)) }
+        unsafe { lists.for_each_row::<F, _>(&mut SelectHeaders::<F>::new(keys, hits)) }
     }
 }

@@ -14,7 +14,7 @@
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
-//!        next block               exact routine (HeadersFormat::parse), which alone makes errors;
+//!        next block               arrow::run::Run::slow_path, which alone makes errors;
 //!                                 the next block begins after that row
 //! ```
 //!
@@ -30,8 +30,8 @@
 pub mod buffer;
 pub mod decode;
 pub mod encode;
-pub mod frame;
 pub mod keys;
+pub mod layout;
 pub mod lists;
 pub mod scan;
 pub mod views;
@@ -82,7 +82,6 @@ impl<'a> Span<'a> {
         self.start.as_ptr()
     }
 
-    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
     #[inline(always)]
     pub fn len(self) -> usize {
         self.len

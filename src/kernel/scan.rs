@@ -5,37 +5,37 @@ use std::marker::PhantomData;
 use simdutf8::basic::from_utf8;
 
 use super::buffer::{Progress, Runs, Tail, Utf8, Values as _};
-use super::frame::{Frame, Header, HeaderVisitor, Parts, TEXT, for_each_header};
-use super::keys::{Keep, Keys, Requested};
+use super::keys::{Keep, KeySet, Requested};
+use super::layout::{HeaderOffsets, HeaderVisitor, RawHeader, TEXT, WireLayout, for_each_header};
 use super::views::Views;
 use super::{COPY, ROWS, RowBlock, Span, copy, copy_long, dispatch, recycled};
 use crate::value_type::ValueType;
 
 /// A value that was found.
 #[derive(Clone, Copy)]
-pub struct Value<'a> {
+pub struct RawValue<'a> {
     start: *const u8,
     len: i32,
     bytes: PhantomData<&'a [u8]>,
 }
 
 // SAFETY: it is nothing but a reference to bytes that live for `'a`.
-unsafe impl Send for Value<'_> {}
+unsafe impl Send for RawValue<'_> {}
 
 /// The length of a null, and of a value that was not found.
 const NULL: i32 = -1;
 const MISSING: i32 = -2;
 
-impl<'a> Value<'a> {
+impl<'a> RawValue<'a> {
     /// No header has the key.
-    pub const MISSING: Self = Value { start: std::ptr::null(), len: MISSING, bytes: PhantomData };
+    pub const MISSING: Self = RawValue { start: std::ptr::null(), len: MISSING, bytes: PhantomData };
 
     /// # Safety
     ///
     /// The bytes live for `'a`; rounded up to a multiple of `COPY`, and at least `COPY`, they are readable at `start`.
     #[inline(always)]
     pub unsafe fn new(start: *const u8, len: usize, is_null: bool) -> Self {
-        Value { start, len: if is_null { NULL } else { len as i32 }, bytes: PhantomData }
+        RawValue { start, len: if is_null { NULL } else { len as i32 }, bytes: PhantomData }
     }
 
     #[inline(always)]
@@ -72,7 +72,7 @@ impl<'a> Value<'a> {
 
 /// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
 /// which are 64 at most.
-pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
+pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut Runs) -> u64 {
     assert!(values.len() <= ROWS, "a word has a bit for each value");
     let bytes = values.iter().fold(0, |bytes: usize, value| bytes.saturating_add(value.len()));
     let mut writer = out.writer(values.len(), bytes, progress);
@@ -91,7 +91,7 @@ pub fn append(values: &[Value<'_>], progress: Progress, out: &mut Runs) -> u64 {
 }
 
 /// As `append`, up to the first value that is not UTF-8; also returns how many there were before it.
-pub fn append_text(values: &[Value<'_>], progress: Progress, out: &mut Utf8<Runs>) -> (u64, usize) {
+pub fn append_text(values: &[RawValue<'_>], progress: Progress, out: &mut Utf8<Runs>) -> (u64, usize) {
     let before = out.count();
     let valid = append(values, progress, &mut out.0);
     let done = out.first_not_text(before).map_or(values.len(), |run| run - before);
@@ -100,16 +100,16 @@ pub fn append_text(values: &[Value<'_>], progress: Progress, out: &mut Utf8<Runs
 }
 
 /// Appends views of values, as `append` does.
-pub fn append_views(values: &[Value<'_>], out: &mut Views) -> u64 {
+pub fn append_views(values: &[RawValue<'_>], out: &mut Views) -> u64 {
     push_views(values, out, |_| true).0
 }
 
 /// As `append_text`, but views.
-pub fn append_text_views(values: &[Value<'_>], out: &mut Utf8<Views>) -> (u64, usize) {
+pub fn append_text_views(values: &[RawValue<'_>], out: &mut Utf8<Views>) -> (u64, usize) {
     push_views(values, &mut out.0, |bytes| from_utf8(bytes).is_ok())
 }
 
-fn push_views(values: &[Value<'_>], out: &mut Views, is_accepted: impl Fn(&[u8]) -> bool) -> (u64, usize) {
+fn push_views(values: &[RawValue<'_>], out: &mut Views, is_accepted: impl Fn(&[u8]) -> bool) -> (u64, usize) {
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
         let bytes = value.bytes();
@@ -128,7 +128,7 @@ pub struct Hit<'a> {
     pub row: usize,
     /// The caller's number of the key.
     pub place: usize,
-    pub value: Value<'a>,
+    pub value: RawValue<'a>,
     pub value_type: Option<ValueType>,
 }
 
@@ -136,7 +136,7 @@ pub struct Hit<'a> {
 #[derive(Default)]
 pub struct Hits<'a> {
     /// A lane of `ROWS` values for each place.
-    lanes: Vec<Value<'a>>,
+    lanes: Vec<RawValue<'a>>,
     /// In the order of the headers.
     pub every: Vec<Hit<'a>>,
 }
@@ -145,12 +145,12 @@ impl<'a> Hits<'a> {
     /// Empties the lanes of this many places.
     pub fn clear(&mut self, places: usize) {
         self.lanes.clear();
-        self.lanes.resize(places.saturating_mul(ROWS), Value::MISSING);
+        self.lanes.resize(places.saturating_mul(ROWS), RawValue::MISSING);
         self.every.clear();
     }
 
     /// The values of a place, row by row.
-    pub fn lane(&self, place: usize) -> &[Value<'a>] {
+    pub fn lane(&self, place: usize) -> &[RawValue<'a>] {
         &self.lanes[place * ROWS..][..ROWS]
     }
 
@@ -160,7 +160,7 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// Receives headers row by row. If it returns false, the row is left to the exact routine.
+/// Receives headers row by row. If it returns false, the row is left to the slow path.
 ///
 /// A visitor is created for the rows of one block, and may have reserved memory for just these: each row is passed once, as
 /// a call of `null`, or of `begin`, of `header` for each of its headers, and of `end`. After false comes no other call.
@@ -187,7 +187,7 @@ pub(super) trait RowVisitor<'a> {
     ///
     /// The row has begun, and has this header, which has not been passed. Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a
     /// multiple of `COPY`, and at least `COPY`.
-    unsafe fn header(&mut self, row: usize, header: Header) -> bool;
+    unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool;
 
     /// # Safety
     ///
@@ -197,36 +197,36 @@ pub(super) trait RowVisitor<'a> {
     }
 }
 
-pub(super) struct Nothing;
+pub(super) struct IgnoreHeaders;
 
-impl<'a> RowVisitor<'a> for Nothing {
+impl<'a> RowVisitor<'a> for IgnoreHeaders {
     #[inline(always)]
-    unsafe fn header(&mut self, _row: usize, _header: Header) -> bool {
+    unsafe fn header(&mut self, _row: usize, _header: RawHeader) -> bool {
         true
     }
 }
 
-pub(super) struct Select<'k, 'h, 'a, F> {
-    keys: &'k Keys,
+pub(super) struct SelectHeaders<'k, 'h, 'a, F> {
+    keys: &'k KeySet,
     hits: &'h mut Hits<'a>,
     frame: PhantomData<F>,
 }
 
-impl<'k, 'h, 'a, F> Select<'k, 'h, 'a, F> {
-    pub fn new(keys: &'k Keys, hits: &'h mut Hits<'a>) -> Self {
-        Select { keys, hits, frame: PhantomData }
+impl<'k, 'h, 'a, F> SelectHeaders<'k, 'h, 'a, F> {
+    pub fn new(keys: &'k KeySet, hits: &'h mut Hits<'a>) -> Self {
+        SelectHeaders { keys, hits, frame: PhantomData }
     }
 }
 
-impl<'a, F: Frame> RowVisitor<'a> for Select<'_, '_, 'a, F> {
+impl<'a, F: WireLayout> RowVisitor<'a> for SelectHeaders<'_, '_, 'a, F> {
     #[inline(always)]
-    unsafe fn header(&mut self, row: usize, header: Header) -> bool {
-        let Select { keys, hits, .. } = self;
-        let Header { key, key_len, key_type, value, value_len, is_null, value_type } = header;
+    unsafe fn header(&mut self, row: usize, header: RawHeader) -> bool {
+        let SelectHeaders { keys, hits, .. } = self;
+        let RawHeader { key, key_len, key_type, value, value_len, is_null, value_type } = header;
         // SAFETY: the caller's contract.
         unsafe {
-            keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |wanted| {
-                hits.take::<F>(row, wanted, Value::new(value, value_len, is_null), value_type)
+            keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |requested| {
+                hits.take::<F>(row, requested, RawValue::new(value, value_len, is_null), value_type)
             })
         }
     }
@@ -234,22 +234,22 @@ impl<'a, F: Frame> RowVisitor<'a> for Select<'_, '_, 'a, F> {
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    fn take<F: Frame>(
+    fn take<F: WireLayout>(
         &mut self,
         row: usize,
-        wanted: &Requested,
-        value: Value<'a>,
+        requested: &Requested,
+        value: RawValue<'a>,
         value_type: Option<ValueType>,
     ) -> bool {
-        if wanted.keep == Keep::All {
-            self.every.push(Hit { row, place: wanted.place, value, value_type });
+        if requested.keep == Keep::All {
+            self.every.push(Hit { row, place: requested.place, value, value_type });
             return true;
         }
-        if F::TYPED && value_type != wanted.value_type {
+        if F::TYPED && value_type != requested.value_type {
             return false;
         }
-        let lane = &mut self.lanes[wanted.place * ROWS + row];
-        if wanted.keep == Keep::Last || lane.is_missing() {
+        let lane = &mut self.lanes[requested.place * ROWS + row];
+        if requested.keep == Keep::Last || lane.is_missing() {
             *lane = value;
         }
         true
@@ -263,23 +263,23 @@ pub struct Scratch(Vec<u8>);
 dispatch! {
     /// Reads rows until one is not readable or has more than `limit` headers, and returns how many there were before
     /// it.
-    pub fn validate<F: Frame>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
+    pub fn validate<F: WireLayout>(block: &RowBlock<'_>, limit: usize, scratch: &mut Scratch) -> usize {
         // SAFETY: it keeps nothing.
-        unsafe { scan_block::<F, _>(block, limit, scratch, &mut Nothing) }
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut IgnoreHeaders) }
     }
 }
 
 dispatch! {
     /// As `validate`, and collects the values of the requested keys in `hits`, which were cleared.
-    pub fn select<'a, F: Frame>(
+    pub fn select<'a, F: WireLayout>(
         block: &RowBlock<'a>,
         limit: usize,
         scratch: &mut Scratch,
-        keys: &Keys,
+        keys: &KeySet,
         hits: &mut Hits<'a>,
     ) -> usize {
         // SAFETY: it keeps values in memory that grows.
-        unsafe { scan_block::<F, _>(block, limit, scratch, &mut Select::<F>::new(keys, hits)) }
+        unsafe { scan_block::<F, _>(block, limit, scratch, &mut SelectHeaders::<F>::new(keys, hits)) }
     }
 }
 
@@ -290,7 +290,7 @@ dispatch! {
 ///
 /// `visit` was created for this block.
 #[inline(always)]
-pub(super) unsafe fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
+pub(super) unsafe fn scan_block<'a, F: WireLayout, V: RowVisitor<'a>>(
     block: &RowBlock<'a>,
     limit: usize,
     scratch: &mut Scratch,
@@ -324,7 +324,7 @@ pub(super) unsafe fn scan_block<'a, F: Frame, V: RowVisitor<'a>>(
 ///
 /// `odd_keys` has room for the keys of the row and a byte after each; `visit` was created for the row.
 #[inline(always)]
-unsafe fn scan_row<'a, F: Frame, V: RowVisitor<'a>>(
+unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
     place: usize,
     row: Span<'a>,
     limit: usize,
@@ -348,10 +348,10 @@ struct Scan<'s, 't, 'a, F, V> {
     bytes: PhantomData<(&'a [u8], F)>,
 }
 
-impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
+impl<'a, F: WireLayout, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize, null: bool) -> bool {
-        let header = Header::untyped(key, key_len, value, value_len, null);
+        let header = RawHeader::untyped(key, key_len, value, value_len, null);
         // SAFETY: the caller's contract.
         unsafe {
             note_short_key(key, key_len, self.odd_keys);
@@ -360,7 +360,7 @@ impl<'a, F: Frame, V: RowVisitor<'a>> HeaderVisitor for Scan<'_, '_, 'a, F, V> {
     }
 
     #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
+    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool {
         // SAFETY: the caller's contract.
         unsafe {
             note_key::<F>(start, parts, self.odd_keys);
@@ -392,7 +392,7 @@ unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
 ///
 /// As for [`scan_row`]; the parts are in the row that begins at `start`.
 #[inline(always)]
-unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail<'_>) {
+unsafe fn note_key<F: WireLayout>(start: *const u8, parts: HeaderOffsets, odd_keys: &mut Tail<'_>) {
     if F::TYPED_KEYS {
         return;
     }
@@ -407,11 +407,11 @@ unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail
 /// Whether all keys of a row that was scanned are UTF-8.
 #[cold]
 #[inline(never)]
-fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
+fn keys_are_text<F: WireLayout>(row: Span<'_>) -> bool {
     let mut scratch = Scratch::default();
     let mut odd_keys = Tail::new(&mut scratch.0, row.len());
     // SAFETY: the keys of the row, and the lengths after them, have fewer bytes than the row.
-    unsafe { scan_row::<F, _>(0, row, usize::MAX, &mut odd_keys, &mut Nothing) };
+    unsafe { scan_row::<F, _>(0, row, usize::MAX, &mut odd_keys, &mut IgnoreHeaders) };
     std::str::from_utf8(odd_keys.since(0)).is_ok()
 }
 

@@ -63,7 +63,7 @@ pub struct Views {
 }
 
 /// The columns of views and of bytes outside the input.
-pub struct Parts {
+pub struct ViewParts {
     pub views: Vec<u128>,
     pub own: Vec<u8>,
     pub windows: Arc<[Window]>,
@@ -110,10 +110,10 @@ impl Views {
         self.own.len()
     }
 
-    pub fn into_parts(self) -> Parts {
+    pub fn into_parts(self) -> ViewParts {
         assert_eq!(self.fitting, usize::MAX, "a value that is too large was not taken back");
         let Views { views, own, windows, refers, .. } = self;
-        Parts { views, own, windows, refers }
+        ViewParts { views, own, windows, refers }
     }
 
     #[inline]

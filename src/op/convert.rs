@@ -7,10 +7,10 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::kernel::frame::{Frame as _, WireLayout};
+use crate::kernel::layout::{ReadableLayout, WireLayout as _};
 use crate::log::{CollectErrors, EitherLog, Fast, Log, Result, cut};
 use crate::traits::{
-    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, FrameOf, HeadersFormat, MessageFormat, Presence,
+    BatchFormat, Class, Encoded, Field, FieldType, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence,
     ReadOptions, Role, Sink, WriteOptions, parse_message,
 };
 use crate::value::ByteOrder;
@@ -24,7 +24,7 @@ pub struct Reader {
     pub order: ByteOrder,
     pub keys: KeyForm,
     /// The kernels' layout of a message that is headers and nothing else.
-    pub layout: Option<WireLayout>,
+    pub layout: Option<ReadableLayout>,
     pub gather: Gather,
 }
 
@@ -38,7 +38,7 @@ impl Reader {
             fields: E::FIELDS,
             order: E::Headers::ORDER,
             keys: E::Headers::KEYS,
-            layout: FrameOf::<E>::READS.filter(|_| E::CLASS == Class::Headers),
+            layout: LayoutOf::<E>::READS.filter(|_| E::CLASS == Class::Headers),
             gather: |data, options, log, out| match log {
                 EitherLog::Fast(log) => parse_message::<E, Fast, _>(data, options, log, out),
                 EitherLog::Collect(log) => parse_message::<E, CollectErrors, _>(data, options, log, out),

@@ -8,8 +8,8 @@ use crate::format::Visitor;
 use crate::interrupt;
 use crate::log::{CollectErrors, Fast, LEAST_REPORTS, Label, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, Messages, ReadOptions, message_len, parse_batch,
-    parse_message,
+    BatchFormat, Discard, FieldsOf, HeadersFormat, MessageFormat, MessageReceiver, ReadOptions, message_len,
+    parse_batch, parse_message,
 };
 
 /// A labelled message. The labels cover it without a gap, in order.
@@ -74,7 +74,7 @@ impl<B: BatchFormat> ParseHeaders<B> {
     }
 }
 
-impl<'a, B: BatchFormat> Messages<'a> for ParseHeaders<B> {
+impl<'a, B: BatchFormat> MessageReceiver<'a> for ParseHeaders<B> {
     type Batch = B;
     type Within<'b> = Self;
 

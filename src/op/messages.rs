@@ -12,7 +12,7 @@ use crate::format::Visitor;
 use crate::header::Header;
 use crate::log::{CollectErrors, Counts, Log as _, OnLoss, Result, Stop};
 use crate::traits::{
-    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, Messages, ReadOptions,
+    BatchFormat, FieldValue, Fields as _, FieldsOf, HeadersFormat, Inside, MessageFormat, MessageReceiver, ReadOptions,
     message_len, parse_batch,
 };
 
@@ -78,7 +78,7 @@ struct Receiver<'m, B, F> {
     of: PhantomData<B>,
 }
 
-impl<'a, B: BatchFormat, F> Messages<'a> for Receiver<'_, B, F>
+impl<'a, B: BatchFormat, F> MessageReceiver<'a> for Receiver<'_, B, F>
 where
     F: FnMut(Option<MessageHeaders<'_>>, &[FieldValue<'_>]) -> bool,
 {

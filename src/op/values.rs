@@ -20,7 +20,7 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
         let data = Cursor::new(self.data);
-        // Nearly every message is whole. What is wrong with one that is not is looked for in a second go.
+        // Nearly every message is whole. Its errors are collected in a second pass if it is not.
         let mut sink = (self.fresh)();
         let fast = parse_message::<E, _, _>(data, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
         if let Ok(presence) = fast {

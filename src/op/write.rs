@@ -465,7 +465,7 @@ impl crate::format::Visitor for EncodeMessage<'_> {
     type Out = Result<Option<Vec<u8>>, Error>;
 
     fn visit<E: MessageFormat>(self) -> Self::Out {
-        // Nearly every message can be written. What is wrong with one that cannot is looked for in a second go.
+        // Nearly every message can be written. The errors of one that cannot are collected in a second pass.
         if let Ok(written) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
             return Ok(written);
         }

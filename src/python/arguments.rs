@@ -31,7 +31,7 @@ pub enum KeyArgument {
 }
 
 impl KeyArgument {
-    pub fn wanted(self) -> Result<RequestedKey, Error> {
+    pub fn requested(self) -> Result<RequestedKey, Error> {
         Ok(match self {
             KeyArgument::Text(text) => RequestedKey::Text(text.to_string()),
             KeyArgument::Int(number) => RequestedKey::Int(number),
@@ -195,7 +195,7 @@ impl TypesArgument {
                 None => Err(unknown_name("types value", &word, words.iter().map(|(known, _)| *known))),
             },
             TypesArgument::Each(pairs) => {
-                let pair = |(key, times): (KeyArgument, OccurrencesArgument)| Ok((key.wanted()?, times.times()?));
+                let pair = |(key, times): (KeyArgument, OccurrencesArgument)| Ok((key.requested()?, times.times()?));
                 pairs.into_iter().map(pair).collect::<Result<_, Error>>().map(TypeOption::ByKey)
             }
         }
@@ -255,9 +255,9 @@ pub mod argument {
     }
 
     #[cold]
-    fn wrong_type(argument: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyErr {
+    fn wrong_type(argument: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyErr {
         match argument.get_type().name() {
-            Ok(of) => PyTypeError::new_err(format!("{name} must be {wanted}, not {of}")),
+            Ok(of) => PyTypeError::new_err(format!("{name} must be {expected}, not {of}")),
             Err(error) => error,
         }
     }
@@ -265,8 +265,8 @@ pub mod argument {
 
 /// Finds a value by the name a user gave.
 pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
-    let found = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
-    found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
+    let value = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
+    value.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
 }
 
 /// The limits of a `letterhead.Limits`; unset ones, and all without it, are those of the process.

@@ -306,7 +306,7 @@ impl Chunks {
         let mut chunks: Vec<_> = ahead.iter_mut().flatten().collect();
         if threads::divides(shared.threads, chunks.iter().map(|chunk| chunk.size())) {
             // A chunk that failed is worked on again in its turn, and fails then.
-            threads::each(&mut chunks, &|chunk| chunk.output = chunk.apply(shared, 1).ok());
+            threads::on_each(&mut chunks, &|chunk| chunk.output = chunk.apply(shared, 1).ok());
         }
     }
 }

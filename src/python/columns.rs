@@ -36,7 +36,7 @@ pub type Spec = (String, KeyArgument, String, String, bool);
 pub fn selections(columns: Vec<Spec>) -> Result<Vec<Selection>, Error> {
     let repeats = [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
     let selection = |(output, key, of, repeat, required): Spec| {
-        let key = key.wanted()?;
+        let key = key.requested()?;
         Ok(Selection { output, key, of: Type::parse(&of)?, repeat: named("repeat", &repeat, &repeats)?, required })
     };
     columns.into_iter().map(selection).collect()

@@ -32,13 +32,13 @@ pub fn record_batches(
 ) -> PyResult<(Vec<Head>, usize)> {
     let log = SharedBytes::new(data)?;
     let most = most.unwrap_or(usize::MAX);
-    let found = catch_panic(|| heads(log.len(), beyond, start, most, |at, header| log.copy(at, header)))?;
+    let batches = catch_panic(|| heads(log.len(), beyond, start, most, |at, header| log.copy(at, header)))?;
     let tuple = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);
         (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
     };
-    Ok((found.heads.iter().map(tuple).collect(), found.end))
+    Ok((batches.heads.iter().map(tuple).collect(), batches.end))
 }
 
 /// The record batch at the beginning of these bytes, without compression; of a compressed set of an older format, the

@@ -238,8 +238,8 @@ pub fn validate<'py>(
     #[pyo3(from_py_with = argument::format)] format: Format,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Vec<ErrorTuple>> {
-    let found = take_apart(py, data, format, read_options(py, read)?)?;
-    Ok(found.errors.into_iter().map(error_tuple).collect())
+    let inspection = take_apart(py, data, format, read_options(py, read)?)?;
+    Ok(inspection.errors.into_iter().map(error_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
@@ -251,12 +251,15 @@ pub fn inspect<'py>(
     #[pyo3(from_py_with = argument::format)] format: Format,
     read: Option<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = take_apart(py, data, format, read_options(py, read)?)?;
-    let labels: Vec<_> =
-        found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
+    let inspection = take_apart(py, data, format, read_options(py, read)?)?;
+    let labels: Vec<_> = inspection
+        .labels
+        .into_iter()
+        .map(|label| (label.start, label.end, label.field, label.header, label.text))
+        .collect();
     let parts = PyDict::new(py);
     parts.set_item("labels", labels)?;
-    parts.set_item("errors", found.errors.into_iter().map(error_tuple).collect::<Vec<_>>())?;
+    parts.set_item("errors", inspection.errors.into_iter().map(error_tuple).collect::<Vec<_>>())?;
     Ok(parts)
 }
 

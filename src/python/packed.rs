@@ -73,10 +73,10 @@ impl Position {
 
     /// Whether the key is this text, or a typed string of it.
     #[inline]
-    fn has_key(&self, wanted: &[u8], message: &[u8], order: ByteOrder) -> bool {
+    fn has_key(&self, expected: &[u8], message: &[u8], order: ByteOrder) -> bool {
         match &self.key {
-            PositionOfKey::Text(part) => part.bytes(message) == wanted,
-            _ => self.key(message, order).is_text(wanted),
+            PositionOfKey::Text(part) => part.bytes(message) == expected,
+            _ => self.key(message, order).is_text(expected),
         }
     }
 
@@ -133,13 +133,13 @@ impl Packed {
     fn of_key<'a>(&'a self, key: &'a Bound<'_, PyString>) -> impl DoubleEndedIterator<Item = Header<'a>> {
         let message = self.data.as_bytes(key.py());
         // No message has half of a surrogate pair.
-        let wanted = key.to_str().ok().map(str::as_bytes);
-        let has_key = move |header: &&Position| wanted.is_some_and(|key| header.has_key(key, message, self.order));
+        let requested = key.to_str().ok().map(str::as_bytes);
+        let has_key = move |header: &&Position| requested.is_some_and(|key| header.has_key(key, message, self.order));
         self.headers.iter().filter(has_key).map(move |header| header.header(message, self.order))
     }
 
     /// The last value of a key.
-    fn found<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn value_of<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let last = self.of_key(key).next_back();
         last.map(|header| value_object(key.py(), &header, self.order)).transpose()
     }
@@ -175,13 +175,13 @@ impl Packed {
     /// The last value of a key, or a KeyError.
     #[pyo3(signature = (key, /))]
     fn last<'py>(&self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
-        self.found(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+        self.value_of(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
     }
 
     /// The last value of a key, or the default.
     #[pyo3(signature = (key, default, /))]
     fn get<'py>(&self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(self.found(key)?.unwrap_or(default))
+        Ok(self.value_of(key)?.unwrap_or(default))
     }
 
     /// All values of a key.

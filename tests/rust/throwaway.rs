@@ -18,7 +18,7 @@ mod tiny {
         const TYPES: TypeCodes = TypeCodes::None;
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
-        type Frame = NoKernels;
+        type Layout = NoKernels;
         fn parse<'a, R: Log, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,

@@ -37,7 +37,7 @@ use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -64,7 +64,7 @@ impl BatchFormat for IggyBatch {
     type Message = Frame;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: Messages<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut CollectErrors,
@@ -139,7 +139,7 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
+fn read_batch<'a, V: MessageReceiver<'a, Batch = IggyBatch>>(
     cursor: &mut Cursor<'a>,
     resumed: Option<Inside>,
     log: &mut CollectErrors,
@@ -153,29 +153,29 @@ fn read_batch<'a, V: Messages<'a, Batch = IggyBatch>>(
     let first = resumed.unwrap_or_default();
     let begin = frames.at();
     frames.skip(first.at);
-    let mut found = first.count as u32; // Below the number of frames, which take 48 bytes each.
+    let mut begun = first.count as u32; // Below the number of frames, which take 48 bytes each.
     while frames.remaining() > 0 {
-        if found > first.count as u32 {
+        if begun > first.count as u32 {
             log.begin_message();
         }
         let opened = open_frame(&mut frames, &base, log)?;
-        found += 1;
+        begun += 1;
         if let Err(stop) = receiver.message(&opened.fields, opened.headers, log) {
-            receiver.stopped(Inside { at: frames.at() - begin, count: found as usize, ..first });
+            receiver.stopped(Inside { at: frames.at() - begin, count: begun as usize, ..first });
             return Err(stop);
         }
     }
-    if found != count {
-        if found > first.count as u32 {
+    if begun != count {
+        if begun > first.count as u32 {
             log.begin_message();
         }
         log.error(Code::CountTooLarge, Some(count_at), || {
-            format!("the batch announces {} and has {found}", counted(count as usize, "message"))
+            format!("the batch announces {} and has {begun}", counted(count as usize, "message"))
         })?;
         receiver.unreadable(log)?;
         return Err(Stop);
     }
-    if found == first.count as u32 {
+    if begun == first.count as u32 {
         match log.errors().is_empty() {
             true => log.cancel_message(),
             false => receiver.unreadable(log)?,

@@ -23,7 +23,7 @@ use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
 use crate::log::{CollectErrors, Log, Result, Stop};
 use crate::traits::{
-    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, Messages, Opened, ReadOptions, Role,
+    BatchFormat, Field, FieldType, FieldValue, Inside, MessageFormat, MessageReceiver, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Little;
 
@@ -41,7 +41,7 @@ impl BatchFormat for IggyPolled2023 {
     type Message = PolledMessage;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn messages<'a, V: Messages<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
         mut cursor: Cursor<'a>,
         _: ReadOptions,
         log: &mut CollectErrors,

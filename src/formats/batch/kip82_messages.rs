@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message};
 use crate::log::{CollectErrors, Log, Result};
-use crate::traits::{BatchFormat, Messages, ReadOptions};
+use crate::traits::{BatchFormat, MessageReceiver, ReadOptions};
 
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);
@@ -35,7 +35,7 @@ impl<L: Layout> BatchFormat for Kip82Messages<L> {
     type Message = Kip82Message<L>;
     type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: Messages<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,

@@ -49,16 +49,16 @@ const OLD_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
 /// `copy` copies some of the first bytes, from a position on.
 pub fn heads(len: usize, beyond: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
     let start = start.min(len);
-    let mut found = Heads { heads: Vec::new(), end: start };
+    let mut batches = Heads { heads: Vec::new(), end: start };
     let mut header = [0; HEADER_LEN];
-    while found.end - start < most && found.end < len {
-        let header = &mut header[..HEADER_LEN.min(len - found.end)];
-        copy(found.end, header);
-        let Some(head) = head(header, found.end, (len - found.end).saturating_add(beyond)) else { break };
-        found.end += head.size;
-        found.heads.push(head);
+    while batches.end - start < most && batches.end < len {
+        let header = &mut header[..HEADER_LEN.min(len - batches.end)];
+        copy(batches.end, header);
+        let Some(head) = head(header, batches.end, (len - batches.end).saturating_add(beyond)) else { break };
+        batches.end += head.size;
+        batches.heads.push(head);
     }
-    found
+    batches
 }
 
 /// The batch that begins with these bytes and ends before `left` more are over.

@@ -19,7 +19,7 @@ use crate::formats::message::legacy::{
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
-use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, Messages, Opened};
+use crate::traits::{BatchFormat, FieldValue, FieldsOf, Inside, MessageReceiver, Opened};
 
 /// The position of the attributes of the first message.
 const ATTRIBUTES_AT: usize = FRAME_LEN + ATTRIBUTES_WITHIN;
@@ -35,7 +35,7 @@ pub trait SetLayout {
 }
 
 /// Passes on the message in a frame, or those of the set in it.
-pub fn read_framed<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
+pub fn read_framed<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut CollectErrors,
@@ -83,7 +83,7 @@ pub fn open_set(outer: Message<'_>, limits: Limits, log: &mut CollectErrors) -> 
 }
 
 /// Passes on the frames up to the end of the data. With `lenient`, one that is cut off ends it.
-pub fn read_frames<'a, V: Messages<'a>>(
+pub fn read_frames<'a, V: MessageReceiver<'a>>(
     mut cursor: Cursor<'a>,
     lenient: bool,
     log: &mut CollectErrors,
@@ -131,7 +131,7 @@ pub fn unknown_codec<R: Log>(codec: u8, at: usize, log: &mut R) -> Stop {
 }
 
 /// Passes on the messages of a compressed one from `first` on.
-fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
+fn expand<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
@@ -146,7 +146,7 @@ fn expand<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
     })
 }
 
-fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
+fn expand_set<'a, L: SetLayout, V: MessageReceiver<'a, Batch = L::Batch>>(
     set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     first: Inside,
@@ -195,9 +195,9 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a, Batch = L::Batch>>(
 
 /// A message of a compressed set has the magic of the set.
 fn reject_other_magic(frame: &Framed<'_>, magic: i64, log: &mut CollectErrors) -> Result {
-    match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
-        Some(found) if found != magic => {
-            Err(log.fatal(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
+    match frame.message.peek(MAGIC_WITHIN).map(|byte| i64::from(byte as i8)) {
+        Some(inner) if inner != magic => {
+            Err(log.fatal(Code::BadMagic, None, || format!("magic {inner} inside a set of magic {magic}")))
         }
         _ => Ok(()),
     }

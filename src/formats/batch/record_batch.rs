@@ -38,8 +38,8 @@ use crate::kernel::SLACK;
 use crate::limits::Limits;
 use crate::log::{CollectErrors, Fast, Log, OnLoss, Result, Stop};
 use crate::traits::{
-    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat, Messages,
-    Opened, ReadOptions, Role,
+    self, BatchFormat, Contents, Encoded, Field, FieldType, FieldValue, HeadersFormat, Inside, MessageFormat,
+    MessageReceiver, Opened, ReadOptions, Role,
 };
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -152,7 +152,7 @@ impl BatchFormat for RecordBatch {
     type Message = Record;
     type Fields<'a> = Fields<'a>;
 
-    fn messages<'a, V: Messages<'a, Batch = Self>>(
+    fn messages<'a, V: MessageReceiver<'a, Batch = Self>>(
         cursor: Cursor<'a>,
         options: ReadOptions,
         log: &mut CollectErrors,
@@ -178,7 +178,7 @@ impl BatchFormat for RecordBatch {
 }
 
 /// Base values and properties shared by the records of a batch.
-struct Header2 {
+struct BatchHeader {
     base_offset: i64,
     base_timestamp: i64,
     /// With log append time, that of every record.
@@ -191,7 +191,7 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
+fn read_batch<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
     frame: Framed<'a>,
     limits: Limits,
     log: &mut CollectErrors,
@@ -233,7 +233,7 @@ fn read_batch<'a, V: Messages<'a, Batch = RecordBatch>>(
 }
 
 /// The header of a batch with a valid checksum, its records, and the position of its attributes.
-fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Result<(Header2, Cursor<'a>, usize)> {
+fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Result<(BatchHeader, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, log)?;
     let _: i8 = batch.number("magic", Big, log)?;
@@ -257,7 +257,7 @@ fn open_batch<'a, R: Log>(frame: Framed<'a>, verify: bool, log: &mut R) -> Resul
     if count < 0 {
         return Err(log.fatal(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
     }
-    let header = Header2 {
+    let header = BatchHeader {
         base_offset,
         base_timestamp,
         appended: (attributes as u8 & LOG_APPEND_BIT != 0).then_some(largest_timestamp),
@@ -318,8 +318,8 @@ fn open_compressed(data: &[u8], limits: Limits, log: &mut CollectErrors) -> Resu
 }
 
 /// Passes on the records of a batch from `first` on. One that breaks hides no other; a length that breaks hides those after it.
-fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
-    batch: &Header2,
+fn read_records<'a, V: MessageReceiver<'a, Batch = RecordBatch>>(
+    batch: &BatchHeader,
     mut records: Cursor<'a>,
     first: Inside,
     log: &mut CollectErrors,
@@ -329,12 +329,12 @@ fn read_records<'a, V: Messages<'a, Batch = RecordBatch>>(
     records.skip(first.at);
     let first_index = first.count as i32; // Below the number of records, which is an `i32`.
     let mut fast = Fast::new(OnLoss::Raise);
-    let mut found = 0;
+    let mut begun = 0;
     let mut next_message = |log: &mut CollectErrors| {
-        if found > 0 {
+        if begun > 0 {
             log.begin_message();
         }
-        found += 1;
+        begun += 1;
     };
     for index in first_index..batch.count {
         next_message(log);
@@ -384,7 +384,7 @@ fn next_record<'a, R: Log>(records: &mut Cursor<'a>, log: &mut R) -> Result<Curs
 
 // Inlined, so that a sink sees which fields are numbers.
 #[inline(always)]
-fn open_record<'a, R: Log>(batch: &Header2, mut record: Cursor<'a>, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
+fn open_record<'a, R: Log>(batch: &BatchHeader, mut record: Cursor<'a>, log: &mut R) -> Result<Opened<'a, Fields<'a>>> {
     // Kafka has not defined any attributes of a record yet.
     let _: i8 = record.number("record attributes", Big, log)?;
     let timestamp_delta = record.varlong("timestamp delta", log)?;

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
-use crate::kernel::frame::{Typed, Types, WireLayout};
+use crate::kernel::layout::{ReadableLayout, TypedLayout, Types};
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks, bits_of};
@@ -37,7 +37,7 @@ const FIXED: usize = 10;
 const MAX_BLOCK: usize = 100_000;
 
 impl Types for Iggy {
-    const LAYOUT: WireLayout = WireLayout::Iggy;
+    const LAYOUT: ReadableLayout = ReadableLayout::Iggy;
     const TYPED_KEYS: bool = true;
     const CODES: TypeCodes = Self::TYPES;
 }
@@ -53,7 +53,7 @@ impl HeadersFormat for Iggy {
     const CARRIES: Carries = Carries { nulls: false, part_len: (MIN_PART, MAX_PART), checks: Checks::Size };
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_type_and_bytes);
 
-    type Frame = Typed<Iggy>;
+    type Layout = TypedLayout<Iggy>;
     const MAX_WRITTEN: usize = MAX_BLOCK;
 
     #[inline]

@@ -16,7 +16,7 @@
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::{Typed, Types, WireLayout};
+use crate::kernel::layout::{ReadableLayout, TypedLayout, Types};
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
@@ -34,7 +34,7 @@ const FIXED: usize = 9;
 const MAX_VALUES: usize = 100_000;
 
 impl Types for Iggy2023 {
-    const LAYOUT: WireLayout = WireLayout::Iggy2023;
+    const LAYOUT: ReadableLayout = ReadableLayout::Iggy2023;
     const TYPED_KEYS: bool = false;
     const CODES: TypeCodes = Self::TYPES;
 }
@@ -49,7 +49,7 @@ impl HeadersFormat for Iggy2023 {
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Carries { nulls: false, part_len: (MIN_PART, MAX_PART), checks: Checks::Nothing };
 
-    type Frame = Typed<Iggy2023>;
+    type Layout = TypedLayout<Iggy2023>;
     // The values of a row that is not longer have no more bytes either.
     const MAX_WRITTEN: usize = MAX_VALUES;
 

@@ -5,7 +5,7 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::NoKernels;
+use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
@@ -26,7 +26,7 @@ impl HeadersFormat for IggyAuto {
     const CARRIES: Carries = Iggy::CARRIES;
     const IS_TARGET: bool = false;
 
-    type Frame = NoKernels;
+    type Layout = NoKernels;
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

@@ -18,7 +18,7 @@
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::Varint;
+use crate::kernel::layout::VarintLayout;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
@@ -45,7 +45,7 @@ impl HeadersFormat for Kafka {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
-    type Frame = Varint;
+    type Layout = VarintLayout;
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(mut data: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

@@ -12,7 +12,7 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
-use crate::kernel::frame::NoKernels;
+use crate::kernel::layout::NoKernels;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::ByteOrder;
@@ -34,7 +34,7 @@ impl HeadersFormat for Kip82Int {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
-    type Frame = NoKernels;
+    type Layout = NoKernels;
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

@@ -14,7 +14,7 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::Kip82;
+use crate::kernel::layout::Kip82Layout;
 use crate::log::{Log, Result};
 use crate::traits::{Carries, HeadersFormat, ReadOptions, Sink};
 use crate::value::{ByteOrder, Checks};
@@ -37,7 +37,7 @@ impl HeadersFormat for Kip82Typed {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries { checks: Checks::Value, ..Carries::ALL };
 
-    type Frame = Kip82;
+    type Layout = Kip82Layout;
 
     #[inline]
     fn parse<'a, R: Log, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, log: &mut R, sink: &mut S) -> Result {

@@ -24,8 +24,8 @@ fn a_value_is_the_same_by_its_bytes() {
                     let value = read.read(&bytes, dialect);
                     let padded = [&bytes[..], &[0; COPY]].concat();
                     // SAFETY: `COPY` bytes follow the value.
-                    let found = unsafe { Found::new(padded.as_ptr(), bytes.len(), false) };
-                    let pushed = by_bytes.push_found(&[found], order, Progress { bytes: 1, all: 1 });
+                    let raw = unsafe { RawValue::new(padded.as_ptr(), bytes.len(), false) };
+                    let pushed = by_bytes.push_raw(&[raw], order, Progress { bytes: 1, all: 1 });
                     assert_eq!(pushed == 1, value.is_ok(), "{scalar:?} {bytes:?}");
                     value.into_iter().for_each(|value| by_value.push(value));
                     assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");

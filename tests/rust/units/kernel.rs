@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use super::buffer::{Progress, Runs, Utf8, Validity, Values as _};
 use super::decode::{self, decode, decode_and_select};
 use super::encode::{convert, encode, max_converted};
-use super::frame::{Kip82, Rules, TEXT, Typed, Types, Varint, WireLayout};
-use super::keys::{Keep, Keys, Requested};
-use super::lists::{Bits, Columns, Lists, Names, Strings};
+use super::keys::{Keep, KeySet, Requested};
+use super::layout::{Kip82Layout, ReadableLayout, Rules, TEXT, TypedLayout, Types, VarintLayout};
+use super::lists::{Bits, Columns, ListBlock, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{COPY, RowBlock, SLACK, Span};
 #[cfg(target_arch = "x86_64")]
@@ -80,17 +80,17 @@ impl Rows {
 
 /// What decode appends, and how many rows it read.
 fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
-    decoded_by(rows, |block, lists| decode::<Varint, _>(block, most, PROGRESS, lists))
+    decoded_by(rows, |block, lists| decode::<VarintLayout, _>(block, most, PROGRESS, lists))
 }
 
 fn decoded_by<'a>(
     rows: &'a Rows,
-    read: impl FnOnce(&RowBlock<'a>, &mut decode::Lists<'_>) -> usize,
+    read: impl FnOnce(&RowBlock<'a>, &mut decode::ListColumns<'_>) -> usize,
 ) -> (usize, Vec<Vec<Header>>) {
     let (mut keys, mut values) = (Utf8::<Runs>::default(), Runs::default());
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
-    let mut lists = decode::Lists {
-        keys: decode::Keys::Text(&mut keys),
+    let mut lists = decode::ListColumns {
+        keys: decode::KeyColumns::Text(&mut keys),
         types: None,
         values: &mut values,
         has_value: &mut has_value,
@@ -118,7 +118,7 @@ fn bits(validity: Validity) -> Vec<bool> {
 }
 
 fn validated(rows: &Rows) -> usize {
-    validate::<Varint>(&rows.block(), MANY, &mut Scratch::default())
+    validate::<VarintLayout>(&rows.block(), MANY, &mut Scratch::default())
 }
 
 /// Lengths on both sides of each that the kernels treat in another way.
@@ -178,7 +178,7 @@ fn a_row_with_too_many_headers_is_left() {
     let rows = Rows::of(&[written(&headers[..3]), written(&headers)]);
     assert_eq!(decoded(&rows, 70).0, 2);
     assert_eq!(decoded(&rows, 69), (1, vec![headers[..3].to_vec()]));
-    assert_eq!(validate::<Varint>(&rows.block(), 2, &mut Scratch::default()), 0);
+    assert_eq!(validate::<VarintLayout>(&rows.block(), 2, &mut Scratch::default()), 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn wanted(place: usize, key: &[u8], keep: Keep) -> Requested {
 fn select_finds_the_values_of_wanted_keys() {
     let long = text(40);
     let almost = [&long[..39], b"!"].concat();
-    let keys = Keys::new(vec![
+    let keys = KeySet::new(vec![
         wanted(0, b"k", Keep::Last),
         wanted(1, b"k", Keep::First),
         wanted(2, &long, Keep::Last),
@@ -240,7 +240,7 @@ fn select_finds_the_values_of_wanted_keys() {
     let block = rows.block();
     let mut hits = Hits::default();
     hits.clear(5);
-    assert_eq!(select::<Varint>(&block, MANY, &mut Scratch::default(), &keys, &mut hits), 3);
+    assert_eq!(select::<VarintLayout>(&block, MANY, &mut Scratch::default(), &keys, &mut hits), 3);
     let lane =
         |place| hits.lane(place)[..3].iter().map(|value| (value.is_missing(), value.bytes())).collect::<Vec<_>>();
     assert_eq!(lane(0), [(false, None), (true, None), (true, None)]);
@@ -286,15 +286,15 @@ fn headers_of_all_lengths_are_encoded() {
                 Some(Bits { bytes: &valid, offset: 0 }),
                 0..3,
             );
-            let mut lists = Lists::new(columns.unwrap());
+            let mut lists = ListBlock::new(columns.unwrap());
             assert_eq!(lists.fill(&[0, 2, 2, 2, 3], 0b10, |place: usize| place), 4);
             let mut out = Runs::default();
-            assert_eq!(encode::<Varint>(&lists, RULES, PROGRESS, &mut out), 4);
+            assert_eq!(encode::<VarintLayout>(&lists, RULES, PROGRESS, &mut out), 4);
             let expected = [written(&headers[..2]), vec![], vec![], written(&headers[2..])];
             assert_eq!(runs(out), expected, "{key_len} {value_len:?}");
             let mut out = Runs::default();
             let refused = Rules { refuses_nulls: true, ..RULES };
-            assert_eq!(encode::<Varint>(&lists, refused, PROGRESS, &mut out), 1);
+            assert_eq!(encode::<VarintLayout>(&lists, refused, PROGRESS, &mut out), 1);
         }
     }
 }
@@ -314,14 +314,14 @@ fn offsets_that_arrow_forbids_are_left_to_the_exact_routine() {
         for (keys, values) in [(good, bad), (bad, good)] {
             let of = |offsets| Strings { offsets, bytes: &bytes };
             let columns = Columns::new(None, of(&keys), None, of(&values), None, 0..3).unwrap();
-            let mut lists = Lists::new(columns);
+            let mut lists = ListBlock::new(columns);
             assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0, "{bad:?}");
         }
     }
     let strings = Strings { offsets: &good, bytes: &bytes };
     let bits = Bits { bytes: &[0xff], offset: 6 };
     assert!(Columns::new(None, strings, None, strings, Some(bits), 0..3).is_none());
-    let mut lists = Lists::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
+    let mut lists = ListBlock::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
     assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
     assert_eq!(lists.fill(&[1, 0, 2], 0, |place: usize| place), 0);
     assert_eq!(lists.fill(&[0, usize::MAX], 0, |place: usize| place), 0);
@@ -332,7 +332,7 @@ fn offsets_that_arrow_forbids_are_left_to_the_exact_routine() {
 struct Iggy;
 
 impl Types for Iggy {
-    const LAYOUT: WireLayout = WireLayout::Iggy;
+    const LAYOUT: ReadableLayout = ReadableLayout::Iggy;
     const TYPED_KEYS: bool = true;
     const CODES: TypeCodes = TypeCodes::Iggy;
 }
@@ -363,28 +363,28 @@ fn typed_headers_are_decoded_and_written_back() {
     let (mut names, mut columns): ([Utf8<Runs>; 2], [Runs; 2]) = Default::default();
     let (mut has_value, mut ends) = (Validity::default(), vec![0]);
     let ([key_types, types], [keys, values]) = (&mut names, &mut columns);
-    let mut lists = decode::Lists {
-        keys: decode::Keys::Typed(key_types, keys),
+    let mut lists = decode::ListColumns {
+        keys: decode::KeyColumns::Typed(key_types, keys),
         types: Some(types),
         values,
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    assert_eq!(decode::<Typed<Iggy>, _>(&rows.block(), MANY, PROGRESS, &mut lists), 2);
+    assert_eq!(decode::<TypedLayout<Iggy>, _>(&rows.block(), MANY, PROGRESS, &mut lists), 2);
     assert_eq!(ends, [0, 12, 12]);
     let ([key_types, types], [keys, values]) = (names.map(|names| runs(names.into_inner())), columns.map(runs));
     assert_eq!(values[1], [0, 0, 3, 2], "the most significant byte comes first");
     let parts = [&key_types, &keys, &types, &values].map(|parts| strings(parts));
     let [key_types, keys, types, values] = parts.each_ref().map(|(offsets, bytes)| Strings { offsets, bytes });
     let names = |names| Some(Names { names, has_type: None });
-    let mut lists = Lists::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
+    let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
     let mut out = Runs::default();
-    // A code without a name is written by the exact routine.
-    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, PROGRESS, &mut out), 0);
-    let mut lists = Lists::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
+    // A code without a name is written by the slow path.
+    assert_eq!(encode::<TypedLayout<Iggy>>(&lists, RULES, PROGRESS, &mut out), 0);
+    let mut lists = ListBlock::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
     assert_eq!(lists.fill(&[1, 2], 0, |place: usize| place), 1);
-    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, PROGRESS, &mut out), 1);
+    assert_eq!(encode::<TypedLayout<Iggy>>(&lists, RULES, PROGRESS, &mut out), 1);
     assert_eq!(runs(out), [typed(&headers[1..2])]);
 }
 
@@ -400,7 +400,7 @@ fn typed_headers_that_are_not_regular_are_left() {
     ];
     for header in bad {
         let rows = Rows::of(&[typed(std::slice::from_ref(&good)), typed(&[good.clone(), header])]);
-        assert_eq!(validate::<Typed<Iggy>>(&rows.block(), MANY, &mut Scratch::default()), 1);
+        assert_eq!(validate::<TypedLayout<Iggy>>(&rows.block(), MANY, &mut Scratch::default()), 1);
     }
 }
 
@@ -411,7 +411,7 @@ fn a_block_is_written_in_another_layout() {
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut scratch = Scratch::default();
     let mut out = Runs::default();
-    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 3);
+    assert_eq!(convert::<VarintLayout, Kip82Layout>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 3);
     let header = |(key, value): &Header| {
         let value = value.as_ref().map(|value| [&[9][..], value].concat()).unwrap_or_default();
         [&(key.len() as u32).to_be_bytes()[..], key, &(value.len() as u32).to_be_bytes(), &value].concat()
@@ -419,8 +419,11 @@ fn a_block_is_written_in_another_layout() {
     let expected =
         [&headers[..], &[], &headers[1..]].map(|headers| headers.iter().flat_map(header).collect::<Vec<_>>());
     // Iggy has no place for a null and for what is empty.
-    assert_eq!(convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out), 0);
-    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, RULES, &mut scratch, PROGRESS, &mut out), 0);
+    assert_eq!(
+        convert::<VarintLayout, TypedLayout<Iggy>>(&rows.block(), MANY, binary, &mut scratch, PROGRESS, &mut out),
+        0
+    );
+    assert_eq!(convert::<VarintLayout, Kip82Layout>(&rows.block(), MANY, RULES, &mut scratch, PROGRESS, &mut out), 0);
     assert_eq!(runs(out), expected);
 }
 
@@ -430,7 +433,14 @@ fn a_rejected_header_ends_its_row() {
     let rows = Rows::of(&[written(&[(text(3000), None)])]);
     let binary = Rules { default_type: Some(ValueType::Named(Scalar::Binary)), ..RULES };
     let mut out = Runs::default();
-    let done = convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut Scratch::default(), PROGRESS, &mut out);
+    let done = convert::<VarintLayout, TypedLayout<Iggy>>(
+        &rows.block(),
+        MANY,
+        binary,
+        &mut Scratch::default(),
+        PROGRESS,
+        &mut out,
+    );
     assert_eq!((done, out.count()), (0, 0));
 }
 
@@ -447,8 +457,14 @@ fn a_block_loses_its_types() {
     let convert = |rows: &[Vec<u8>], untyped| {
         let (rows, mut out) = (Rows::of(rows), Runs::default());
         let rules = Rules { untyped, ..RULES };
-        let done =
-            convert::<Typed<Iggy>, Varint>(&rows.block(), MANY, rules, &mut Scratch::default(), PROGRESS, &mut out);
+        let done = convert::<TypedLayout<Iggy>, VarintLayout>(
+            &rows.block(),
+            MANY,
+            rules,
+            &mut Scratch::default(),
+            PROGRESS,
+            &mut out,
+        );
         let made = runs(out);
         assert_eq!(made.len(), done);
         made
@@ -480,10 +496,15 @@ fn a_row_counts_with_all_of_its_bytes() {
         block.push(Span::new(&rows.buffer, place.0, place.1), 0);
     }
     assert_eq!(block.byte_len(), 2 * written(&headers).len());
-    let read = |_: &RowBlock<'_>, lists: &mut decode::Lists<'_>| decode::<Varint, _>(&block, MANY, PROGRESS, lists);
+    let read = |_: &RowBlock<'_>, lists: &mut decode::ListColumns<'_>| {
+        decode::<VarintLayout, _>(&block, MANY, PROGRESS, lists)
+    };
     assert_eq!(decoded_by(&rows, read), (2, vec![headers.to_vec(), headers.to_vec()]));
     let mut out = Runs::default();
-    assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), 2);
+    assert_eq!(
+        convert::<VarintLayout, VarintLayout>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out),
+        2
+    );
     assert_eq!(runs(out), [written(&headers), written(&headers)]);
 }
 
@@ -494,9 +515,9 @@ fn sizes_of_memory_do_not_wrap() {
     block.push(None, usize::MAX);
     assert_eq!(block.byte_len(), usize::MAX);
     assert!(!block.has_room(64, usize::MAX));
-    assert_eq!(max_converted::<Varint, Kip82>(&block), usize::MAX);
-    assert!(decode::max_bytes::<Typed<Iggy>>(usize::MAX) >= usize::MAX / 2);
-    assert_eq!(decode::max_bytes::<Varint>(usize::MAX), usize::MAX);
+    assert_eq!(max_converted::<VarintLayout, Kip82Layout>(&block), usize::MAX);
+    assert!(decode::max_bytes::<TypedLayout<Iggy>>(usize::MAX) >= usize::MAX / 2);
+    assert_eq!(decode::max_bytes::<VarintLayout>(usize::MAX), usize::MAX);
 }
 
 #[test]
@@ -527,7 +548,11 @@ fn a_run_that_could_not_be_written_leaves_nothing() {
         Err::<(), _>("no more")
     });
     assert_eq!(failed, Err("no more"));
-    assert_eq!(out.push_written(|bytes| Ok::<_, ()>(bytes.extend(b"de"))), Ok(()));
+    let written = out.push_written(|bytes| {
+        bytes.extend(b"de");
+        Ok::<_, ()>(())
+    });
+    assert_eq!(written, Ok(()));
     assert_eq!(runs(out), [&b"abc"[..], b"de"]);
 }
 
@@ -550,7 +575,7 @@ fn rows_are_forgotten_where_an_offset_panics() {
     let offsets = [0, 1, 2];
     let bytes = vec![0x2a; COPY + 2];
     let strings = Strings { offsets: &offsets, bytes: &bytes };
-    let mut lists = Lists::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
+    let mut lists = ListBlock::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
     assert_eq!(lists.fill(&[0, 1, 2], 0, |place: usize| place), 2);
     let mut calls = 0;
     let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -645,22 +670,22 @@ proptest! {
         let expected: Vec<_> = rows.iter().map_while(|row| naive(row)).collect();
         let rows = Rows::of(&rows);
         let (done, found) = decoded(&rows, MANY);
-        // A count of more than two bytes is left to the exact routine, and none of these has one.
+        // A count of more than two bytes is left to the slow path, and none of these has one.
         prop_assert_eq!((done, &found), (expected.len(), &expected));
         prop_assert_eq!(validated(&rows), done);
         let mut out = Runs::default();
         let block = rows.block();
-        prop_assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), done);
+        prop_assert_eq!(convert::<VarintLayout, VarintLayout>(&block, MANY, RULES, &mut Scratch::default(), PROGRESS, &mut out), done);
         let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
         prop_assert_eq!(runs(out), plain.collect::<Vec<_>>());
-        let keys = Keys::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::All)]).unwrap();
+        let keys = KeySet::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::All)]).unwrap();
         let mut hits = Hits::default();
         hits.clear(2);
-        prop_assert_eq!(select::<Varint>(&rows.block(), MANY, &mut Scratch::default(), &keys, &mut hits), done);
+        prop_assert_eq!(select::<VarintLayout>(&rows.block(), MANY, &mut Scratch::default(), &keys, &mut hits), done);
         let mut hits_of_decode = Hits::default();
         hits_of_decode.clear(2);
         let both = decoded_by(&rows, |block, lists| {
-            decode_and_select::<Varint, _>(block, MANY, PROGRESS, lists, &keys, &mut hits_of_decode)
+            decode_and_select::<VarintLayout, _>(block, MANY, PROGRESS, lists, &keys, &mut hits_of_decode)
         });
         prop_assert_eq!(both, (done, found));
         for (place, headers) in expected.iter().enumerate() {

@@ -4,7 +4,7 @@ use letterhead::error::Code;
 use letterhead::format::Format;
 use letterhead::log::OnLoss;
 use letterhead::traits::{ReadOptions, WriteOptions};
-use letterhead::varint::{self, Varint};
+use letterhead::varint::{self, ParsedVarint};
 use serde_json::Value;
 
 use super::{array, bytes, hex, json, text};
@@ -98,7 +98,7 @@ fn varint_is_written(line: &Value) {
     varint::write(bits, &mut out);
     assert_eq!(out, expected, "{line}");
     assert_eq!(varint::len(bits) as u64, line["size"].as_u64().unwrap(), "{line}");
-    assert_eq!(varint::read_64(&out), Varint::Read { bits, len: out.len(), lost: false }, "{line}");
+    assert_eq!(varint::read_64(&out), ParsedVarint::Read { bits, len: out.len(), lost: false }, "{line}");
 }
 
 fn varint_is_read(line: &Value) {
@@ -106,14 +106,14 @@ fn varint_is_read(line: &Value) {
     // As wide as the kind says, then one shape for all.
     let read = if value_type == "varlong" {
         match varint::read_64(&data) {
-            Varint::Read { bits, len, .. } => Ok((varint::unzigzag_64(bits), len)),
-            failed => Err(failed == Varint::TooLong),
+            ParsedVarint::Read { bits, len, .. } => Ok((varint::unzigzag_64(bits), len)),
+            failed => Err(failed == ParsedVarint::TooLong),
         }
     } else {
         match varint::read(&data) {
-            Varint::Read { bits, len, .. } if value_type == "varint" => Ok((varint::unzigzag(bits).into(), len)),
-            Varint::Read { bits, len, .. } => Ok((i64::from(bits as i32), len)),
-            failed => Err(failed == Varint::TooLong),
+            ParsedVarint::Read { bits, len, .. } if value_type == "varint" => Ok((varint::unzigzag(bits).into(), len)),
+            ParsedVarint::Read { bits, len, .. } => Ok((i64::from(bits as i32), len)),
+            failed => Err(failed == ParsedVarint::TooLong),
         }
     };
     if line["error"].is_null() {

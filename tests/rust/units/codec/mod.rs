@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use letterhead::codec::{Codec, CodecError, compress, decompress, decompress_into};
-use letterhead::varint::{self, Varint};
+use letterhead::varint::{self, ParsedVarint};
 
 pub const MIB: usize = 1024 * 1024;
 pub const LIMIT: usize = 64 * MIB;
@@ -239,7 +239,7 @@ fn record_batches_that_kafka_compressed_are_read() {
         let mut rest = &content[..];
         let mut count = 0;
         while !rest.is_empty() {
-            let Varint::Read { bits, len, .. } = varint::read(rest) else { panic!("{id}: no length") };
+            let ParsedVarint::Read { bits, len, .. } = varint::read(rest) else { panic!("{id}: no length") };
             rest = &rest[len + varint::unzigzag(bits) as usize..];
             count += 1;
         }

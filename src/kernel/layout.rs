@@ -1,4 +1,4 @@
-//! The positions of the parts of a header: one implementation of [`Frame`] for each layout that has kernels.
+//! The positions of the parts of a header: one implementation of [`WireLayout`] for each layout that has kernels.
 //!
 //! ```text
 //!   Varint   ┌────────┬─────┬────────┬───────┐   zig-zag varints; a value length of -1 is null
@@ -12,11 +12,11 @@
 use super::{Span, copy, copy_long, fetch_ahead};
 use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
-use crate::varint::{self, Varint as Read};
+use crate::varint::{self, ParsedVarint};
 
 /// The parts of one header, counted from the start of the row.
 #[derive(Clone, Copy)]
-pub struct Parts {
+pub struct HeaderOffsets {
     pub key: usize,
     pub key_len: usize,
     pub value: usize,
@@ -27,7 +27,7 @@ pub struct Parts {
     pub value_type: Option<ValueType>,
 }
 
-impl Parts {
+impl HeaderOffsets {
     /// Where the next header begins.
     #[inline(always)]
     pub fn end(self) -> usize {
@@ -40,17 +40,17 @@ impl Parts {
     ///
     /// They are inside the row.
     #[inline(always)]
-    pub(super) unsafe fn header(self, start: *const u8) -> Header {
-        let Parts { key, key_len, value, value_len, is_null, key_type, value_type } = self;
+    pub(super) unsafe fn header(self, start: *const u8) -> RawHeader {
+        let HeaderOffsets { key, key_len, value, value_len, is_null, key_type, value_type } = self;
         // SAFETY: the caller's contract.
         let (key, value) = unsafe { (start.add(key), start.add(value)) };
-        Header { key, key_len, key_type, value, value_len, is_null, value_type }
+        RawHeader { key, key_len, key_type, value, value_len, is_null, value_type }
     }
 }
 
 /// A header that a kernel has found.
 #[derive(Clone, Copy)]
-pub struct Header {
+pub struct RawHeader {
     pub(super) key: *const u8,
     pub(super) key_len: usize,
     pub(super) key_type: Option<ValueType>,
@@ -60,10 +60,10 @@ pub struct Header {
     pub(super) value_type: Option<ValueType>,
 }
 
-impl Header {
+impl RawHeader {
     #[inline(always)]
     pub(super) fn untyped(key: *const u8, key_len: usize, value: *const u8, value_len: usize, is_null: bool) -> Self {
-        Header { key, key_len, key_type: None, value, value_len, is_null, value_type: None }
+        RawHeader { key, key_len, key_type: None, value, value_len, is_null, value_type: None }
     }
 }
 
@@ -76,17 +76,17 @@ pub struct Rules {
     pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
     pub drops: bool,
-    /// Leaves rows without a list to the exact routine, which rejects them.
+    /// Leaves rows without a list to the slow path, which rejects them.
     pub refuses_nulls: bool,
     /// The most bytes that the headers of a row may take.
     pub max_bytes: usize,
 }
 
-/// The result of [`Frame::header`].
+/// The result of [`WireLayout::header`].
 pub enum Step {
     /// The visitor has taken the header, and the next one begins here.
     Next(usize),
-    /// This is not a regular header inside the row, and the visitor has not seen it. [`Frame::irregular`] reads it.
+    /// This is not a regular header inside the row, and the visitor has not seen it. [`WireLayout::irregular`] reads it.
     Irregular,
     /// The visitor has rejected the header, and with it the row.
     Rejected,
@@ -99,7 +99,7 @@ impl Step {
     }
 }
 
-/// Receives each header of a row once. If it returns false, the row is left to the exact routine.
+/// Receives each header of a row once. If it returns false, the row is left to the slow path.
 ///
 /// A frame calls it in each of its branches, so that what a branch knows is not stored and tested again.
 pub trait HeaderVisitor {
@@ -117,16 +117,16 @@ pub trait HeaderVisitor {
     /// # Safety
     ///
     /// As for `short`.
-    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool;
+    unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool;
 }
 
 /// The layouts that kernels read, as values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WireLayout {
+pub enum ReadableLayout {
     Varint,
-    /// [`Typed`], with types of keys and of values.
+    /// [`TypedLayout`], with types of keys and of values.
     Iggy,
-    /// [`Typed`], with types of values.
+    /// [`TypedLayout`], with types of values.
     Iggy2023,
 }
 
@@ -134,7 +134,7 @@ pub enum WireLayout {
 ///
 /// # Safety
 ///
-/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. `header`
+/// Kernels copy the headers of `header` and `irregular`, and write where `write` may write, without another check. `header`
 /// passes the visitor one header at most, and none if it returns [`Step::Irregular`]. In all that
 /// they return, key and value are inside the row: `key + key_len <= value` and `value + value_len <= len`. Short
 /// ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more
@@ -142,9 +142,9 @@ pub enum WireLayout {
 ///
 /// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and
 /// `write`.
-pub unsafe trait Frame: 'static {
+pub unsafe trait WireLayout: 'static {
     /// The layout that kernels read, if they read this one.
-    const READS: Option<WireLayout> = None;
+    const READS: Option<ReadableLayout> = None;
     /// Kernels write it.
     const WRITES: bool = false;
     /// Values have types.
@@ -180,7 +180,7 @@ pub unsafe trait Frame: 'static {
 
     /// The header at `at` of a row, which is not regular; `None` if the row is not readable.
     #[inline(always)]
-    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
+    fn irregular(_row: &[u8], _at: usize) -> Option<HeaderOffsets> {
         None
     }
 
@@ -194,14 +194,14 @@ pub unsafe trait Frame: 'static {
         0
     }
 
-    /// Writes a header, and returns how many bytes it wrote; `None` if the row needs the exact routine.
+    /// Writes a header, and returns how many bytes it wrote; `None` if the row needs the slow path.
     ///
     /// # Safety
     ///
     /// The key, the value, `MAX_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as
     /// many bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
     #[inline(always)]
-    unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
+    unsafe fn write(_to: *mut u8, _header: &RawHeader, _rules: Rules) -> Option<usize> {
         None
     }
 }
@@ -213,7 +213,7 @@ pub unsafe trait Frame: 'static {
 ///
 /// `begin` was returned by `F::begin` for this row, and the visitor was created for it.
 #[inline(always)]
-pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
+pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     row: Span<'_>,
     begin: (usize, Option<usize>),
     limit: usize,
@@ -246,25 +246,25 @@ pub(super) unsafe fn for_each_header<F: Frame, T: HeaderVisitor>(
     }
 }
 
-/// The layouts without kernels: the exact routine reads and writes them.
+/// The layouts without kernels: the slow path reads and writes them.
 pub struct NoKernels;
 
 // SAFETY: nothing is found, and nothing is written.
-unsafe impl Frame for NoKernels {}
+unsafe impl WireLayout for NoKernels {}
 
-/// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`,
+/// The headers of `kip82-typed`, which the slow path reads: `int32 key_len, key, int32 value_len, type, value`,
 /// big-endian.
-pub struct Kip82;
+pub struct Kip82Layout;
 
 // SAFETY: nothing is found; a header is written in its framing, its key and its value.
-unsafe impl Frame for Kip82 {
+unsafe impl WireLayout for Kip82Layout {
     const WRITES: bool = true;
     const TYPED: bool = true;
     const MAX_FRAMING: usize = 9;
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
-        let Header { key_len, value_len, .. } = *header;
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
+        let RawHeader { key_len, value_len, .. } = *header;
         // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is
         // readable.
         unsafe {
@@ -316,7 +316,7 @@ unsafe fn write_length(to: *mut u8, len: usize) -> usize {
 }
 
 /// Headers of `kafka`.
-pub struct Varint;
+pub struct VarintLayout;
 
 /// Neither of these bits is set in a length of one byte that is not negative.
 const LONG_OR_NEGATIVE: u8 = 0x81;
@@ -339,8 +339,8 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
 // SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and the key ends
 // where the length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts from the row's
 // slice.
-unsafe impl Frame for Varint {
-    const READS: Option<WireLayout> = Some(WireLayout::Varint);
+unsafe impl WireLayout for VarintLayout {
+    const READS: Option<ReadableLayout> = Some(ReadableLayout::Varint);
     const WRITES: bool = true;
     const MIN_LEN: usize = 2;
     const MAX_COUNT: usize = varint::MAX_LEN;
@@ -411,7 +411,7 @@ unsafe impl Frame for Varint {
 
     #[cold]
     #[inline(never)]
-    fn irregular(row: &[u8], at: usize) -> Option<Parts> {
+    fn irregular(row: &[u8], at: usize) -> Option<HeaderOffsets> {
         let (key, key_len) = length(row, at)?;
         let key_len = key_len?;
         let place = key + key_len;
@@ -426,7 +426,7 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
         if let Some(of) = header.value_type {
             // SAFETY: the caller's contract.
             return unsafe { write_untyped(to, header, of, rules.untyped?) };
@@ -456,14 +456,14 @@ unsafe impl Frame for Varint {
     }
 }
 
-/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the row needs the exact routine.
+/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the row needs the slow path.
 ///
 /// # Safety
 ///
-/// As for [`Frame::write`]; the value was found by [`Typed`].
+/// As for [`WireLayout::write`]; the value was found by [`TypedLayout`].
 #[inline(always)]
-unsafe fn write_untyped(to: *mut u8, header: &Header, of: ValueType, order: ByteOrder) -> Option<usize> {
-    let Header { key, key_len, value, value_len, .. } = *header;
+unsafe fn write_untyped(to: *mut u8, header: &RawHeader, of: ValueType, order: ByteOrder) -> Option<usize> {
+    let RawHeader { key, key_len, value, value_len, .. } = *header;
     // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has
     // between 1 and 16 bytes.
     unsafe {
@@ -510,9 +510,9 @@ pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
 ///
 /// # Safety
 ///
-/// As for [`Frame::header`]; the parts were found there.
+/// As for [`WireLayout::header`]; the parts were found there.
 #[inline(always)]
-unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize, visitor: &mut T) -> Step {
+unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: HeaderOffsets, len: usize, visitor: &mut T) -> Step {
     fetch_ahead(start.wrapping_add(parts.value));
     if parts.end() > len {
         return Step::Irregular;
@@ -522,14 +522,14 @@ unsafe fn take_long<T: HeaderVisitor>(start: *const u8, parts: Parts, len: usize
 }
 
 #[inline(always)]
-fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bool) -> Parts {
-    Parts { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
+fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bool) -> HeaderOffsets {
+    HeaderOffsets { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
 }
 
 /// A length of any encoding, and where it ends; the inner `None` is -1. The bytes that it counts are inside the row.
 fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
     let rest = row.get(at..)?;
-    let Read::Read { bits, len, lost: false } = varint::read(rest) else { return None };
+    let ParsedVarint::Read { bits, len, lost: false } = varint::read(rest) else { return None };
     match varint::unzigzag(bits) {
         -1 => Some((at + len, None)),
         value => {
@@ -541,13 +541,13 @@ fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
 
 /// A layout with types.
 pub trait Types: 'static {
-    const LAYOUT: WireLayout;
+    const LAYOUT: ReadableLayout;
     const TYPED_KEYS: bool;
     const CODES: TypeCodes;
 }
 
 /// Headers of `iggy` and `iggy-2023`.
-pub struct Typed<T>(std::marker::PhantomData<T>);
+pub struct TypedLayout<T>(std::marker::PhantomData<T>);
 
 /// The longest key, and the longest value.
 const LONGEST: usize = 255;
@@ -555,7 +555,7 @@ const LONGEST: usize = 255;
 /// A type and a length.
 const HEAD: usize = 5;
 
-impl<T: Types> Typed<T> {
+impl<T: Types> TypedLayout<T> {
     /// A type and a length at a place where `HEAD` bytes are readable.
     #[inline(always)]
     unsafe fn head(at: *const u8) -> Option<(ValueType, usize)> {
@@ -574,9 +574,9 @@ impl<T: Types> Typed<T> {
     ///
     /// # Safety
     ///
-    /// As for [`Frame::header`].
+    /// As for [`WireLayout::header`].
     #[inline(always)]
-    unsafe fn parts(start: *const u8, at: usize) -> Option<Parts> {
+    unsafe fn parts(start: *const u8, at: usize) -> Option<HeaderOffsets> {
         // SAFETY: `at` is in the row or at its end, and what is read ends at most `SLACK` bytes after it: two heads of
         // five bytes and a key of at most 255.
         let (key_type, key, key_len, value_type, value, value_len) = unsafe {
@@ -589,18 +589,18 @@ impl<T: Types> Typed<T> {
             let (value_type, value_len) = Self::head(start.add(key + key_len))?;
             (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
         };
-        // The exact routine takes values of another size than their type, where they are allowed.
+        // The slow path takes values of another size than their type, where they are allowed.
         let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
         let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
         let value_type = Some(value_type);
-        is_regular.then_some(Parts { key, key_len, value, value_len, is_null: false, key_type, value_type })
+        is_regular.then_some(HeaderOffsets { key, key_len, value, value_len, is_null: false, key_type, value_type })
     }
 }
 
 // SAFETY: `header` compares the end of the value with the end of the row before it passes parts on, and passes
 // none as short. A header has two lengths of at most 255 and the bytes between them.
-unsafe impl<T: Types> Frame for Typed<T> {
-    const READS: Option<WireLayout> = Some(T::LAYOUT);
+unsafe impl<T: Types> WireLayout for TypedLayout<T> {
+    const READS: Option<ReadableLayout> = Some(T::LAYOUT);
     const WRITES: bool = true;
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
@@ -623,10 +623,10 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
+    unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
         let fits = |len: usize| (1..=LONGEST).contains(&len);
         if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
-            // Other errors of a part with a type are left to the exact routine.
+            // Other errors of a part with a type are left to the slow path.
             let has_types = header.key_type.is_some() || header.value_type.is_some();
             return (rules.drops && !has_types).then_some(0);
         }
@@ -649,12 +649,12 @@ unsafe impl<T: Types> Frame for Typed<T> {
 /// The type of keys that are text, where keys have types.
 pub const TEXT: ValueType = ValueType::Named(Scalar::String);
 
-impl<T: Types> Typed<T> {
+impl<T: Types> TypedLayout<T> {
     /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.
     ///
     /// # Safety
     ///
-    /// As for [`Frame::write`].
+    /// As for [`WireLayout::write`].
     #[inline(always)]
     unsafe fn write_part(to: *mut u8, of: ValueType, from: *const u8, len: usize) -> Option<usize> {
         let code = T::CODES.code(of)?;
