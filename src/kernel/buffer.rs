@@ -378,8 +378,7 @@ impl Writer<'_> {
     /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
     #[inline(always)]
     pub fn place(&mut self) -> *mut u8 {
-        // SAFETY: `len` is at most the capacity of the bytes.
-        unsafe { self.start.add(self.len) }
+        self.start.wrapping_add(self.len)
     }
 
     /// Ends a run of bytes that were written to `place`.
@@ -487,8 +486,7 @@ impl<'b> Tail<'b> {
     /// Where the next byte goes.
     #[inline(always)]
     pub fn place(&mut self) -> *mut u8 {
-        // SAFETY: `len` is at most the capacity.
-        unsafe { self.start.add(self.len) }
+        self.start.wrapping_add(self.len)
     }
 
     /// Keeps this many bytes that were written to `place`.

@@ -99,7 +99,7 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
                 match row {
                     None => to.also.null(),
                     Some(row) => F::begin(row.start(), row.len()).is_some_and(|begin| {
-                        to.also.begin(begin.1);
+                        to.also.begin(begin.count);
                         for_each_header::<F, _>(*row, begin, limit, &mut to) && to.also.end()
                     }),
                 }

@@ -96,7 +96,8 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
         self.row = self.to.place();
         self.headers = 0;
         // SAFETY: the writer was made for a count of each row. An unknown count is written as 1, which takes one byte.
-        self.at = unsafe { self.row.add(F::write_count(self.row, headers.unwrap_or(1))) };
+        let len = unsafe { F::write_count(self.row, headers.unwrap_or(1)) };
+        self.at = self.row.wrapping_add(len);
     }
 
     #[inline(always)]
@@ -108,8 +109,7 @@ impl<'a, F: WireLayout, const COUNTED: bool> RowVisitor<'a> for EncodeHeaders<'_
         // `COPY` bytes more; the caller's contract.
         match unsafe { F::write(self.at, &header, self.rules) } {
             Some(len) => {
-                // SAFETY: this many bytes were written.
-                self.at = unsafe { self.at.add(len) };
+                self.at = self.at.wrapping_add(len);
                 true
             }
             None => false,

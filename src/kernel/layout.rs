@@ -14,7 +14,7 @@ use crate::value::{ByteOrder, Checks};
 use crate::value_type::{Scalar, TypeCodes, ValueType};
 use crate::varint::{self, ParsedVarint};
 
-/// The parts of one header, counted from the start of the row.
+/// Where the key and the value of a header are, counted from the start of the row.
 #[derive(Clone, Copy)]
 pub struct HeaderOffsets {
     pub key: usize,
@@ -34,16 +34,11 @@ impl HeaderOffsets {
         self.value + self.value_len
     }
 
-    /// The header of these parts, in a row that begins at `start`.
-    ///
-    /// # Safety
-    ///
-    /// They are inside the row.
+    /// The header with these offsets in a row that begins at `start`.
     #[inline(always)]
-    pub(super) unsafe fn header(self, start: *const u8) -> RawHeader {
+    pub(super) fn header(self, start: *const u8) -> RawHeader {
         let HeaderOffsets { key, key_len, value, value_len, is_null, key_type, value_type } = self;
-        // SAFETY: the caller's contract.
-        let (key, value) = unsafe { (start.add(key), start.add(value)) };
+        let (key, value) = (start.wrapping_add(key), start.wrapping_add(value));
         RawHeader { key, key_len, key_type, value, value_len, is_null, value_type }
     }
 }
@@ -120,6 +115,15 @@ pub trait HeaderVisitor {
     unsafe fn long(&mut self, start: *const u8, parts: HeaderOffsets) -> bool;
 }
 
+/// The beginning of a row.
+#[derive(Clone, Copy)]
+pub struct Begin {
+    /// Where the first header begins.
+    pub at: usize,
+    /// How many headers there are, if the layout has a count.
+    pub count: Option<usize>,
+}
+
 /// The layouts that kernels read, as values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadableLayout {
@@ -156,14 +160,13 @@ pub unsafe trait WireLayout: 'static {
     const MAX_COUNT: usize = 0;
     const MAX_FRAMING: usize = 0;
 
-    /// Where the first header begins and how many there are, if the layout has a count; `None` if the row is not
-    /// readable.
+    /// The beginning of a row; `None` if the row is not readable.
     ///
     /// # Safety
     ///
     /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes after it.
     #[inline(always)]
-    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<Begin> {
         None
     }
 
@@ -215,11 +218,12 @@ pub unsafe trait WireLayout: 'static {
 #[inline(always)]
 pub(super) unsafe fn for_each_header<F: WireLayout, T: HeaderVisitor>(
     row: Span<'_>,
-    begin: (usize, Option<usize>),
+    begin: Begin,
     limit: usize,
     visitor: &mut T,
 ) -> bool {
-    let ((start, len), (mut at, count)) = ((row.start(), row.len()), begin);
+    let (start, len) = (row.start(), row.len());
+    let Begin { mut at, count } = begin;
     if count.is_some_and(|count| count > limit) {
         return false;
     }
@@ -347,16 +351,16 @@ unsafe impl WireLayout for VarintLayout {
     const MAX_FRAMING: usize = 2 * varint::MAX_LEN;
 
     #[inline(always)]
-    unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)> {
+    unsafe fn begin(start: *const u8, len: usize) -> Option<Begin> {
         if len == 0 {
-            return Some((0, Some(0)));
+            return Some(Begin { at: 0, count: Some(0) });
         }
-        // SAFETY: the row and the bytes after it are readable.
-        let first = unsafe { *start };
+        // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected by where the
+        // headers end.
+        let (first, longer) = unsafe { (*start, two_byte_length(start)) };
         match first & LONG_OR_NEGATIVE {
-            0 => Some((1, Some(usize::from(first >> 1)))),
-            // SAFETY: as above. A count that extends beyond the row is detected by where the headers end.
-            _ => unsafe { two_byte_length(start) }.filter(|_| len >= 2).map(|count| (2, Some(count))),
+            0 => Some(Begin { at: 1, count: Some(usize::from(first >> 1)) }),
+            _ => longer.filter(|_| len >= 2).map(|count| Begin { at: 2, count: Some(count) }),
         }
     }
 
@@ -427,13 +431,12 @@ unsafe impl WireLayout for VarintLayout {
 
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &RawHeader, rules: Rules) -> Option<usize> {
-        if let Some(of) = header.value_type {
-            // SAFETY: the caller's contract.
-            return unsafe { write_untyped(to, header, of, rules.untyped?) };
-        }
         let (key_len, value_len) = (header.key_len, header.value_len);
         // SAFETY: the caller's contract: the key, the value, two lengths and `COPY` bytes are writable.
         unsafe {
+            if let Some(of) = header.value_type {
+                return write_untyped(to, header, of, rules.untyped?);
+            }
             if (key_len | value_len) < 64 {
                 to.write((key_len << 1) as u8);
                 copy(header.key, to.add(1));
@@ -556,16 +559,14 @@ const LONGEST: usize = 255;
 const HEAD: usize = 5;
 
 impl<T: Types> TypedLayout<T> {
-    /// A type and a length at a place where `HEAD` bytes are readable.
-    #[inline(always)]
-    unsafe fn head(at: *const u8) -> Option<(ValueType, usize)> {
-        // SAFETY: the caller's contract.
-        unsafe { Some((T::CODES.value_type(*at)?, Self::len(at.add(1))?)) }
-    }
-
+    /// The length of a key or of a value.
+    ///
+    /// # Safety
+    ///
+    /// Four bytes are readable.
     #[inline(always)]
     unsafe fn len(at: *const u8) -> Option<usize> {
-        // SAFETY: four bytes are readable.
+        // SAFETY: the caller's contract.
         let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
         (1..=LONGEST).contains(&len).then_some(len)
     }
@@ -585,9 +586,9 @@ impl<T: Types> TypedLayout<T> {
                 false => (None, at),
             };
             let key_len = Self::len(start.add(place))?;
-            let key = place + 4;
-            let (value_type, value_len) = Self::head(start.add(key + key_len))?;
-            (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
+            let (key, place) = (place + 4, place + 4 + key_len);
+            let value_type = T::CODES.value_type(*start.add(place))?;
+            (key_type, key, key_len, value_type, place + HEAD, Self::len(start.add(place + 1))?)
         };
         // The slow path takes values of another size than their type, where they are allowed.
         let has_size = |of: ValueType, len: usize| of.width().is_none_or(|width| width == len);
@@ -608,17 +609,18 @@ unsafe impl<T: Types> WireLayout for TypedLayout<T> {
     const MAX_FRAMING: usize = 2 * HEAD;
 
     #[inline(always)]
-    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
-        Some((0, None))
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<Begin> {
+        Some(Begin { at: 0, count: None })
     }
 
     #[inline(always)]
     unsafe fn header<K: HeaderVisitor>(start: *const u8, at: usize, len: usize, visitor: &mut K) -> Step {
         // SAFETY: the caller's contract.
-        match unsafe { Self::parts(start, at) } {
-            // SAFETY: as above.
-            Some(parts) => unsafe { take_long(start, parts, len, visitor) },
-            None => Step::Irregular,
+        unsafe {
+            match Self::parts(start, at) {
+                Some(parts) => take_long(start, parts, len, visitor),
+                None => Step::Irregular,
+            }
         }
     }
 

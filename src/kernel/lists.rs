@@ -99,6 +99,14 @@ impl Strings<'_> {
         (signs >= 0 && end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
+    /// The type whose name is the string at a place.
+    #[inline(always)]
+    fn type_at(self, place: usize) -> Option<ValueType> {
+        let &[start, end] = self.offsets.get(place..place + 2)? else { return None };
+        let name = self.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
+        ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?)
+    }
+
     /// Where a string begins, and how long it is.
     ///
     /// # Safety
@@ -231,29 +239,30 @@ impl Columns<'_> {
         unsafe {
             let ((key, key_len), (value, value_len)) = (keys.get(at), values.get(at));
             let is_null = has_value.is_some_and(|bits| !bits.get(at));
-            let key_type = if F::TYPED_KEYS { type_at(key_types, at)? } else { None };
-            let value_type = if F::TYPED { type_at(types, at)? } else { None };
+            let key_type = if F::TYPED_KEYS { type_at(key_types, at).ok()? } else { None };
+            let value_type = if F::TYPED { type_at(types, at).ok()? } else { None };
             let value_len = if is_null { 0 } else { value_len };
             Some(RawHeader { key, key_len, key_type, value, value_len, is_null, value_type })
         }
     }
 }
 
-/// The type at a place, which may have none; `None` if the slow path has to read it.
+/// The slow path has to read a row.
+struct SlowPath;
+
+/// The type at a place, which may have none.
 ///
 /// # Safety
 ///
 /// The place is one of the columns'.
 #[inline(always)]
-unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<ValueType>> {
-    let Some(Names { names, has_type }) = names else { return Some(None) };
+unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Result<Option<ValueType>, SlowPath> {
+    let Some(Names { names, has_type }) = names else { return Ok(None) };
     // SAFETY: `Columns::new` saw that the bits cover all places.
     if has_type.is_some_and(|bits| unsafe { !bits.get(place) }) {
-        return Some(None);
+        return Ok(None);
     }
-    let &[start, end] = names.offsets.get(place..place + 2)? else { return None };
-    let name = names.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
-    ValueType::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
+    names.type_at(place).map(Some).ok_or(SlowPath)
 }
 
 dispatch! {

@@ -40,9 +40,6 @@ pub mod views;
 #[path = "../../tests/rust/units/kernel.rs"]
 mod tests;
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
-
 pub const ROWS: usize = 64;
 
 /// Bytes of a block, unless one row has more.
@@ -56,42 +53,35 @@ pub const COPY: usize = 64;
 /// bytes and one copy from the start of its value.
 pub const SLACK: usize = 5 + 255 + 5 + COPY;
 
-/// The bytes of a row's headers inside a buffer that has `SLACK` more bytes after them.
+/// The bytes of a row's headers, and the `SLACK` bytes after them in their buffer.
 #[derive(Clone, Copy)]
-pub struct Span<'a> {
-    start: NonNull<u8>,
-    len: usize,
-    bytes: PhantomData<&'a [u8]>,
-}
+pub struct Span<'a>(&'a [u8]);
 
 impl<'a> Span<'a> {
     /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
     #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
-        if start > end || end.checked_add(SLACK)? > buffer.len() {
+        if start > end {
             return None;
         }
-        // SAFETY: `start` is in the buffer.
-        let start_at = unsafe { NonNull::from(buffer).cast().add(start) };
-        Some(Span { start: start_at, len: end - start, bytes: PhantomData })
+        buffer.get(start..end.checked_add(SLACK)?).map(Span)
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.
     #[inline(always)]
     pub fn start(self) -> *const u8 {
-        self.start.as_ptr()
+        self.0.as_ptr()
     }
 
     #[inline(always)]
     pub fn len(self) -> usize {
-        self.len
+        self.0.len() - SLACK
     }
 
     /// The bytes of the row, without those after it.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
-        // SAFETY: `new` took them from a slice that lives for `'a`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        &self.0[..self.len()]
     }
 }
 

@@ -55,19 +55,6 @@ impl<'a> RawValue<'a> {
         // SAFETY: the caller of `new` guarantees that the bytes live for `'a`.
         usize::try_from(self.len).ok().map(|len| unsafe { std::slice::from_raw_parts(self.start, len) })
     }
-
-    /// Copies the bytes to a place, with up to 63 bytes more.
-    ///
-    /// # Safety
-    ///
-    /// They are not null, and this many bytes rounded up to `COPY`, and at least `COPY`, are writable there.
-    #[inline(always)]
-    pub(super) unsafe fn copy_to(self, to: *mut u8) -> usize {
-        let len = self.len as usize;
-        // SAFETY: the caller's contract; `new` was given `COPY` readable bytes, of a long value more than it has.
-        unsafe { copy_long(self.start, to, len) };
-        len
-    }
 }
 
 /// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value,
@@ -78,14 +65,15 @@ pub fn append(values: &[RawValue<'_>], progress: Progress, out: &mut Runs) -> u6
     let mut writer = out.writer(values.len(), bytes, progress);
     let mut valid = 0;
     for (place, value) in values.iter().enumerate() {
-        let mut len = 0;
-        if value.len >= 0 {
-            // SAFETY: the writer was made for all values, and has `COPY` bytes more.
-            len = unsafe { value.copy_to(writer.place()) };
-            valid |= 1 << place;
+        // SAFETY: the writer was made for all values, and has `COPY` bytes more. Those that are not null have as many readable
+        // bytes as `RawValue::new` demands.
+        unsafe {
+            if value.len >= 0 {
+                copy_long(value.start, writer.place(), value.len());
+                valid |= 1 << place;
+            }
+            writer.end_run(value.len());
         }
-        // SAFETY: this many bytes were written.
-        unsafe { writer.end_run(len) };
     }
     valid
 }
@@ -301,12 +289,13 @@ pub(super) unsafe fn scan_block<'a, F: WireLayout, V: RowVisitor<'a>>(
     let mut odd_keys = Tail::new(&mut scratch.0, bytes);
     let mut done = block.rows().len();
     for (place, row) in block.rows().iter().enumerate() {
-        let is_whole = match row {
-            // SAFETY: the keys of the block, with a byte after each, have at most as many bytes as the block; the caller's
-            // contract.
-            Some(row) => unsafe { scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit) },
-            // SAFETY: the caller's contract.
-            None => unsafe { visit.null() },
+        // SAFETY: the keys of the block, with a byte after each, have at most as many bytes as the block; the caller's
+        // contract.
+        let is_whole = unsafe {
+            match row {
+                Some(row) => scan_row::<F, V>(place, *row, limit, &mut odd_keys, visit),
+                None => visit.null(),
+            }
         };
         if !is_whole {
             done = place;
@@ -334,7 +323,7 @@ unsafe fn scan_row<'a, F: WireLayout, V: RowVisitor<'a>>(
     // SAFETY: `Span` has `SLACK` bytes after the row; the caller's contract.
     unsafe {
         let Some(begin) = F::begin(row.start(), row.len()) else { return false };
-        visit.begin(begin.1);
+        visit.begin(begin.count);
         let mut scan = Scan { place, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
         for_each_header::<F, _>(row, begin, limit, &mut scan) && scan.visit.end()
     }

@@ -273,10 +273,12 @@ unsafe impl ValueWriter for ViewWriter<'_> {
     unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
         debug_assert!((1..=16).contains(&len));
         // SAFETY: the caller's contract: 16 bytes are readable, of which the lowest `len` are moved to the front.
-        let number = u128::from_le_bytes(unsafe { from.cast::<[u8; 16]>().read() }) << (8 * (16 - len));
-        let view = self.views.view(&number.to_be_bytes()[..len]);
-        // SAFETY: the caller's contract.
-        unsafe { self.push(view) };
+        // The writer was made for the value.
+        unsafe {
+            let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
+            let view = self.views.view(&number.to_be_bytes()[..len]);
+            self.push(view);
+        }
     }
 }
 

@@ -136,18 +136,12 @@ impl ImportedStream {
         if stream.release.is_none() {
             return Err(PyValueError::new_err("the stream was imported already: export it again"));
         }
-        let mut schema = FFI_ArrowSchema::empty();
-        let code = match stream.get_schema {
-            // SAFETY: the stream is not released, and both pointers are valid for the call.
-            Some(get_schema) => unsafe { get_schema(&mut stream, &mut schema) },
-            None => INVALID,
+        let get_schema = stream.get_schema;
+        // SAFETY: the stream is not released, the function is its own, and the exporter promises that it writes a schema.
+        let data_type = unsafe {
+            let schema = pull(&mut stream, get_schema, FFI_ArrowSchema::empty()).map_err(PyValueError::new_err)?;
+            data_type(&schema).map_err(refused)?
         };
-        if code != 0 {
-            // SAFETY: the stream is not released, and its last call failed.
-            return Err(PyValueError::new_err(unsafe { last_error(&mut stream, code) }));
-        }
-        // SAFETY: the exporter promises that what it has written is a schema.
-        let data_type = unsafe { data_type(&schema) }.map_err(refused)?;
         Ok(Self { stream, data_type })
     }
 
@@ -160,37 +154,42 @@ impl Iterator for ImportedStream {
     type Item = Result<ArrayRef, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut array = FFI_ArrowArray::empty();
-        let code = match self.stream.get_next {
-            // SAFETY: the stream is not released before it is dropped, and both pointers are valid for the call.
-            Some(get_next) => unsafe { get_next(&mut self.stream, &mut array) },
-            None => INVALID,
-        };
-        if code != 0 {
-            // SAFETY: the stream is not released before it is dropped, and its last call failed.
-            return Some(Err(ArrowError::CDataInterface(unsafe { last_error(&mut self.stream, code) })));
+        let get_next = self.stream.get_next;
+        // SAFETY: the stream is not released before it is dropped, the function is its own, and the exporter promises that it
+        // writes an array of the stream's type.
+        unsafe {
+            match pull(&mut self.stream, get_next, FFI_ArrowArray::empty()) {
+                Ok(array) if array.is_released() => None,
+                Ok(array) => Some(imported(array, &self.data_type)),
+                Err(message) => Some(Err(ArrowError::CDataInterface(message))),
+            }
         }
-        if array.is_released() {
-            return None;
-        }
-        // SAFETY: the exporter promises that what it has written is an array of the stream's type.
-        Some(unsafe { imported(array, &self.data_type) })
     }
 }
 
+/// Calls a function of a stream that writes a structure, or returns the stream's message about its failure.
+///
 /// # Safety
 ///
-/// The stream is not released, and its last call failed.
-unsafe fn last_error(stream: &mut FFI_ArrowArrayStream, code: c_int) -> String {
-    let unexplained = || format!("error {code} without a message");
-    let Some(get_last_error) = stream.get_last_error else { return unexplained() };
-    // SAFETY: the caller's promise.
-    let message = unsafe { get_last_error(stream) };
-    if message.is_null() {
-        return unexplained();
+/// The stream is not released, and the function is its own.
+unsafe fn pull<T>(
+    stream: &mut FFI_ArrowArrayStream,
+    function: Option<unsafe extern "C" fn(*mut FFI_ArrowArrayStream, *mut T) -> c_int>,
+    mut empty: T,
+) -> Result<T, String> {
+    // SAFETY: the caller's promise, and both pointers are valid for the call. The message is asked for after a failure, as the
+    // interface demands. It is null or a text that ends with a zero byte, and valid until the next call of the stream.
+    unsafe {
+        let code = function.map_or(INVALID, |function| function(stream, &mut empty));
+        if code == 0 {
+            return Ok(empty);
+        }
+        let message = stream.get_last_error.map(|get_last_error| get_last_error(stream));
+        match message.filter(|message| !message.is_null()) {
+            Some(message) => Err(CStr::from_ptr(message).to_string_lossy().into_owned()),
+            None => Err(format!("error {code} without a message")),
+        }
     }
-    // SAFETY: not null; the exporter promises text that ends with a zero byte, valid until the next call of the stream.
-    unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
 }
 
 pub fn export_type<'py>(py: Python<'py>, field: &Field) -> PyResult<Bound<'py, PyCapsule>> {
@@ -231,18 +230,30 @@ struct Exported {
     last_error: CString,
 }
 
-impl Exported {
-    /// Runs work for a consumer in C: its error, or its panic, is kept as text, and its number returned.
-    fn answer(&mut self, work: impl FnOnce(&mut Self) -> Result<(), ArrowError>) -> c_int {
-        let (code, text) = match catch_unwind(AssertUnwindSafe(|| work(self))) {
-            Ok(Ok(())) => return 0,
-            Ok(Err(error @ ArrowError::IoError(..))) => (IO_ERROR, error.to_string()),
-            Ok(Err(error)) => (INVALID, error.to_string()),
-            Err(_) => (IO_ERROR, "internal error while a stream was exported: report it".to_string()),
-        };
-        self.last_error = CString::new(text.replace('\0', "")).unwrap_or_default();
-        code
-    }
+/// Runs work for a consumer in C, and writes its result; its error, or its panic, is kept as text, and its number returned.
+///
+/// # Safety
+///
+/// As for `exported`, and a result can be written to `out`.
+unsafe fn answer<T>(
+    stream: *mut FFI_ArrowArrayStream,
+    out: *mut T,
+    work: impl FnOnce(&mut Exported) -> Result<T, ArrowError>,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let exported = unsafe { exported(&mut *stream) };
+    let (code, text) = match catch_unwind(AssertUnwindSafe(|| work(exported))) {
+        Ok(Ok(result)) => {
+            // SAFETY: the caller's promise.
+            unsafe { out.write(result) };
+            return 0;
+        }
+        Ok(Err(error @ ArrowError::IoError(..))) => (IO_ERROR, error.to_string()),
+        Ok(Err(error)) => (INVALID, error.to_string()),
+        Err(_) => (IO_ERROR, "internal error while a stream was exported: report it".to_string()),
+    };
+    exported.last_error = CString::new(text.replace('\0', "")).unwrap_or_default();
+    code
 }
 
 /// # Safety
@@ -255,27 +266,19 @@ unsafe fn exported(stream: &mut FFI_ArrowArrayStream) -> &mut Exported {
 }
 
 unsafe extern "C" fn get_schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
-    // SAFETY: the caller's promise.
-    let exported = unsafe { exported(&mut *stream) };
-    exported.answer(|exported| {
-        let schema = to_schema(&exported.field)?;
-        // SAFETY: the caller passes memory for a schema, which needs no drop.
-        unsafe { out.write(schema) };
-        Ok(())
-    })
+    // SAFETY: the caller passes memory for a schema, which needs no drop, and a stream of `export_stream`.
+    unsafe { answer(stream, out, |exported| to_schema(&exported.field)) }
 }
 
 unsafe extern "C" fn get_next(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
-    // SAFETY: the caller's promise.
-    let exported = unsafe { exported(&mut *stream) };
-    exported.answer(|exported| {
-        let next = exported.arrays.next().transpose()?;
-        // A released array is the end.
-        let array = next.map_or_else(FFI_ArrowArray::empty, |array| FFI_ArrowArray::new(&array.to_data()));
-        // SAFETY: the caller passes memory for an array, which needs no drop.
-        unsafe { out.write(array) };
-        Ok(())
-    })
+    // SAFETY: the caller passes memory for an array, which needs no drop, and a stream of `export_stream`.
+    unsafe {
+        answer(stream, out, |exported| {
+            let next = exported.arrays.next().transpose()?;
+            // A released array is the end.
+            Ok(next.map_or_else(FFI_ArrowArray::empty, |array| FFI_ArrowArray::new(&array.to_data())))
+        })
+    }
 }
 
 unsafe extern "C" fn get_last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {

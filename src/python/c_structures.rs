@@ -45,9 +45,8 @@ unsafe fn check_type(schema: &FFI_ArrowSchema, depth: usize) -> Checked {
         return malformed("a schema has no format");
     }
     // SAFETY: the caller's promise.
-    let children = unsafe { children(schema.children, schema.n_children) }?;
-    // SAFETY: the caller's promise.
     unsafe {
+        let children = children(schema.children, schema.n_children)?;
         check_text(schema.format, "the format of a type is not UTF-8")?;
         check_text(schema.name, "the name of a field is not UTF-8")?;
         check_format(CStr::from_ptr(schema.format).to_bytes(), children.len())?;
@@ -91,13 +90,12 @@ unsafe fn children<'a, T>(pointers: *mut *mut T, count: i64) -> Checked<Vec<&'a 
     if count > 0 && pointers.is_null() {
         return malformed("there are no children, and their number says that there are");
     }
-    // SAFETY: not null unless there are none, and the caller's promise.
-    let pointers = if count == 0 { &[][..] } else { unsafe { slice::from_raw_parts(pointers, count) } };
-    if pointers.iter().any(|pointer| pointer.is_null()) {
-        return malformed("a child is null");
+    if count == 0 {
+        return Ok(Vec::new());
     }
-    // SAFETY: no pointer is null, and the caller's promise.
-    Ok(pointers.iter().map(|pointer| unsafe { &**pointer }).collect())
+    // SAFETY: not null, and the caller's promise.
+    let children = unsafe { slice::from_raw_parts(pointers, count).iter().map(|pointer| pointer.as_ref()) };
+    children.collect::<Option<_>>().map_or_else(|| malformed("a child is null"), Ok)
 }
 
 /// Checks the numbers of an array, its buffers and its children against its type.
@@ -199,10 +197,9 @@ unsafe fn check_children(array: &FFI_ArrowArray, rows: usize, of: &DataType) -> 
     }
     match of {
         // SAFETY: the caller's promise.
-        DataType::Dictionary(_, values) => match unsafe { array.dictionary.as_ref() } {
-            // SAFETY: the caller's promise.
-            Some(dictionary) => unsafe { check_array(dictionary, values) },
-            None => malformed("there is no dictionary"),
+        DataType::Dictionary(_, values) => unsafe {
+            let dictionary = array.dictionary.as_ref();
+            dictionary.map_or_else(|| malformed("there is no dictionary"), |dictionary| check_array(dictionary, values))
         },
         _ => Ok(()),
     }
