@@ -36,8 +36,8 @@ class Finding:
 
     level: Literal["wrong", "note"]
     where: str
-    what: str
-    mend: str
+    problem: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Report:
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
         lines += [f"{name}={value}" for name, value in self.settings.items()]
         for finding in self.findings:
-            lines += ["", f"{finding.level}: {finding.where}: {finding.what}", f"  {finding.mend}"]
+            lines += ["", f"{finding.level}: {finding.where}: {finding.problem}", f"  {finding.remedy}"]
         return "\n".join([*lines, *([] if self.findings else ["", "nothing is wrong"])])
 
     __repr__ = __str__
@@ -146,8 +146,8 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
     """
     results: list[Finding] = []
 
-    def add(level: Literal["wrong", "note"], problem: str, mend: str) -> None:
-        results.append(Finding(level, where, problem, mend))
+    def add(level: Literal["wrong", "note"], problem: str, remedy: str) -> None:
+        results.append(Finding(level, where, problem, remedy))
 
     own, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
     in_zip = ".zip/" in own.get("location", "")  # Python cannot load native code from a zip file

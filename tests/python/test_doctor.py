@@ -40,8 +40,8 @@ def asked(directory: Path, **more: str) -> tuple[int, dict]:
 
 
 def wrong(report: dict) -> list[str]:
-    assert report["ok"] is not any(each["level"] == "wrong" for each in report["findings"])
-    return [each["what"] for each in report["findings"] if each["level"] == "wrong"]
+    assert report["ok"] is not any(finding["level"] == "wrong" for finding in report["findings"])
+    return [finding["problem"] for finding in report["findings"] if finding["level"] == "wrong"]
 
 
 def package(directory: Path) -> Path:
@@ -83,7 +83,7 @@ def test_spark_needs_pyarrow_and_pandas(tmp_path: Path) -> None:
         "pyarrow is not installed, and Spark needs it",
         "pandas is not installed, and Spark needs it",
     ]
-    assert {each["mend"] for each in report["findings"] if each["level"] == "wrong"} == {
+    assert {finding["remedy"] for finding in report["findings"] if finding["level"] == "wrong"} == {
         "pip install 'letterhead[spark]'"
     }
 
@@ -104,8 +104,8 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
     facts = doctor.examine()
     facts["letterhead"]["requires"] = ["pyarrow>=17 ; extra == 'arrow'", "pandas>=2.2,<3 ; extra == 'spark'"]
     facts["packages"] |= {"pyarrow": "16.1.0", "pandas": "2.2.0"}
-    found = [each for each in doctor.findings(facts, "driver") if each.level == "wrong"]
-    assert [(each.what, each.mend) for each in found] == [
+    found = [finding for finding in doctor.findings(facts, "driver") if finding.level == "wrong"]
+    assert [(finding.problem, finding.remedy) for finding in found] == [
         ("pyarrow 16.1.0 is older than 17", "pip install 'pyarrow>=17'")
     ]
 
@@ -129,7 +129,7 @@ def test_a_pyarrow_that_spark_refuses_is_wrong(pyspark: str | None, pyarrow: str
 def test_a_pyspark_that_sail_refuses_is_a_note(pyspark: str | None, count: int) -> None:
     facts = doctor.examine()
     facts["packages"] |= {"pysail": "0.7.2", "pyspark": pyspark}
-    found = [each.what for each in doctor.findings(facts, "driver") if "pysail" in each.what]
+    found = [finding.problem for finding in doctor.findings(facts, "driver") if "pysail" in finding.problem]
     assert found == ["pysail 0.7.2 refuses pyspark 4.3.0: its sessions are not running"] * count
 
 
@@ -150,7 +150,7 @@ def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
     assert code == 1
     assert report["places"]["driver"]["letterhead"]["location"] == f"{archive}/letterhead"
     assert len(wrong(report)) == 1
-    assert "spark.archives=letterhead.zip#letterhead" in report["findings"][0]["mend"]
+    assert "spark.archives=letterhead.zip#letterhead" in report["findings"][0]["remedy"]
 
 
 def test_native_code_that_is_gone(tmp_path: Path) -> None:
@@ -181,9 +181,9 @@ def test_workers_that_would_run_another_python_are_a_note(tmp_path: Path) -> Non
     code, report = asked(directory, PATH=str(tmp_path / "bin"), JAVA_HOME=str(tmp_path))
     assert (code, wrong(report)) == (0, [])
     python = f"{directory}/bin/python"
-    assert [each["what"] for each in report["findings"]] == [
+    assert [finding["problem"] for finding in report["findings"]] == [
         f"PYSPARK_PYTHON is not this Python: workers run {tmp_path}/bin/python3, and this is {python}",
         "java is not installed: only Spark Connect works",
     ]
     code, report = asked(directory, PYSPARK_PYTHON=python)
-    assert (code, [each for each in report["findings"] if "java" not in each["what"]]) == (0, [])
+    assert (code, [finding for finding in report["findings"] if "java" not in finding["problem"]]) == (0, [])

@@ -25,7 +25,7 @@ def doctor_with(spark, monkeypatch):
 
 def wrong(report) -> list[tuple[str, str]]:
     assert report.ok is all(each.level != "wrong" for each in report.findings)
-    return [(each.where.partition(" (")[0], each.what) for each in report.findings if each.level == "wrong"]
+    return [(each.where.partition(" (")[0], each.problem) for each in report.findings if each.level == "wrong"]
 
 
 def test_nothing_is_wrong_here(spark, request, monkeypatch):
@@ -55,7 +55,7 @@ def test_an_executor_without_letterhead(doctor_with, tmp_path):
     report = doctor_with(python)
     assert wrong(report) == [("1 executor", f"letterhead is not installed ({python} has none)")]
     (finding,) = (each for each in report.findings if each.level == "wrong")
-    assert "spark.archives=letterhead.zip#letterhead" in finding.mend
+    assert "spark.archives=letterhead.zip#letterhead" in finding.remedy
 
 
 @pytest.mark.spark_only  # Sail starts no other Python
@@ -103,7 +103,7 @@ def test_a_python_that_is_not_there(doctor_with, tmp_path):
     ],
 )
 def test_a_bad_size_of_batches_is_a_note_that_says_what_to_set(rows, problem):
-    found = [(each.level, each.what.partition(": ")[2], each.mend) for each in _judge_batches(rows)]
+    found = [(each.level, each.problem.partition(": ")[2], each.remedy) for each in _judge_batches(rows)]
     mend = (
         "spark.conf.set('spark.sql.execution.arrow.maxRecordsPerBatch', 10000), its default; "
         "4,000 to 64,000 rows take about as long"
@@ -121,6 +121,6 @@ def test_what_is_worth_a_note_is_not_wrong(spark):
     finally:
         spark.conf.set(name, before)
     assert report.ok
-    reported = {each.where: each.what for each in report.findings}
+    reported = {each.where: each.problem for each in report.findings}
     assert reported["session"] == f"{name}=0: no limit of rows, so that a batch can be as large as a partition"
     assert reported["executors"] == "1 of 2 executors answered; the others were busy, or are gone"
