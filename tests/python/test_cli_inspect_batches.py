@@ -39,8 +39,8 @@ def control(offset: int, type: int) -> bytes:
 
 
 def meaning(lines: list[str], field: str) -> list[str]:
-    found = (re.match(rf"^  [0-9a-f]+ +(?:[0-9a-f]{{2}} )+ +{field} +(.*)$", line) for line in lines)
-    return [match[1] for match in found if match]
+    matches = (re.match(rf"^  [0-9a-f]+ +(?:[0-9a-f]{{2}} )+ +{field} +(.*)$", line) for line in lines)
+    return [match[1] for match in matches if match]
 
 
 @pytest.mark.parametrize("codec", COMPRESSED)

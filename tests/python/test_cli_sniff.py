@@ -71,16 +71,16 @@ def with_checksum(polled: bytes) -> bytes:
 def test_the_format_of_a_vector_is_found_or_is_among_those_named():
     outcomes: Counter[str] = Counter()
     for name, format, data in cases():
-        found = sniff([data])
+        formats = sniff([data])
         # A set of one message that is not compressed is that message.
         single = format.replace("-messages", "-message")
-        if found == [format]:
+        if formats == [format]:
             outcomes["found"] += 1
-        elif format in found or single in found:
+        elif format in formats or single in formats:
             outcomes["among"] += 1
         else:
             # A timestamp of 1 ms after 1970 and no payload are just what an integer header with one zero is.
-            assert (name, found) == ("grid-80", ["kip82-int"])
+            assert (name, formats) == ("grid-80", ["kip82-int"])
             outcomes["wrong"] += 1
     assert outcomes["wrong"] == 1
     assert outcomes["found"] > 950
@@ -91,16 +91,16 @@ def test_the_format_of_a_vector_is_found_or_is_among_those_named():
     ["kip82-typed", "kip82-int", "iggy", "iggy-2023", "kafka", "iggy-message", "iggy-message-2023", "iggy-batch"],
 )
 def test_most_vectors_of_a_format_are_distinguished_from_all_others(format):
-    found = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
-    assert sum(found) > 0.9 * len(found) > 0
+    matches = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
+    assert sum(matches) > 0.9 * len(matches) > 0
 
 
 def test_record_batches_are_distinguished_from_all_but_the_older_formats():
-    found = [(sniff([data]), data[16]) for _, of, data in cases() if of == "record-batch"]
-    assert all(formats == ["record-batch"] for formats, magic in found if magic == 2)
+    matches = [(sniff([data]), data[16]) for _, of, data in cases() if of == "record-batch"]
+    assert all(formats == ["record-batch"] for formats, magic in matches if magic == 2)
     # The drafts read the message formats before theirs as well.
-    assert all("record-batch" in formats and len(formats) > 1 for formats, magic in found if magic < 2)
-    assert Counter(magic for _, magic in found).keys() == {0, 1, 2}
+    assert all("record-batch" in formats and len(formats) > 1 for formats, magic in matches if magic < 2)
+    assert Counter(magic for _, magic in matches).keys() == {0, 1, 2}
 
 
 def test_the_two_layouts_of_iggy_are_never_confused():

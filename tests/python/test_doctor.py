@@ -45,8 +45,8 @@ def wrong(report: dict) -> list[str]:
 
 
 def package(directory: Path) -> Path:
-    (found,) = directory.glob("lib/*/site-packages/letterhead")
-    return found
+    (location,) = directory.glob("lib/*/site-packages/letterhead")
+    return location
 
 
 def test_the_report_lists_installed_components(run) -> None:
@@ -104,8 +104,8 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
     facts = doctor.examine()
     facts["letterhead"]["requires"] = ["pyarrow>=17 ; extra == 'arrow'", "pandas>=2.2,<3 ; extra == 'spark'"]
     facts["packages"] |= {"pyarrow": "16.1.0", "pandas": "2.2.0"}
-    found = [finding for finding in doctor.findings(facts, "driver") if finding.level == "wrong"]
-    assert [(finding.problem, finding.remedy) for finding in found] == [
+    problems = [finding for finding in doctor.findings(facts, "driver") if finding.level == "wrong"]
+    assert [(finding.problem, finding.remedy) for finding in problems] == [
         ("pyarrow 16.1.0 is older than 17", "pip install 'pyarrow>=17'")
     ]
 
@@ -129,8 +129,8 @@ def test_a_pyarrow_that_spark_refuses_is_wrong(pyspark: str | None, pyarrow: str
 def test_a_pyspark_that_sail_refuses_is_a_note(pyspark: str | None, count: int) -> None:
     facts = doctor.examine()
     facts["packages"] |= {"pysail": "0.7.2", "pyspark": pyspark}
-    found = [finding.problem for finding in doctor.findings(facts, "driver") if "pysail" in finding.problem]
-    assert found == ["pysail 0.7.2 refuses pyspark 4.3.0: its sessions are not running"] * count
+    problems = [finding.problem for finding in doctor.findings(facts, "driver") if "pysail" in finding.problem]
+    assert problems == ["pysail 0.7.2 refuses pyspark 4.3.0: its sessions are not running"] * count
 
 
 def test_a_wheel_for_another_system_is_wrong(tmp_path: Path) -> None:

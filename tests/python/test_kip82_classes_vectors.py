@@ -55,15 +55,15 @@ OTHERWISE = {
 
 
 def cases(operation: str) -> list[Any]:
-    found = []
+    keys = []
     for format in CLASSES:
         for text in (VECTORS / f"{format.replace('-', '_')}.jsonl").read_text(encoding="ascii").splitlines():
             line: Line = json.loads(text)
             _, name = line["id"].split("/")
             another = format in MESSAGE_FORMATS.values() and name in OTHERWISE
             if line["op"] == operation and not line.get("lenient") and not another:
-                found.append(pytest.param(line, id=line["id"]))
-    return found
+                keys.append(pytest.param(line, id=line["id"]))
+    return keys
 
 
 def is_ordinary(line: Line) -> bool:

@@ -105,8 +105,8 @@ def test_delete_horizon_is_now_minus_the_retention(monkeypatch):
 @given(st.lists(st.tuples(st.sampled_from([None, b"", b"a", b"b"]), st.integers(0, 50))))
 def test_latest_offsets_do_not_depend_on_order(pairs):
     messages = [lh.Message(key=key, offset=offset) for key, offset in pairs]
-    wanted = {key: max(o for k, o in pairs if k == key) for key, _ in pairs if key is not None}
-    assert latest_offsets(messages) == latest_offsets(reversed(messages)) == wanted
+    expected = {key: max(o for k, o in pairs if k == key) for key, _ in pairs if key is not None}
+    assert latest_offsets(messages) == latest_offsets(reversed(messages)) == expected
 
 
 # Files -------------------------------------------------------------------------------------------------------------
@@ -131,15 +131,15 @@ def history(header_format: str, seed: int, count: int) -> list[dict]:
 def kept(messages: list[lh.Message], header_format: str, horizon: int) -> list[lh.Message]:
     """Apply the rule in plain Python."""
     last = {message.key: message.offset for message in messages}
-    found = []
+    deletes = []
     for message in messages:
         bit_4 = header_format == "wrapper" and message.attributes & 0x10
         null = message.value is None and (header_format != "wrapper" or message.headers is None)
         if message.key is None or (
             last[message.key] == message.offset and not ((bit_4 or null) and 0 <= message.timestamp <= horizon)
         ):
-            found.append(message)
-    return found
+            deletes.append(message)
+    return deletes
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -204,7 +204,7 @@ def test_damaged_log_is_not_compacted(path):
     with MessageLog(path) as log:
         with pytest.raises(DamagedLogError, match="offset 1: the checksum is"):
             log.compact()
-        assert {each.name: each.read_bytes() for each in path.glob("*.log")} == {file.name: bytes(data)}
+        assert {segment.name: segment.read_bytes() for segment in path.glob("*.log")} == {file.name: bytes(data)}
 
 
 def test_any_changed_bit_of_a_compacted_file_is_reported(path):
@@ -223,10 +223,10 @@ def test_any_changed_bit_of_a_compacted_file_is_reported(path):
             changed[position] ^= 1 << bit
             file.write_bytes(changed)
             with MessageLog(path, readonly=True) as log:
-                found = log.verify()
-            if found:
-                assert all(size <= each.position < 3 * size for each in found)
-                assert sum(each.end - each.position for each in found) <= 2 * size
+                damages = log.verify()
+            if damages:
+                assert all(size <= damage.position < 3 * size for damage in damages)
+                assert sum(damage.end - damage.position for damage in damages) <= 2 * size
             else:
                 assert position < size + 8, "only an offset that fits in its gap goes unseen"
     file.write_bytes(data)
@@ -256,14 +256,14 @@ def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
             for message in history("typed", 7, 40):
                 log.append([message])
             before = list(log.scan())
-        wanted = kept(before, "typed", horizon=30)
+        expected = kept(before, "typed", horizon=30)
         steps = iter(range(1, stop + 1))
 
         def step(of, steps=steps, stop=stop):
-            def stepped(*given, **options):
+            def stepped(*arguments, **options):
                 if next(steps) == stop:
                     raise PowerCut
-                return of(*given, **options)
+                return of(*arguments, **options)
 
             return stepped
 
@@ -278,19 +278,19 @@ def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
             log._files.release()
         else:
             log.close()
-            assert state(path) == wanted
+            assert state(path) == expected
             break
         after = state(path)
-        assert {message.offset for message in wanted} <= {message.offset for message in after}
+        assert {message.offset for message in expected} <= {message.offset for message in after}
         assert all(message in before for message in after)
         # What a reader makes of it: the last word on every key, or a delete of it that is gone with all it deleted.
         for key in {message.key for message in before} - {None}:
             last = [message for message in before if message.key == key][-1]
             now = [message for message in after if message.key == key]
-            assert now[-1:] == [last] or (not now and last not in wanted)
+            assert now[-1:] == [last] or (not now and last not in expected)
         with MessageLog(path, segment_bytes=300) as log:
             log.compact(now=40, delete_retention_ms=10)
-            assert list(log.scan()) == wanted
+            assert list(log.scan()) == expected
             assert log.next_offset == 40
     else:
         raise AssertionError("the compaction never came to its end")

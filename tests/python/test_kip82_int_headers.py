@@ -99,7 +99,7 @@ def test_serializers_apply_to_their_keys_only() -> None:
 
 
 def test_reserved_ranges_are_named_and_do_not_overlap() -> None:
-    assert [each.name for each in RESERVED] == ["broker", "client", "vendor", "in-house"]
+    assert [key_range.name for key_range in RESERVED] == ["broker", "client", "vendor", "in-house"]
     assert RESERVED["broker"].low == 0
     assert RESERVED["in-house"].high == (1 << 31) - 1
     for lower, upper in zip(list(RESERVED), list(RESERVED)[1:], strict=False):
@@ -112,7 +112,7 @@ def test_reserved_ranges_are_named_and_do_not_overlap() -> None:
 
 def test_ranges_are_configurable_and_validated() -> None:
     ranges = KeyRanges([KeyRange(100, 199, "mine"), KeyRange(-10, -1, "broker")])
-    assert [each.name for each in ranges] == ["broker", "mine"]
+    assert [key_range.name for key_range in ranges] == ["broker", "mine"]
     assert (ranges.find(150), ranges.find(50), len(ranges)) == (KeyRange(100, 199, "mine"), None, 2)
     assert ranges == KeyRanges(reversed(list(ranges)))
     with pytest.raises(ValueError, match=r"overlap"):
@@ -231,8 +231,8 @@ pairs_of_ints = st.lists(
 def test_up_to_agrees_with_reading_everything(pairs: list[tuple[int, bytes | None]], highest: int) -> None:
     headers = IntHeaders(pairs)
     assert IntHeaders(headers.as_bytes()) == headers
-    wanted = sorted((pair for pair in pairs if pair[0] <= highest), key=lambda pair: pair[0])
-    assert IntHeaders(headers.sorted().as_bytes(), in_order=True).up_to(highest).items() == wanted
+    expected = sorted((pair for pair in pairs if pair[0] <= highest), key=lambda pair: pair[0])
+    assert IntHeaders(headers.sorted().as_bytes(), in_order=True).up_to(highest).items() == expected
     assert IntHeaders(headers.as_bytes()).up_to(highest).items() == [pair for pair in pairs if pair[0] <= highest]
 
 
@@ -264,7 +264,7 @@ def test_wrapper_is_a_version_the_headers_and_the_value() -> None:
 def test_wrapper_distinguishes_null_from_empty() -> None:
     null, empty = MessageWrapper({}, None), MessageWrapper({}, b"")
     assert (null.to_bytes(), empty.to_bytes()) == (bytes.fromhex("00 00000000 ffffffff"), bytes(9))
-    assert [MessageWrapper.from_bytes(each.to_bytes()).value for each in (null, empty)] == [None, b""]
+    assert [MessageWrapper.from_bytes(wrapper.to_bytes()).value for wrapper in (null, empty)] == [None, b""]
 
 
 def test_unknown_version_of_the_wrapper_is_rejected() -> None:

@@ -294,7 +294,7 @@ def test_producer_and_consumer_call_their_interceptors(header_format: HeaderForm
         record = ProducerRecord("orders", b"k", b"v", timestamp=7, header_format=header_format)
         metadata = [producer.send(record) for _ in range(2)]
         assert metadata == [RecordMetadata("orders", 0, offset, 7) for offset in range(2)]
-        assert sending.calls == [(each, None) for each in metadata]
+        assert sending.calls == [(place, None) for place in metadata]
         assert len(record.get_headers()) == 0
         consumer = Consumer(log.fetch, "orders", header_format=header_format, interceptors=[Broken(), reading])
         assert [(seen.offset, seen.value, len(seen.get_headers())) for seen in consumer.poll()] == [
@@ -382,7 +382,7 @@ def test_producer_sends_to_the_topic_of_its_interceptors(tmp_path: Path) -> None
             interceptors=[Routing("region", {"eu": "eu"}, default="orders")],
         )
         sent = [producer.send(ProducerRecord("orders", headers={"region": region})) for region in ("eu", "us")]
-        assert [(each.topic, each.offset) for each in sent] == [("eu", 0), ("orders", 0)]
+        assert [(place.topic, place.offset) for place in sent] == [("eu", 0), ("orders", 0)]
 
 
 @every_header_format
@@ -476,7 +476,7 @@ def test_log_calls_its_interceptors_on_append(header_format: HeaderFormat, tmp_p
     messages = list(log.scan())
     assert [message.key for message in messages] == [b"a", b"b", b"c", b"d"]
     headers = [IntHeaders(m.headers) if header_format != "typed" else Headers(m.headers) for m in messages]
-    assert [each.get_all(KEY[header_format]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
+    assert [block.get_all(KEY[header_format]) for block in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
     assert [message.timestamp for message in (messages[0], *messages[2:])] == [7, 9, -1]
     assert step.calls == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
     # A request comes from a producer with interceptors of its own.
@@ -497,7 +497,7 @@ def test_interceptors_that_change_nothing_do_not_change_the_bytes_of_a_log(
     header_format: HeaderFormat, version: Any, codec: Codec, tmp_path: Path
 ) -> None:
     source = [*samples(40, header_format), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
-    source = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in source]
+    source = [{**(message if isinstance(message, dict) else message._asdict()), "timestamp": 5} for message in source]
     options = {"message_format_version": version, "codec": codec, "on_loss": "drop"}
     for name, interceptors in (("plain-0", []), ("seen-0", [Seen()])):
         with MessageLog(tmp_path / name, header_format, interceptors=interceptors, **options) as log:
@@ -576,16 +576,16 @@ def test_transaction_id_passes_through_all_services(header_format: HeaderFormat)
     ids = TransactionIds({"typed": "transaction-id"}.get(header_format, 100_001), writes=RESERVED["vendor"])
     chain = ProducerInterceptors([ids])
     orders = consumed(*(chain.on_send(ProducerRecord("orders", header_format=header_format)) for _ in range(2)))
-    found = [ids.id_of(order) for order in orders]
-    assert len(set(found)) == 2
-    assert all(isinstance(each, uuid.UUID) for each in found)
+    transaction_ids = [ids.id_of(order) for order in orders]
+    assert len(set(transaction_ids)) == 2
+    assert all(isinstance(transaction_id, uuid.UUID) for transaction_id in transaction_ids)
     for order in orders:
         with ids.handling(order) as current:
             [invoice] = consumed(chain.on_send(ProducerRecord("invoices", header_format=header_format)))
             with ids.handling(invoice) as inner:
                 parcel = chain.on_send(ProducerRecord("parcels", header_format=header_format))
         assert {current, inner, ids.id_of(invoice), ids.id_of(parcel)} == {ids.id_of(order)}
-    assert ids.id_of(chain.on_send(ProducerRecord("orders", header_format=header_format))) not in found
+    assert ids.id_of(chain.on_send(ProducerRecord("orders", header_format=header_format))) not in transaction_ids
 
 
 def test_record_keeps_its_transaction_id() -> None:

@@ -310,11 +310,11 @@ def test_threads_can_share_a_log(path):
 
         readers = [pool.submit(read) for _ in range(2)]
         writers = [pool.submit(lambda: [log.append(samples(10)) for _ in range(30)]) for _ in range(4)]
-        ranges = [each for writer in writers for each in writer.result()]
+        ranges = [offsets for writer in writers for offsets in writer.result()]
         stop.set()
         for reader in readers:
             reader.result()
-        assert sorted(offset for each in ranges for offset in each) == list(range(1200))
+        assert sorted(offset for offsets in ranges for offset in offsets) == list(range(1200))
         assert [message.offset for message in log.scan()] == list(range(1200))
 
 

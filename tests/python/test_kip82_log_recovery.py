@@ -40,10 +40,10 @@ def header_format(request) -> str:
     return request.param
 
 
-def written(path: Path, given: list[lh.Message], header_format: str = "typed") -> Path:
+def written(path: Path, messages: list[lh.Message], header_format: str = "typed") -> Path:
     """Write a log, and return its only file."""
     with MessageLog(path, header_format) as log:
-        log.append(given)
+        log.append(messages)
     return path / "00000000000000000000.log"
 
 
@@ -75,7 +75,7 @@ def test_truncated_tail_is_cut_at_every_byte(path, header_format):
                     assert log.torn_tail == Damage(
                         str(file), ends[whole], cut, whole, log.torn_tail.reason, "truncated"
                     )
-                    assert [each.category for each in caught] == [TornTailWarning]
+                    assert [warning.category for warning in caught] == [TornTailWarning]
                     assert f"bytes {ends[whole]} to {cut}: offset {whole}: the " in str(caught[0].message)
                 else:
                     assert (log.torn_tail, caught) == (None, [])
@@ -122,7 +122,7 @@ def test_valid_messages_of_any_magic_and_codec_are_never_cut(header_format, data
             with MessageLog(path, errors="move", sync="flush") as log:
                 assert file.read_bytes() == kept
                 assert (log.next_offset, bool(log.torn_tail)) == (end, cut > len(kept))
-                assert [each.category for each in caught] == [TornTailWarning] * (cut > len(kept))
+                assert [warning.category for warning in caught] == [TornTailWarning] * (cut > len(kept))
                 assert list(log.scan()) == list(lh.messages(kept, BATCH_FORMATS[header_format]))
                 for start in range(end + 1):
                     assert [message.offset for message in log.scan(start)] == list(range(start, end))
@@ -168,9 +168,9 @@ def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, truncated)
     with log:
         assert file.read_bytes() == frame(0, 1) + unreadable
         log.append([sample(2)])
-        found = []
-        assert [message.offset for message in log.scan(on_error=found.append)] == [0, 2]
-        (damage,) = found
+        damages = []
+        assert [message.offset for message in log.scan(on_error=damages.append)] == [0, 2]
+        (damage,) = damages
         assert (damage.offset, damage.position, damage.end - damage.position) == (1, len(frame(0, 1)), len(unreadable))
 
 
@@ -198,9 +198,9 @@ def test_messages_after_a_damaged_set_are_found(path):
         damaged = lost[:at] + bytes([lost[at] ^ 1]) + lost[at + 1 :]
         file.write_bytes(first + damaged + last)
         with MessageLog(path, errors="move") as log:
-            found = []
-            assert [message.offset for message in log.scan(on_error=found.append)] == [0, 2001, 2002, 2003]
-            assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + lost))]
+            damages = []
+            assert [message.offset for message in log.scan(on_error=damages.append)] == [0, 2001, 2002, 2003]
+            assert [(damage.position, damage.end) for damage in damages] == [(len(first), len(first + lost))]
             assert log.next_offset == 2004
 
 
@@ -211,10 +211,10 @@ def test_any_changed_bit_of_a_set_is_reported(path):
     file.write_bytes(first + middle + last)
     for place in flips(file, len(first), len(first) + 45):
         with MessageLog(path, readonly=True) as log:
-            found = []
-            read = [message.offset for message in log.scan(on_error=found.append)]
+            damages = []
+            read = [message.offset for message in log.scan(on_error=damages.append)]
             assert (read, log.next_offset) == ([0, 4], 5), place
-            assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + middle))], place
+            assert [(damage.position, damage.end) for damage in damages] == [(len(first), len(first + middle))], place
 
 
 # Killed ------------------------------------------------------------------------------------------------------------
@@ -326,11 +326,11 @@ def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, header_for
         assert f"{file}: bytes {at * size} to {damage.end}: offset {at}: " in str(raised.value)
         assert damage.code in lh.errors.CODES
         with MessageLog(path) as log:
-            found = []
-            read = list(log.scan(on_error=found.append))
+            damages = []
+            read = list(log.scan(on_error=damages.append))
             assert log.next_offset == COUNT
             assert log.append([sample(0, header_format)]) == range(COUNT, COUNT + 1)
-        assert [damage] == found
+        assert [damage] == damages
         assert damage.end == (at + 1) * size, (position, bit)
         assert [message.offset for message in read] == [0, 1, 3, 4, 5], (position, bit)
         assert [message.value for message in read] == [b"%d" % number * 9 for number in (0, 1, 3, 4, 5)]
@@ -350,8 +350,8 @@ def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
         with MessageLog(path, readonly=True) as log:
             assert log.torn_tail is None
             assert log.verify() == [damage], place
-            found = []
-            assert [message.offset for message in log.scan(on_error=found.append)] == list(range(last))
+            damages = []
+            assert [message.offset for message in log.scan(on_error=damages.append)] == list(range(last))
 
 
 def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
@@ -380,14 +380,14 @@ def test_reading_continues_after_damage(path):
     data[hole] = noise.randbytes(3 << 20)
     file.write_bytes(data)
     with MessageLog(path) as log:
-        found = []
-        read = [message.offset for message in log.scan(on_error=found.append)]
+        damages = []
+        read = [message.offset for message in log.scan(on_error=damages.append)]
         assert log.next_offset == 4000
-        assert len(found) == 1
-        assert found[0].position <= hole.start
-        assert found[0].end >= hole.stop
-        assert found[0].end - found[0].position < (3 << 20) + 2200, "no more than the two messages at its ends"
-        assert read == [*range(found[0].offset), *range(read[found[0].offset], 4000)]
+        assert len(damages) == 1
+        assert damages[0].position <= hole.start
+        assert damages[0].end >= hole.stop
+        assert damages[0].end - damages[0].position < (3 << 20) + 2200, "no more than the two messages at its ends"
+        assert read == [*range(damages[0].offset), *range(read[damages[0].offset], 4000)]
         assert len(list(log.scan(3990))) == 10
 
 
@@ -404,10 +404,10 @@ def test_message_inside_a_damaged_value_is_not_read(path):
             data[sum(sizes[:at]) + 30] ^= 1  # in the key
             file.write_bytes(data)
             with MessageLog(directory, readonly=True) as log:
-                found = []
-                read = [message.offset for message in log.scan(on_error=found.append)]
+                damages = []
+                read = [message.offset for message in log.scan(on_error=damages.append)]
             assert read == [offset for offset in range(3) if offset != at]
-            assert [(each.position, each.end) for each in found] == [(sum(sizes[:at]), sum(sizes[: at + 1]))]
+            assert [(damage.position, damage.end) for damage in damages] == [(sum(sizes[:at]), sum(sizes[: at + 1]))]
 
 
 def test_messages_missing_between_files_are_reported(path):
@@ -445,10 +445,10 @@ def test_sizes_from_the_file_are_not_allocated(path):
             file.write_bytes(changed)
             tracemalloc.start()
             with MessageLog(path, readonly=True) as log:
-                found = log.verify()
+                damages = log.verify()
             most = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
-            assert [each.position for each in found] == [number * size]
+            assert [damage.position for damage in damages] == [number * size]
             assert most < 4 << 20
 
 
@@ -463,13 +463,13 @@ def test_random_changes_are_reported_as_damage(path):
             changed[start : start + noise.randrange(20)] = noise.randbytes(noise.randrange(20))
         file.write_bytes(changed)
         with MessageLog(path, readonly=True) as log:
-            found = []
-            read = list(log.scan(on_error=found.append))
+            damages = []
+            read = list(log.scan(on_error=damages.append))
             for message in read:
                 rewritten = lh.encode(message._replace(crc=None), MESSAGE_FORMATS["typed"])
                 assert rewritten in bytes(changed), "messages are read only where they are"
             assert [message.offset for message in read] == sorted({message.offset for message in read})
-            spans = [(each.position, each.end) for each in found]
+            spans = [(damage.position, damage.end) for damage in damages]
             assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
             reported = sum(end - start for start, end in spans)
             if log.torn_tail is not None:

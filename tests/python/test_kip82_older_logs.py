@@ -65,21 +65,21 @@ def test_directories_of_kafka_are_opened(tmp_path, vectors):
     sets = kafka_sets(vectors)
     assert len(sets) == 16
     for name, data in sets.items():
-        wanted = list(lh.messages(data, "kip82-messages"))
-        path = written_by_kafka(tmp_path / f"{name}-3", {wanted[0].offset: data})
+        expected = list(lh.messages(data, "kip82-messages"))
+        path = written_by_kafka(tmp_path / f"{name}-3", {expected[0].offset: data})
         before = on_disk(path)
         with MessageLog(path, readonly=True) as log:
-            assert (log.topic, log.partition, log.next_offset) == (name, 3, wanted[-1].offset + 1)
-            assert list(log.scan()) == wanted
-            assert list(log.scan(wanted[-1].offset)) == wanted[-1:]
+            assert (log.topic, log.partition, log.next_offset) == (name, 3, expected[-1].offset + 1)
+            assert list(log.scan()) == expected
+            assert list(log.scan(expected[-1].offset)) == expected[-1:]
         assert on_disk(path) == before
         with MessageLog(path) as log:
-            assert list(log.scan()) == wanted
-            assert log.append([{"key": b"k", "value": b"v"}]).start == wanted[-1].offset + 1
+            assert list(log.scan()) == expected
+            assert log.append([{"key": b"k", "value": b"v"}]).start == expected[-1].offset + 1
         with MessageLog(path) as log:
-            assert [*log.scan()][:-1] == wanted
+            assert [*log.scan()][:-1] == expected
             assert log.verify() == []
-        assert on_disk(path)[f"{wanted[0].offset:020}.log"].startswith(data)
+        assert on_disk(path)[f"{expected[0].offset:020}.log"].startswith(data)
 
 
 def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
@@ -317,7 +317,7 @@ def test_requests_carry_compressed_sets(path):
                 assert [message.key for message in log.scan()] == [message.key for message in samples(6, header_format)]
                 read = list(fetched(log, version).messages(header_format))
             assert [message.value for message in read] == [
-                dict(each)["value"] if isinstance(each, dict) else each.value for each in source
+                dict(message)["value"] if isinstance(message, dict) else message.value for message in source
             ]
 
 

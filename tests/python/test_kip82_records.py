@@ -299,7 +299,7 @@ def test_null_is_not_passed_to_serializers(header_format: HeaderFormat) -> None:
 
 def test_value_that_cannot_be_deserialized_fails_on_access_only() -> None:
     sent = [ProducerRecord("t", b"k", value, headers={"h": "x"}) for value in (b"{", b"1")]
-    bad, good = ConsumerRecord.read(b"".join(each.to_bytes() for each in sent), topic="t", value_serializer=AS_JSON)
+    bad, good = ConsumerRecord.read(b"".join(record.to_bytes() for record in sent), topic="t", value_serializer=AS_JSON)
     with pytest.raises(json.JSONDecodeError) as caught:
         _ = bad.value
     assert caught.value.__notes__ == ["in the value of a record of t"]

@@ -62,7 +62,11 @@ def without_lost(response: ProduceResponse) -> ProduceResponse:
         return response
     topics = tuple(
         TopicPartitions(
-            topic.topic, tuple(ProduceResult(each.partition, each.error_code, each.offset) for each in topic.partitions)
+            topic.topic,
+            tuple(
+                ProduceResult(partition.partition, partition.error_code, partition.offset)
+                for partition in topic.partitions
+            ),
         )
         for topic in response.topics
     )
@@ -273,10 +277,10 @@ def test_compressed_set_is_opened(log, case):
     assert (part.error_code, part.offset) == (0, 0)
     read = list(log.scan())
     assert [message.offset for message in read] == list(range(len(case["messages"])))
-    for message, wanted in zip(read, case["messages"], strict=True):
-        value = None if wanted["value"] is None else bytes.fromhex(wanted["value"])
+    for message, expected in zip(read, case["messages"], strict=True):
+        value = None if expected["value"] is None else bytes.fromhex(expected["value"])
         assert (message.magic, message.value, message.attributes & 7) == (2, value, 0)
-        assert len(message.headers) == len(wanted["headers"] or ())
+        assert len(message.headers) == len(expected["headers"] or ())
     (data,) = [file.read_bytes() for file in log.path.glob("*.log")]
     assert len(list(lh.messages(data, "kip82-messages"))) == len(read)
 
@@ -326,8 +330,8 @@ def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
         log.append([{"key": b"d", "value": b"why", "headers": [(5, b"x")], "tombstone": True, "timestamp": 1}])
         assert [message.tombstone for message in log.scan()] == [False, True, True, True]
         read = list(fetched(log, 3).messages())
-        wanted = [*source, {"key": b"d", "value": None, "headers": [(5, b"x")]}]
-        for message, before in zip(read, wanted, strict=True):
+        expected = [*source, {"key": b"d", "value": None, "headers": [(5, b"x")]}]
+        for message, before in zip(read, expected, strict=True):
             assert (message.key, message.value) == (before["key"], before["value"])
             assert message.headers == lh.Headers(before.get("headers", ()))
         assert header_format_of(4, log.header_format) == "wrapper"
@@ -390,12 +394,12 @@ def test_fetch_respects_offset_and_max_bytes(log):
     for offset in range(11):
         for max_bytes in (0, 1, len(parts[0]), 200, 1 << 20):
             ((_, part),) = fetched(log, 4, offset, max_bytes=max_bytes).partitions()
-            wanted = []
+            expected = []
             for message in parts[offset:]:
-                if wanted and sum(map(len, wanted)) + len(message) > max_bytes:
+                if expected and sum(map(len, expected)) + len(message) > max_bytes:
                     break
-                wanted.append(message)
-            assert part == FetchResult(0, 0, 10, b"".join(wanted)), (offset, max_bytes)
+                expected.append(message)
+            assert part == FetchResult(0, 0, 10, b"".join(expected)), (offset, max_bytes)
     for offset in (-1, 11):
         ((_, part),) = log.fetch(FetchRequest.for_partition("orders", 0, offset, version=4)).partitions()
         assert (part.error_code, part.high_watermark, part.message_set) == (ErrorCode.OFFSET_OUT_OF_RANGE, 10, b"")

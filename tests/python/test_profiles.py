@@ -61,7 +61,7 @@ def select(headers, name):
 def test_select_accepts_the_columns_of_every_profile(name):
     columns = lh.profile(name)
     assert normalise(columns)
-    assert len({wanted.key for wanted in columns.values()}) == len(columns)
+    assert len({column.key for column in columns.values()}) == len(columns)
     assert "error" not in columns
     headers = pa.array([None, []], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])))
     for row in lha.select(headers, "kafka", columns).to_pylist():

@@ -148,8 +148,8 @@ def test_a_bad_block_leaves_the_other_fields_readable() -> None:
 
 
 def test_errors_of_the_frame_come_before_those_of_the_block() -> None:
-    found = ops.validate(bytes.fromhex("02" + "01" + "00"), "streams-timestamped")
-    assert places(found) == [("truncated", 2, None, None), ("negative_count", 1, None, None)]
+    errors = ops.validate(bytes.fromhex("02" + "01" + "00"), "streams-timestamped")
+    assert places(errors) == [("truncated", 2, None, None), ("negative_count", 1, None, None)]
 
 
 def test_bytes_after_the_block_but_inside_its_size_are_trailing() -> None:

@@ -47,7 +47,7 @@ def orders(samples) -> Any:
 
 
 @pytest.fixture(scope="module")
-def found(orders) -> Scan:
+def topic_scan(orders) -> Scan:
     return lha.scan(orders, "kafka")
 
 
@@ -66,11 +66,11 @@ def test_the_examples_run(module):
 # What is counted. ------------------------------------------------------------------------------------------------------
 
 
-def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, found):
+def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, topic_scan):
     rows = orders.to_pylist()
-    assert (found.statistics.rows, found.statistics.bad_rows) == (len(rows), 0)
-    assert found.statistics.null_rows == sum(row is None for row in rows)
-    assert found.statistics.empty_rows == sum(row == [] for row in rows)
+    assert (topic_scan.statistics.rows, topic_scan.statistics.bad_rows) == (len(rows), 0)
+    assert topic_scan.statistics.null_rows == sum(row is None for row in rows)
+    assert topic_scan.statistics.empty_rows == sum(row == [] for row in rows)
     for key in {header["key"] for row in rows for header in row or []}:
         headers = [
             (place, header["value"]) for row in rows for place, header in enumerate(row or []) if header["key"] == key
@@ -78,7 +78,7 @@ def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, found):
         values = [value for _, value in headers if value is not None]
         per_row = [count for row in rows if (count := sum(header["key"] == key for header in row or []))]
         sizes, places = sorted(map(len, values)), sorted(place for place, _ in headers)
-        seen = found[key].statistics
+        seen = topic_scan[key].statistics
         assert (seen.headers, seen.rows, seen.nulls) == (len(headers), len(per_row), len(headers) - len(values)), key
         assert (seen.repeated, seen.most) == (sum(count > 1 for count in per_row), max(per_row)), key
         assert (seen.sizes.low, seen.sizes.high, seen.sizes.total) == (sizes[0], sizes[-1], sum(sizes)), key
@@ -102,10 +102,10 @@ def test_bytes_and_decoded_lists_scan_alike(format):
     assert of_bytes[key].guesses[0].type == "int32"
 
 
-def test_polars_and_chunks_and_slices(orders, found):
-    assert lha.scan(pl.Series(orders), "kafka").to_dict() == found.to_dict()
+def test_polars_and_chunks_and_slices(orders, topic_scan):
+    assert lha.scan(pl.Series(orders), "kafka").to_dict() == topic_scan.to_dict()
     halves = pa.chunked_array([orders.chunk(0).slice(0, 3000), orders.chunk(0).slice(3000)])
-    assert lha.scan(halves, "kafka").to_dict() == found.to_dict()
+    assert lha.scan(halves, "kafka").to_dict() == topic_scan.to_dict()
     tail = orders.chunk(0).slice(9990)
     assert lha.scan(tail, "kafka").to_dict() == lha.scan(pa.array(tail.to_pylist(), HEADERS), "kafka").to_dict()
 
@@ -148,8 +148,8 @@ def test_arrays_of_an_iterator_are_released_after_reading(form):
             yield array
             del array
 
-    found = lha.scan(arrays(), "kafka")["k"].statistics
-    assert (found.headers, found.sizes.total) == (30_000, 0 if form == "bytes" else 120_000)
+    topic_scan = lha.scan(arrays(), "kafka")["k"].statistics
+    assert (topic_scan.headers, topic_scan.sizes.total) == (30_000, 0 if form == "bytes" else 120_000)
     assert alive[0] == 0
     assert max(alive) == 1
 
@@ -243,13 +243,13 @@ def test_parts_add_up_to_the_whole_in_any_order(one, two, three):
 
 
 @pytest.mark.slow
-def test_parts_of_the_topic_add_up(orders, found):
+def test_parts_of_the_topic_add_up(orders, topic_scan):
     parts = [lha.scan(orders.slice(row, 700), "kafka") for row in range(0, len(orders), 700)]
     random.Random(1).shuffle(parts)
     whole = Scan("kafka", Statistics())
     for part in parts:
         whole = whole.merge(part)
-    assert whole.to_dict() == found.to_dict()
+    assert whole.to_dict() == topic_scan.to_dict()
 
 
 def test_scans_of_different_formats_do_not_add_up():
@@ -289,8 +289,8 @@ def test_dropped_keys_are_counted():
     assert len(result.statistics.keys) == 5
     seen = result["often"].statistics
     assert (seen.headers, seen.rows, seen.exact) == (300, 300, True)
-    assert not any(each.exact for key, each in result.statistics.keys.items() if key != "often")
-    counted = sum(each.headers for each in result.statistics.keys.values())
+    assert not any(counts.exact for key, counts in result.statistics.keys.items() if key != "often")
+    counted = sum(counts.headers for counts in result.statistics.keys.values())
     assert counted + result.statistics.more_headers == 600
     assert result.more_keys == pytest.approx(296, rel=0.2)
     assert f"and about {result.more_keys} more keys, whose {result.statistics.more_headers} headers" in repr(result)
@@ -309,19 +309,19 @@ def test_statistics_have_a_bounded_size():
 # Guesses. --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_true_type_of_every_key_of_the_sample_topic_is_first(found):
-    assert {key.key: key.guesses[0].type for key in found.keys} == TRUE_TYPES
+def test_the_true_type_of_every_key_of_the_sample_topic_is_first(topic_scan):
+    assert {key.key: key.guesses[0].type for key in topic_scan.keys} == TRUE_TYPES
 
 
-def test_the_evidence_is_over_all_rows(found):
-    first = found["amount_cents"].guesses[0]
+def test_the_evidence_is_over_all_rows(topic_scan):
+    first = topic_scan["amount_cents"].guesses[0]
     assert (first.type, first.confidence, first.fits, first.values) == ("int64", "strong", 9700, 9700)
     assert first.evidence.startswith(
         "all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are subnormal, NaN, or beyond"
     )
-    assert "as float64 0.104 to 39.999" in found["weight_kg"].guesses[0].evidence
-    assert "with the shape of a W3C traceparent" in found["traceparent"].guesses[0].evidence
-    assert "with the shape of a schema id" in found["__value_schema_id"].guesses[0].evidence
+    assert "as float64 0.104 to 39.999" in topic_scan["weight_kg"].guesses[0].evidence
+    assert "with the shape of a W3C traceparent" in topic_scan["traceparent"].guesses[0].evidence
+    assert "with the shape of a schema id" in topic_scan["__value_schema_id"].guesses[0].evidence
 
 
 Make = Callable[[random.Random], bytes]
@@ -472,8 +472,8 @@ def test_types_of_the_format_are_stated():
     assert "stated, but so are int8: rows with those are errors; 1 of 9 values are not of this type" in result.code()
 
 
-def test_every_confidence_is_explained(found):
-    assert {guess.confidence for key in found.keys for guess in key.guesses} <= set(CONFIDENCES)
+def test_every_confidence_is_explained(topic_scan):
+    assert {guess.confidence for key in topic_scan.keys for guess in key.guesses} <= set(CONFIDENCES)
 
 
 SHAPED: dict[str, tuple[Make, str, str]] = {
@@ -512,13 +512,13 @@ def run(result: Scan, column: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_code_reads_the_topic_without_errors(orders, found):
-    rows = run(found, orders)
+def test_the_code_reads_the_topic_without_errors(orders, topic_scan):
+    rows = run(topic_scan, orders)
     assert {row["error"] is None for row in rows} == {True}
     assert [row["amount_cents"] for row in rows] == [
         row["amount_cents"] for row in lha.select(orders, "kafka", {"amount_cents": "int64"}).to_pylist()
     ]
-    assert max(len(row["route"]) for row in rows) == found["route"].statistics.most == 3
+    assert max(len(row["route"]) for row in rows) == topic_scan["route"].statistics.most == 3
 
 
 @pytest.mark.parametrize(
@@ -552,8 +552,8 @@ def test_the_code_for_a_batch_format_reads_its_messages(surface):
     assert pa.array(variables["headers"]).field("retry").to_pylist() == [0, 1, 2]
 
 
-def test_json_has_all_counts(found):
-    result = json.loads(json.dumps(found.to_dict()))
+def test_json_has_all_counts(topic_scan):
+    result = json.loads(json.dumps(topic_scan.to_dict()))
     assert (result["rows"], result["null_rows"] + result["empty_rows"], result["more_keys"]) == (10_000, 300, 0)
     keys = {key["key"]: key for key in result["keys"]}
     route = keys["route"]
@@ -567,11 +567,11 @@ def test_json_has_all_counts(found):
         "bytes": 4,
         "count": 8395,
     }
-    assert result["code"] == found.code()
+    assert result["code"] == topic_scan.code()
 
 
-def test_the_text_is_a_table(found):
-    lines = repr(found).splitlines()
+def test_the_text_is_a_table(topic_scan):
+    lines = repr(topic_scan).splitlines()
     assert lines[0] == "Scan of 10,000 rows in kafka: 15 keys"
     assert lines[1].split() == ["key", "rows", "null", "repeated", "bytes", "position", "type"]
     assert lines[-1] == "300 of 10,000 rows have no headers"

@@ -88,8 +88,8 @@ def test_the_how_to_decodes_what_confluents_serializers_wrote(tmp_path: Any) -> 
 def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]) -> None:
     values, headers, expected = [], [], []
     for n, (place, id) in enumerate(rows):
-        made = SchemaId("AVRO", id, str(uuid.UUID(int=id)))
-        prefix = made.guid_to_bytes() if "guid" in place else made.id_to_bytes()
+        schema_id = SchemaId("AVRO", id, str(uuid.UUID(int=id)))
+        prefix = schema_id.guid_to_bytes() if "guid" in place else schema_id.id_to_bytes()
         body = b"%d" % n
         context = SerializationContext("t", MessageField.VALUE, [(HEADER, prefix)] if "header" in place else [])
         value = body if "header" in place else prefix + body
@@ -99,12 +99,12 @@ def test_groups_are_those_of_confluents_deserializer(rows: list[tuple[str, int]]
         values.append(value)
         headers.append(lh.encode(context.headers, "kafka"))
     groups = lha.by_schema_id(pa.array(values, pa.binary()), pa.array(headers, pa.binary()))
-    found = [
+    rows = [
         (row, group.schema_id, value)
         for group in groups
         for row, value in zip(group.rows.to_pylist(), group.values.to_pylist(), strict=True)
     ]
-    assert sorted(found) == expected
+    assert sorted(rows) == expected
     assert len({group.schema_id for group in groups}) == len(groups)
     assert [group.rows[0].as_py() for group in groups] == sorted(group.rows[0].as_py() for group in groups)
     assert all(group.rows.to_pylist() == sorted(group.rows.to_pylist()) for group in groups)
@@ -183,14 +183,14 @@ def test_a_bad_value_does_not_take_its_group_with_it() -> None:
 
     values = [prefixed(1, b"\x02")] * 64
     values[37] = prefixed(1, b"\x80")
-    found = lha.decode_by_schema(pa.array(values), decode, COLUMNS, errors="column")
-    assert [row["id"] for row in found.to_pylist()] == [1] * 37 + [None] + [1] * 26
-    (error,) = found[37]["error"].as_py()
+    decoded = lha.decode_by_schema(pa.array(values), decode, COLUMNS, errors="column")
+    assert [row["id"] for row in decoded.to_pylist()] == [1] * 37 + [None] + [1] * 26
+    (error,) = decoded[37]["error"].as_py()
     assert (error["code"], error["message"]) == (
         "wrong_type",
         "the decoder cannot read the value by schema 1 (IndexError)",
     )
-    assert found.field("error").null_count == 63
+    assert decoded.field("error").null_count == 63
     assert len(calls) == 13  # 64, 32, 16, 8, 4, 2 and 1, and the other half of each
     with pytest.raises(IndexError) as raised:
         lha.decode_by_schema(pa.array(values), decode, COLUMNS)
@@ -204,8 +204,8 @@ def test_an_unknown_schema_is_set_aside() -> None:
         return lengths(group) if group.schema_id == 1 else None
 
     assert lha.decode_by_schema(values, decode, LENGTHS, errors="null").field("length").to_pylist() == [1, None, 1]
-    found = lha.decode_by_schema(values, decode, LENGTHS, errors="column", error_column="problem")
-    (error,) = found[1]["problem"].as_py()
+    decoded = lha.decode_by_schema(values, decode, LENGTHS, errors="column", error_column="problem")
+    (error,) = decoded[1]["problem"].as_py()
     assert (error["code"], error["message"]) == ("unknown_type", "the decoder does not know schema 2")
     with pytest.raises(lh.DecodeError, match=r"the decoder does not know schema 2 \(row 1\)"):
         lha.decode_by_schema(values, decode, LENGTHS)
@@ -230,9 +230,9 @@ def test_what_is_no_error_of_a_value_is_raised(error: Exception) -> None:
     ids=lambda made: type(made).__name__,
 )  # fmt: skip
 def test_a_decoder_returns_rows_in_any_of_these_forms(made: Any) -> None:
-    found = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: made, LENGTHS)
+    decoded = lha.decode_by_schema(pa.array([prefixed(1), prefixed(1)]), lambda group: made, LENGTHS)
     expected = [None, None] if made == [None, {}] else [1, 2]
-    assert (found.type, found.field("length").to_pylist()) == (pa.struct(list(LENGTHS)), expected)
+    assert (decoded.type, decoded.field("length").to_pylist()) == (pa.struct(list(LENGTHS)), expected)
 
 
 def test_wrong_arguments_and_results_are_rejected() -> None:

@@ -168,11 +168,11 @@ def compare(type: str, data: bytes) -> None:
             expected, code = types.read(type, data, dialect=dialect), None
         except types.Misfit as misfit:
             expected, code = None, misfit.code
-        found = row.field("x")
-        if pa.types.is_timestamp(found.type):
-            found = found.cast(pa.int64())
+        values = row.field("x")
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.int64())
         assert (row.field("error")[0].as_py() or [{"code": None}])[0]["code"] == code
-        value = found[0].as_py()
+        value = values[0].as_py()
         if isinstance(value, float) and type.startswith("float32") and math.isfinite(value):
             assert value == pytest.approx(expected, rel=1e-6, abs=1e-44)
         else:

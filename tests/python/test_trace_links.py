@@ -28,11 +28,11 @@ def link_of(headers: list[tuple[str, Any]], **options: Any) -> Any:
     column = pa.array([None, lh.encode(headers, "kafka")], pa.binary())
     links = lha.trace_links(column, **options)
     assert links.equals(lha.trace_links(lha.decode(column, "kafka"), **options))
-    none, found = links.to_pylist()
+    none, row = links.to_pylist()
     assert none is None
-    if found is not None:
-        found["attributes"] = {each["key"]: each["value"] for each in found["attributes"]}
-    assert found == (None if link is None else link._asdict())
+    if row is not None:
+        row["attributes"] = {attribute["key"]: attribute["value"] for attribute in row["attributes"]}
+    assert row == (None if link is None else link._asdict())
     return link
 
 

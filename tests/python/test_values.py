@@ -252,14 +252,14 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(message: str,
     data = bytes.fromhex(message)
     read = lh.decode(data, "iggy")
     assert isinstance(read, lh.Headers)
-    wanted = values.of_message(*key)
-    assert read.keys() == [wanted]
-    assert read.get(wanted) == lh.Bool(True)
+    expected = values.of_message(*key)
+    assert read.keys() == [expected]
+    assert read.get(expected) == lh.Bool(True)
     with pytest.raises(DecodeError) as caught:
         _ = read[0].key.value  # type: ignore[union-attr]
     assert caught.value.code == code
     assert lh.encode(read, "iggy") == data
-    requested = {"a": lh.field("bool", key=wanted)}
+    requested = {"a": lh.field("bool", key=expected)}
     assert ops.select(data, "iggy", requested) == {"a": True}
     assert lh.select(data, "iggy", requested) == {"a": True}
 

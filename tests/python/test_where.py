@@ -80,10 +80,10 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
     def member(name: str, values: list[Any]) -> tuple[Any, Any]:
         def mask(table: pa.Table) -> Any:
             # is_in of pyarrow finds NaN.
-            found = pc.if_else(pc.is_valid(table[name]), False, pa.scalar(None, pa.bool_()))
+            matches = pc.if_else(pc.is_valid(table[name]), False, pa.scalar(None, pa.bool_()))
             for value in values:
-                found = pc.or_(found, pc.equal(table[name], pa.scalar(value, table[name].type)))
-            return found
+                matches = pc.or_(matches, pc.equal(table[name], pa.scalar(value, table[name].type)))
+            return matches
 
         return operand(name).is_in(values), mask
 
@@ -91,8 +91,8 @@ def conditions(names: list[str]) -> st.SearchStrategy[tuple[Any, Any]]:
         one = lh.col(name, COLUMNS[name])
         where = _OPERATORS[symbol](one.all() if every else one.any(), value)
 
-        def truth(found: list[Any] | None) -> bool | None:
-            truths = [None if each is None else _OPERATORS[symbol](each, value) for each in found or ()]
+        def truth(values: list[Any] | None) -> bool | None:
+            truths = [None if element is None else _OPERATORS[symbol](element, value) for element in values or ()]
             if (not every) in truths:
                 return not every
             return None if None in truths or not truths else every
@@ -294,7 +294,7 @@ def test_numbers_of_32_bits_equal_only_numbers_of_32_bits() -> None:
 
 
 def _column(*headers: list[tuple[str, Any]]) -> pa.Array:
-    return pa.array([lh.encode(each, "kafka") for each in headers])
+    return pa.array([lh.encode(pairs, "kafka") for pairs in headers])
 
 
 def test_repeated_keys_are_tested_by_the_last_any_or_all_values() -> None:
@@ -345,8 +345,8 @@ def test_a_stream_returns_a_chunk_for_each_chunk() -> None:
 
 def test_columns_of_the_result_name_headers_of_the_condition() -> None:
     column = _column([("x-retry", b"\0\0\0\5")], [("x-retry", b"\0\0\0\1")])
-    wanted = {"retry": lh.field("int32", key="x-retry")}
-    assert lha.select(column, "kafka", wanted, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
+    columns = {"retry": lh.field("int32", key="x-retry")}
+    assert lha.select(column, "kafka", columns, where=lh.col("retry") > 2).to_pylist() == [{"retry": 5}]
 
 
 def test_typed_formats_compare_values_of_the_type() -> None:
