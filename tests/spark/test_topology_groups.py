@@ -241,6 +241,12 @@ STORE_TYPES: dict[str, Any] = {
     "sessions by time": lambda: Stores.session_store_with_headers_builder(
         Stores.persistent_time_ordered_session_store_with_headers("store", 3 * app.MINUTE), TEXT, TEXT
     ),
+    "windows by time without an index": lambda: Stores.timestamped_window_store_builder(
+        Stores.persistent_time_ordered_window_store("store", 3 * app.MINUTE, app.MINUTE, with_index=False), TEXT, TEXT
+    ),
+    "sessions by time without an index": lambda: Stores.session_store_builder(
+        Stores.persistent_time_ordered_session_store("store", 3 * app.MINUTE, with_index=False), TEXT, TEXT
+    ),
     "plain versions": lambda: Stores.versioned_key_value_store_builder(
         Stores.persistent_versioned_key_value_store("store", 3 * app.MINUTE), TEXT, TEXT
     ),
@@ -254,20 +260,20 @@ def use(self: Any, record: Any) -> None:
         return
     at = record.timestamp // app.MINUTE * app.MINUTE
     result = record.value
-    if result is not None and store.value_type is not None:
-        source = (record.timestamp,) if store.value_type is ValueAndTimestamp else (record.timestamp, record.headers)
-        if store.value_type is AggregationWithHeaders:
+    if result is not None and store._value_type is not None:
+        source = (record.timestamp,) if store._value_type is ValueAndTimestamp else (record.timestamp, record.headers)
+        if store._value_type is AggregationWithHeaders:
             source = (record.headers,)
-        result = store.value_type.make(result, *source)
-    if store.family == "window":
+        result = store._value_type.make(result, *source)
+    if store._store_type == "window":
         store.put(key, result, at)
         with store.fetch_key(key, at - app.MINUTE, at) as rows:
             found = list(rows)
-    elif store.family == "session":
+    elif store._store_type == "session":
         store.put(SessionKey(key, at, record.timestamp), result)
         with store.find_sessions(key, at - app.MINUTE, record.timestamp) as rows:
             found = list(rows)
-    elif store.family == "versioned":
+    elif store._store_type == "versioned":
         store.put(key, record.value, record.timestamp)
         found = [store.get(key, at)]
     else:

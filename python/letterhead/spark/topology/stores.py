@@ -95,6 +95,22 @@ class _SparkSegmentedStore(SparkStore):
         return []
 
 
+class _SparkWindowStore(_SparkSegmentedStore, RocksDBWindowStore):
+    pass
+
+
+class _SparkTimeOrderedWindowStore(_SparkSegmentedStore, RocksDBTimeOrderedWindowStore):
+    pass
+
+
+class _SparkSessionStore(_SparkSegmentedStore, RocksDBSessionStore):
+    pass
+
+
+class _SparkTimeOrderedSessionStore(_SparkSegmentedStore, RocksDBTimeOrderedSessionStore):
+    pass
+
+
 class _SparkSegments(Segments):
     """The segments that a store has for a group."""
 
@@ -145,9 +161,9 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
         return _SparkVersionedStore(name, model.history_retention, model.segment_interval, headers=model.headers)
     # Stores in memory have no segments, and expire rows by the millisecond.
     interval = model.segment_interval if model.persistent else None
-    by_time = supplier.order == "time"
+    by_time = supplier.order in ("time", "time-only")
     index = {"with_index": model.with_index} if by_time else {}
-    store_class: Any = _on_spark(_SEGMENTED[supplier.store_type, by_time])
+    store_class: Any = _SEGMENTED[supplier.store_type, by_time]
     if supplier.store_type == "session":
         return store_class(name, model.retention, interval, format=format, **index)
     if model.retain_duplicates:
@@ -159,16 +175,12 @@ def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
 
 
 _SEGMENTED: dict[tuple[str, bool], type] = {
-    ("window", False): RocksDBWindowStore,
-    ("window", True): RocksDBTimeOrderedWindowStore,
-    ("session", False): RocksDBSessionStore,
-    ("session", True): RocksDBTimeOrderedSessionStore,
+    ("window", False): _SparkWindowStore,
+    ("window", True): _SparkTimeOrderedWindowStore,
+    ("session", False): _SparkSessionStore,
+    ("session", True): _SparkTimeOrderedSessionStore,
 }
 """Classes of segmented stores by type, and by whether their rows are ordered by time."""
-
-
-def _on_spark(base: type) -> type:
-    return type(base.__name__, (_SparkSegmentedStore, base), {})
 
 
 class OneKey(Layer):
