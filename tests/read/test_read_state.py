@@ -339,7 +339,7 @@ def one_by_one(directory: Path, **options: Any) -> Iterator[dict[str, Any]]:
         for segment, families in store.databases():
             for stored in store.stored(families):
                 sequence = int.from_bytes(store.plain_key(stored.key)[-4:], "big")
-                for row in store.take_apart(segment, stored)[::-1]:
+                for row in store.parse_row(segment, stored)[::-1]:
                     yield {
                         "key": row.key, **row.times, "sequence": sequence, "timestamp": row.timestamp, "value": row.value,
                         "headers": header_values(row.headers),

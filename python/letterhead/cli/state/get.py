@@ -82,7 +82,7 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
         for stored in store.stored(families, first, last):
             # Windows of longer keys may lie between two windows of a key that have different sequence numbers.
             if len(stored.key) == len(first):
-                yield from store.take_apart(segment, stored)
+                yield from store.parse_row(segment, stored)
 
 
 def _stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:

@@ -126,7 +126,7 @@ def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreList
     listing = StoreListing(files)
     try:
         listing.store = store = opened(files, selection)
-        listing.families = sorted(set().union(*store.names))
+        listing.families = sorted(set().union(*store.families_of_databases))
         # A process that has just opened the store may not have marked it as open yet.
         listing.open_or_not_closed = store.process is not None
         for segment, families in store.databases():

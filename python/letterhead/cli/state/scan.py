@@ -132,7 +132,7 @@ def _scanned(
                     if keys_only and where is None and store.type.keys != "versioned":
                         yield StoreRow(key, times, None, None, None)
                         continue
-                    rows = store.take_apart(segment, stored)
+                    rows = store.parse_row(segment, stored)
                     if where is not None:
                         rows = [row for row in rows if _is_selected(where, store, row)]
                 except DecodeError as error:

@@ -134,7 +134,7 @@ def _family(
                 else:
                     row = EncodedRow(key, value, family, olders[family])
                     _check_time(store, segment, after, row)
-                    store.take_apart(segment, row)
+                    store.parse_row(segment, row)
                     _check_index(result, store, families, row)
             except DamagedRowError as error:
                 yield RowError(*where, key, error.byte_offset, error.code, error.reason)

@@ -79,17 +79,17 @@ def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
     databases: dict[tuple[Path, bool], list[StoreSegment]] = {}
     for path in _databases(top):
         start = _segment_start(path)
-        place = path if start is None else path.parent
-        databases.setdefault((place, start is not None), []).append(StoreSegment(path, start))
+        store_path = path if start is None else path.parent
+        databases.setdefault((store_path, start is not None), []).append(StoreSegment(path, start))
     stores = [
         StoreFiles(
-            place.name,
-            _task(place, top),
-            place,
-            directory / place.relative_to(top) if place.is_relative_to(top) else place,
+            store_path.name,
+            _task(store_path, top),
+            store_path,
+            directory / store_path.relative_to(top) if store_path.is_relative_to(top) else store_path,
             tuple(sorted(segments, key=lambda segment: segment.start or 0)),
         )
-        for (place, _), segments in databases.items()
+        for (store_path, _), segments in databases.items()
     ]
     if not stores:
         raise StoreNotFoundError(
@@ -97,8 +97,8 @@ def find_stores(directory: Path, name: str | None = None) -> list[StoreFiles]:
         )
     names = sorted({store.name for store in stores})
     if name is not None and name not in names:
-        there = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
-        raise StoreNotFoundError(f"there is no store {name} in {directory}: there {there}")
+        existing = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
+        raise StoreNotFoundError(f"there is no store {name} in {directory}: there {existing}")
     return sorted((store for store in stores if name in (None, store.name)), key=lambda store: (store.task, store.name))
 
 
@@ -132,8 +132,8 @@ def _databases(top: Path) -> list[Path]:
         raise error
 
     databases = []
-    for place, directories, files in os.walk(top, onerror=fail):
-        path = Path(place)
+    for directory, directories, files in os.walk(top, onerror=fail):
+        path = Path(directory)
         # A hidden directory belongs to a store that is being restored, or to a segment that is being removed.
         directories[:] = [name for name in directories if not name.startswith(".")]
         if has_database_files(files):

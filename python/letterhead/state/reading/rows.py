@@ -83,7 +83,7 @@ class StoreReader:
 
     files: StoreFiles
     type: DetectedType
-    names: list[list[str]]  # column families, by database
+    families_of_databases: list[list[str]]  # names of the column families of each database
     process: int | None = None  # the process that has the store open
     limits: Limits | None = None  # limits for reading values with headers
 
@@ -152,7 +152,7 @@ class StoreReader:
                 return EncodedRow(key, value, family, older)
         return None
 
-    def take_apart(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
+    def parse_row(self, segment: StoreSegment, row: EncodedRow) -> list[StoreRow]:
         """Parse a stored row into its versions, into nothing if it is an index entry, or into one row.
 
         Raises DamagedRowError if it is damaged.

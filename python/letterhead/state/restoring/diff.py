@@ -281,7 +281,7 @@ def _parsed(
     if segment is None or value is None:
         return {}
     try:
-        rows = store.take_apart(segment, EncodedRow(stored, value, store.type.layout.family, None))
+        rows = store.parse_row(segment, EncodedRow(stored, value, store.type.layout.family, None))
     except DamagedRowError as error:
         errors.append(error)
         return {}
