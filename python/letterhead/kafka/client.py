@@ -197,9 +197,9 @@ class KafkaClient(Closing):
     def partitions(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
         names = list(topics)
-        found = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
-        return [TopicPartition(topic.name, number) for topic in found
-                for number in sorted(each.partition_index for each in topic.partitions)]  # fmt: skip
+        ordered = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
+        return [TopicPartition(topic.name, number) for topic in ordered
+                for number in sorted(partition.partition_index for partition in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[TopicPartition, int], isolation: Isolation) -> dict[TopicPartition, int]:
         """Return the first offset that is not older than a time, -1 if all are, for each partition.
@@ -207,12 +207,12 @@ class KafkaClient(Closing):
         Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
         the first offset of the oldest open transaction.
         """
-        found: dict[TopicPartition, int] = {}
+        offsets: dict[TopicPartition, int] = {}
 
         async def ask(until: float) -> None:
             by_leader: dict[int, list[TopicPartition]] = {}
             for place in times:
-                if place not in found:
+                if place not in offsets:
                     by_leader.setdefault(await self._leader(place, until), []).append(place)
             for leader, places in by_leader.items():
                 topics = [
@@ -235,12 +235,12 @@ class KafkaClient(Closing):
                 )
                 answer = await self._ask(leader, request, until, partial(_wrong_offsets, places))
                 for topic in answer.topics:
-                    for each in topic.partitions:
-                        _check(each.error_code, TopicPartition(topic.name, each.partition_index))
-                        found[TopicPartition(topic.name, each.partition_index)] = each.offset
+                    for partition in topic.partitions:
+                        _check(partition.error_code, TopicPartition(topic.name, partition.partition_index))
+                        offsets[TopicPartition(topic.name, partition.partition_index)] = partition.offset
 
         self._run(self._retried, ask)
-        return found
+        return offsets
 
     def fetch(
         self, place: TopicPartition, offset: int, isolation: Isolation, *, last_epoch: int = -1, wait_ms: int = 500
@@ -277,25 +277,28 @@ class KafkaClient(Closing):
             answer = await self._ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
             _check(answer.error_code, place)
             [topic] = answer.responses
-            [found] = topic.partitions
-            end = found.last_stable_offset if _ISOLATION[isolation] else found.high_watermark
-            if found.error_code == kafka_errors.OffsetOutOfRangeError.errno:
+            [response] = topic.partitions
+            end = response.last_stable_offset if _ISOLATION[isolation] else response.high_watermark
+            if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
                 return Fetched(b"", -1, [])
-            _check(found.error_code, place)
-            other = found.diverging_epoch
-            if other is not None and other.end_offset >= 0:
-                return Fetched(b"", end, [], (other.epoch, other.end_offset))
-            if answer.throttle_time_ms and not found.records:  # a quota withholds the records
+            _check(response.error_code, place)
+            diverging = response.diverging_epoch
+            if diverging is not None and diverging.end_offset >= 0:
+                return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
+            if answer.throttle_time_ms and not response.records:  # a quota withholds the records
                 raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
-            aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()]
-            return Fetched(found.records or b"", end, aborted)
+            aborted = [
+                (transaction.producer_id, transaction.first_offset)
+                for transaction in response.aborted_transactions or ()
+            ]
+            return Fetched(response.records or b"", end, aborted)
 
         return self._manager.call_soon(self._retried, ask)
 
     def fetched(self, begun: Any) -> Fetched:
         """Wait for the response to a fetch."""
-        found: Fetched = self._run(self._manager.wait_for, begun, None)
-        return found
+        response: Fetched = self._run(self._manager.wait_for, begun, None)
+        return response
 
     def _run(self, ask: Callable[..., Any], *arguments: Any) -> Any:
         if os.getpid() != self._process:  # its thread does not exist in this process
@@ -306,11 +309,11 @@ class KafkaClient(Closing):
             raise self._explained(error) from error
 
     async def _metadata(self, topics: list[str] | None, until: float | None = None) -> Any:
-        wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+        requested = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
 
         async def ask(until: float) -> Any:
             request = MetadataRequest(
-                topics=wanted,
+                topics=requested,
                 allow_auto_topic_creation=False,
                 include_cluster_authorized_operations=False,
                 include_topic_authorized_operations=False,
@@ -334,19 +337,21 @@ class KafkaClient(Closing):
             if self._topic_ids.setdefault(topic.name, topic_id) != topic_id:  # a new topic, whose epochs begin at 0
                 self._topic_ids[topic.name] = topic_id
                 self._epochs = {place: epoch for place, epoch in self._epochs.items() if place.topic != topic.name}
-            for each in topic.partitions:
-                place = TopicPartition(topic.name, each.partition_index)
+            for partition in topic.partitions:
+                place = TopicPartition(topic.name, partition.partition_index)
                 # Before version 9 the epoch can be an old one (KAFKA-9212).
-                epoch = each.leader_epoch if answer.API_VERSION >= 9 else -1
+                epoch = partition.leader_epoch if answer.API_VERSION >= 9 else -1
                 # A broker that has not heard of the newest election names the leader before it.
                 stale = 0 <= epoch < self._epochs.get(place, -1)
-                self._leaders[place] = -1 if stale else each.leader_id
+                self._leaders[place] = -1 if stale else partition.leader_id
                 self._epochs[place] = max(epoch, self._epochs.get(place, -1))
 
     async def _leader(self, place: TopicPartition, until: float) -> int:
         if self._leaders.get(place, -1) < 0:
             answer = await self._metadata([place.topic], until)
-            if place.partition not in (each.partition_index for topic in answer.topics for each in topic.partitions):
+            if place.partition not in (
+                partition.partition_index for topic in answer.topics for partition in topic.partitions
+            ):
                 raise ValueError(f"topic {place.topic!r} has no partition {place.partition}")
             if self._leaders[place] < 0:
                 raise kafka_errors.LeaderNotAvailableError(str(place))
