@@ -181,7 +181,7 @@ def store_versions() -> str:
                         outcomes.setdefault(reader, set()).add(outcome)
                 columns |= dict.fromkeys(outcomes)
                 cells = [
-                    "yes" if found == {"yes"} else f"no: `{'`, `'.join(sorted(found))}`" for found in outcomes.values()
+                    "yes" if seen == {"yes"} else f"no: `{'`, `'.join(sorted(seen))}`" for seen in outcomes.values()
                 ]
                 rows.append([store, stored, opened, *cells])
     return table(["store", "written as", "opened as", *columns], rows)

@@ -93,7 +93,7 @@ def test_a_query_with_headers_returns_what_a_read_returns(
     ours = stores[1].step(record, [read for _, read in cases])[0]
     for store in stores:
         store.close()
-    found = [records(result, read) for result, (_, read) in zip(ours, cases, strict=True)]
-    for expected, result, (asked, _) in zip(answers, found, cases, strict=True):
+    rows = [records(result, read) for result, (_, read) in zip(ours, cases, strict=True)]
+    for expected, result, (asked, _) in zip(answers, rows, cases, strict=True):
         assert result == expected, asked
-    assert sum(map(len, found)) > 20
+    assert sum(map(len, rows)) > 20

@@ -97,12 +97,12 @@ def payloads(results: list[Any]) -> Any:
 
 def outcome(players: Players, reader: str, task: Path, config: dict[str, Any], reads: Step, expected: Any) -> str:
     try:
-        found = payloads(players.run(reader, task, config, [reads]))
+        results = payloads(players.run(reader, task, config, [reads]))
     except JavaError as error:
         return error.exception.rpartition(".")[2]
     except StateStoreError as error:
         return type(error).__name__
-    return "yes" if found == expected else "other rows"
+    return "yes" if results == expected else "other rows"
 
 
 def outcomes(players: Players, directory: Path, family: str, stored: str) -> dict[str, dict[str, dict[str, str]]]:
@@ -111,7 +111,7 @@ def outcomes(players: Players, directory: Path, family: str, stored: str) -> dic
     written = config(family, stored, OURS)
     writes = operations.writes(written, 5, 10)
     reads = whole(written) if family in ("kv", "window", "session", "time-ordered-window") else operations.gets(written)
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    results: dict[str, dict[str, dict[str, str]]] = {}
     for writer in PLAYERS:
         task = directory / writer / "app" / "0_0"
         players.run(writer, task, config(family, stored, writer), writes)
@@ -123,20 +123,20 @@ def outcomes(players: Players, directory: Path, family: str, stored: str) -> dic
             for reader in PLAYERS:
                 copy = shutil.copytree(task, directory / writer / opened / reader / "app" / "0_0")
                 result = outcome(players, reader, copy, config(family, opened, reader), reads, expected)
-                found.setdefault(opened, {}).setdefault(writer, {})[reader] = result
-    return found
+                results.setdefault(opened, {}).setdefault(writer, {})[reader] = result
+    return results
 
 
 @pytest.mark.parametrize("family", LAYOUTS)
 def test_versions_open_directories_of_each_other(players: Players, tmp_path: Path, family: str) -> None:
     table: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
-    found = {stored: outcomes(players, tmp_path / stored, family, stored) for stored in LAYOUTS[family]}
+    results = {stored: outcomes(players, tmp_path / stored, family, stored) for stored in LAYOUTS[family]}
     if os.environ.get("LETTERHEAD_WRITE"):
-        table[NAMES.get(family, family)] = found
+        table[NAMES.get(family, family)] = results
         TABLE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    assert found == table[NAMES.get(family, family)]
+    assert results == table[NAMES.get(family, family)]
     # Whoever wrote a store, every version opens it as what it is.
-    for stored, layouts in found.items():
+    for stored, layouts in results.items():
         assert {result for readers in layouts[stored].values() for result in readers.values()} == {"yes"}
 
 
@@ -191,5 +191,5 @@ def test_stores_of_an_outer_join_are_read(tmp_path: Path, version: str) -> None:
         with lh.read.state(task, store=f"join-outer-{side}-join-store") as reader:
             rows = reader.read_all().to_pylist()
         expected = [(record["value"], [h["key"] for h in record["headers"]]) for record in logged(side).values()]
-        found = [(row["value"].hex(), [h["key"] for h in row.get("headers") or ()]) for row in rows]
-        assert sorted(found) == sorted(expected)
+        results = [(row["value"].hex(), [h["key"] for h in row.get("headers") or ()]) for row in rows]
+        assert sorted(results) == sorted(expected)
