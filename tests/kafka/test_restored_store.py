@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,33 @@ def test_kafka_streams_reads_the_changelog_after_a_restored_store(
     command += ["--bootstrap-server", broker] + (["--start", "earliest"] if KAFKA.startswith("4.3.") else [])
     assert main(command) == 0
     assert traces.databases(tmp_path / "whole") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "last"),
+    [("all", None, 199), ("offset", 150, 149), ("time", datetime.fromtimestamp(301, UTC), 149), ("early", 40, 39)],
+)
+def test_a_windowed_store_of_a_topic_begins_where_that_of_a_table_does(
+    broker: str, tmp_path: Path, name: str, end: int | datetime | None, last: int
+) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    from letterhead.cli import main
+
+    changelog = f"{name}-store-changelog"
+    admin = AdminClient({"bootstrap.servers": broker})
+    admin.create_topics([NewTopic(changelog, 1, 1)])[changelog].result(30)
+    produce(broker, changelog, "window", 0, 200)
+    with lh.read.topic(changelog, bootstrap_servers=broker) as reader:
+        table = reader.read_all()
+    directories = [tmp_path / side / name / "0_0" for side in ("table", "topic")]
+    options: dict[str, Any] = {"store_type": "window", "layout": "headers", "retention": RETENTION}
+    done = lh.state.restore(table, directories[0], "store", **options, end=end)
+    # Times are 2 s apart, and the retention is 120 s.
+    assert (done.offsets, done.records) == ({0: last}, min(last, 60) + 1)
+    command = ["state", "restore", changelog, str(directories[1]), "-s", "store", "--bootstrap-server", broker]
+    command += [word for option, value in options.items() for word in (f"--{option.replace('_', '-')}", str(value))]
+    if end is not None:
+        command += ["--end", end.isoformat() if isinstance(end, datetime) else str(end)]
+    assert main(command) == 0
+    assert traces.databases(tmp_path / "table") == traces.databases(tmp_path / "topic")

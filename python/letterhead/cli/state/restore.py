@@ -48,7 +48,7 @@ def run_restore(
                 segment_interval=source.segment_interval,
                 topic=topic,
                 partition=partition,
-                start=_start(source, partition, start, store_type, end),
+                start=_start(source, partition, start, store_type, _end(end)),
                 end=_end(end),
                 force=force,
                 progress=advance,
@@ -84,7 +84,7 @@ def _end(text: str | None) -> int | datetime | None:
 
 
 def _start(
-    source: ChangelogSource, partition: int | None, start: str | None, store_type: str, end: str | None
+    source: ChangelogSource, partition: int | None, start: str | None, store_type: str, end: int | datetime | None
 ) -> Start:
     """Return where to begin, as the option says it; for a topic, find where Kafka Streams begins."""
     if start == "earliest":
@@ -95,11 +95,9 @@ def _start(
         return int(start)
     if source.bootstrap_server is None or store_type in ("key-value", "versioned") or not source.retention:
         return None
-    if end is not None:
-        return None  # the last record to restore is not the last one of the topic
     from letterhead.state.restoring.first_offsets import topic_retained_from
 
-    return topic_retained_from(source.path, source.bootstrap_server, source.retention, partition)
+    return topic_retained_from(source.path, source.bootstrap_server, source.retention, partition, end)
 
 
 def opened(source: ChangelogSource, partition: int | None = None) -> Any:

@@ -75,7 +75,7 @@ def retained_from(
 
 
 def topic_retained_from(
-    topic: str, bootstrap_server: str, retention: int, partition: int | None = None
+    topic: str, bootstrap_server: str, retention: int, partition: int | None = None, end: int | datetime | None = None
 ) -> dict[int, int]:
     """Return the same for a topic: brokers find the first record by its time, so that only the last one is read."""
     from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
@@ -87,7 +87,12 @@ def topic_retained_from(
         partitions = [place for place in client.partitions([topic]) if partition in (None, place.partition)]
         begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
         ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
-        last = {place.partition: ends[place] - 1 for place in partitions if ends[place] > begins[place]}
+        if isinstance(end, datetime):
+            late = client.offsets(dict.fromkeys(partitions, round(end.timestamp() * 1000)), "read_committed")
+            ends |= {number: offset for number, offset in late.items() if offset >= 0}
+        elif end is not None:
+            ends = {number: min(offset, end) for number, offset in ends.items()}
+        last = {number.partition: ends[number] - 1 for number in partitions if ends[number] > begins[number]}
         with read_topic(
             topic,
             bootstrap_servers=bootstrap_server,
