@@ -217,16 +217,16 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     agree()
 
 
-def test_every_format_has_its_layout(spark):
+def test_every_format_has_its_type_of_list(spark):
     from letterhead import _native
-    from letterhead.spark.columns import _layout
+    from letterhead.spark.columns import _header_list
     from letterhead.spark.schemas import header_lists
 
     for row in _native.formats():
         if row["is_"] != "batch":
             key = 7 if row["keys"] == "int" else "k"
-            layout = _layout(row["name"], lh.field("string", key=key))
-            assert layout.type == header_lists(row["name"])[0], row["name"]
+            header_list = _header_list(row["name"], lh.field("string", key=key))
+            assert header_list.type == header_lists(row["name"])[0], row["name"]
 
 
 @pytest.mark.parametrize(
