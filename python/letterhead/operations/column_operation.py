@@ -44,13 +44,11 @@ class ColumnOperation(ABC):
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.Array]:
         """Yield the result for each chunk of a stream; a chunk is split where the result would exceed an Arrow column."""
-        import pyarrow as pa
-
         results = self.run_native(stream)
         if not isinstance(results, _native.Stream):
             raise TypeError("chunks() reads a stream: pass an array to run()")
         for chunk in results:
-            yield pa.array(chunk)
+            yield to_pyarrow(chunk)
 
     def result_type(self, input: pa.DataType) -> pa.DataType:
         """Return the type of the result for columns of a type; raises whatever :meth:`run` raises for such a column."""
