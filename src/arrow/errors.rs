@@ -239,3 +239,7 @@ impl<D: Detail> Details<D> {
 fn text_len(detail: &impl Detail) -> usize {
     detail.values().0.into_iter().flatten().map(str::len).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "../../tests/rust/units/arrow_errors.rs"]
+mod tests;

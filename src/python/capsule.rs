@@ -255,7 +255,7 @@ impl Chunk {
     fn size(&self) -> usize {
         let rows = self.column.len();
         let bytes = Bytes::of(&self.column).map_or(0, |bytes| bytes.before(rows) - bytes.before(0));
-        bytes.max(64 * rows)
+        bytes.max(rows.saturating_mul(64))
     }
 }
 

@@ -1,0 +1,30 @@
+//! What happens to rows with errors.
+
+use super::*;
+
+const READABLE: FailedRow = FailedRow { is_broken: false, is_appended: true, keeps_parts: true };
+
+#[test]
+fn a_policy_decides_what_happens_to_a_row_with_errors() {
+    let single = FailedRow { keeps_parts: false, ..READABLE };
+    let broken = FailedRow { is_broken: true, ..READABLE };
+    let unwritten = FailedRow { is_appended: false, ..READABLE };
+    for (row, null, column) in [
+        (READABLE, Decision::Keep, Decision::Keep),
+        (single, Decision::Null, Decision::Keep),
+        (broken, Decision::Null, Decision::Keep),
+        (unwritten, Decision::Null, Decision::Null),
+    ] {
+        assert_eq!(row.decide(OnError::Raise, true), Decision::Raise, "{row:?}");
+        assert_eq!(row.decide(OnError::Null, true), null, "{row:?}");
+        assert_eq!(row.decide(OnError::Column, true), column, "{row:?}");
+        assert_eq!(row.is_null(OnError::Column), column == Decision::Null, "{row:?}");
+    }
+}
+
+#[test]
+fn a_filter_drops_a_row_whose_errors_are_dropped_and_no_other() {
+    assert_eq!(READABLE.decide(OnError::Null, false), Decision::Drop);
+    assert_eq!(READABLE.decide(OnError::Column, false), Decision::Keep);
+    assert_eq!(READABLE.decide(OnError::Raise, false), Decision::Raise);
+}
