@@ -57,7 +57,7 @@ dispatch! {
 
 /// # Safety
 ///
-/// `also` was created for this block.
+/// `also` was created for this block, and needs no calls but of `header`.
 #[inline(always)]
 unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
     block: &RowBlock<'a>,
@@ -95,18 +95,15 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
             // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its parts
             // are in it, so that the writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at
             // most. The caller's contract.
-            let is_whole = unsafe {
-                match row {
-                    None => to.also.null(),
-                    Some(row) => F::begin(row.start(), row.len()).is_some_and(|begin| {
-                        to.also.begin(begin.count);
-                        for_each_header::<F, _>(*row, begin, limit, &mut to) && to.also.end()
-                    }),
+            if let Some(row) = row {
+                let is_whole = unsafe {
+                    F::begin(row.start(), row.len())
+                        .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))
+                };
+                if !is_whole {
+                    done = place;
+                    break;
                 }
-            };
-            if !is_whole {
-                done = place;
-                break;
             }
             out.ends.push(to.values.count() as i32);
         }
