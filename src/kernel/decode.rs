@@ -92,10 +92,10 @@ unsafe fn decode_block<'a, F: WireLayout, V: Values, S: RowVisitor<'a>>(
         };
         for (place, row) in block.rows().iter().enumerate() {
             to.row = place;
-            // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its parts
-            // are in it, so that the writers were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at
-            // most. The caller's contract.
             if let Some(row) = row {
+                // SAFETY: the row has `SLACK` bytes after it. A header takes `MIN_LEN` bytes of its row at least, and its
+                // parts are in it, so that the writers were made for all headers of the block; each name takes
+                // `MAX_NAME_LEN` bytes at most. The caller's contract.
                 let is_whole = unsafe {
                     F::begin(row.start(), row.len())
                         .is_some_and(|begin| for_each_header::<F, _>(*row, begin, limit, &mut to))
