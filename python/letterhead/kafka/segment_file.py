@@ -23,7 +23,7 @@ __all__ = [
     "MOST_OFFSETS",
     "BatchFlaw",
     "DamagedRange",
-    "SegmentFile",
+    "KafkaSegmentFile",
     "undamaged_batches",
     "verified_position",
 ]
@@ -102,7 +102,7 @@ class DamagedRange(NamedTuple):
         return f"offsets {first} to {last} are missing, at most {counted(last - first + 1, 'record')}"
 
 
-class SegmentFile(FileWindow):
+class KafkaSegmentFile(FileWindow):
     """A segment, of which a few batches at a time are in memory.
 
     A batch of more than ``message_bytes`` is not read.
@@ -351,7 +351,7 @@ class SegmentFile(FileWindow):
         return self.flaws([batch]) == [None]
 
 
-def verified_position(file: SegmentFile, offset: int) -> int:
+def verified_position(file: KafkaSegmentFile, offset: int) -> int:
     """Return the byte of a valid batch that is not after an offset, as the index of the segment names it; 0 without one."""
     position = position_before(file.segment, offset)
     if not 0 < position < file.size:
@@ -361,7 +361,7 @@ def verified_position(file: SegmentFile, offset: int) -> int:
     return position if valid else 0
 
 
-def undamaged_batches(file: SegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
+def undamaged_batches(file: KafkaSegmentFile, offset: int) -> Iterator[list[BatchHeader]]:
     """Yield the headers of batches in order, from a batch that is not after an offset on, and skip damaged bytes."""
     position, least = verified_position(file, offset), file.segment.base_offset
     while position < file.size:

@@ -24,7 +24,7 @@ from letterhead.kafka.segment_file import (
     MOST_OFFSETS,
     BatchFlaw,
     DamagedRange,
-    SegmentFile,
+    KafkaSegmentFile,
     undamaged_batches,
     verified_position,
 )
@@ -140,7 +140,7 @@ class SegmentsReader(Reader):
             before = self.done
             for segment in segments:
                 if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
-                    with SegmentFile(segment, self._rows.message_bytes) as file:
+                    with KafkaSegmentFile(segment, self._rows.message_bytes) as file:
                         yield from self._segment(file, bounds, known)
                 self.done = before = before + self._sizes[segment.path]
 
@@ -149,7 +149,7 @@ class SegmentsReader(Reader):
         # The caller of __next__ is above _advance, _records and the generator of a file.
         warnings.warn(str(torn), TornTailWarning, stacklevel=6)
 
-    def _segment(self, file: SegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
+    def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
         position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
         while position < file.size:
@@ -221,7 +221,7 @@ class SegmentRowReader:
         return requested._replace(start=max(requested.start, low or 0), end=min(requested.end, end))
 
     def rows(
-        self, file: SegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
     ) -> Iterator[tuple[pa.RecordBatch, Invalid | None]]:
         """Yield the rows of batches with valid headers, each with ``None``; at the end, the first invalid batch, if any."""
         if not batches:
@@ -245,7 +245,7 @@ class SegmentRowReader:
             yield None, invalid
 
     def _read(
-        self, file: SegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
+        self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
     ) -> tuple[pa.RecordBatch | None, Invalid | None]:
         aborted = known.aborted_among(batches)
         options: Any = {
@@ -278,11 +278,11 @@ class SegmentRowReader:
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
         return rows, invalid
 
-    def keeps_error_rows(self, file: SegmentFile) -> bool:
+    def keeps_error_rows(self, file: KafkaSegmentFile) -> bool:
         """Return whether a row that could not be read is returned."""
         return self._lax.keeps_error_rows(_constants(file))
 
-    def error_row(self, file: SegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
+    def error_row(self, file: KafkaSegmentFile, flaw: BatchFlaw, damage: DamagedRange) -> pa.RecordBatch:
         """Return the row that represents a damaged batch. Its message begins with the reason."""
         batch = "" if flaw.of_file else f": {damage.missing} (the batch at offset {damage.first})"
         message = f"{flaw.why}{batch}: {file.segment.path}"
@@ -319,7 +319,7 @@ def requested_range(
 def _end_offset(last: LogSegment) -> int:
     """Return the offset that the next record of a log gets."""
     end = last.base_offset
-    with SegmentFile(last) as file:
+    with KafkaSegmentFile(last) as file:
         for batches in undamaged_batches(file, LAST_OFFSET):
             end = batches[-1].last_offset + 1
     return end
@@ -329,7 +329,7 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
     """Return the offset of the first record that is not older than a time, by the headers of all batches before it."""
     reader = KafkaRowReader(["offset", "timestamp"], errors="null", limits=rows.limits)
     for segment in segments:
-        with SegmentFile(segment, rows.message_bytes) as file:
+        with KafkaSegmentFile(segment, rows.message_bytes) as file:
             for batches in undamaged_batches(file, 0):
                 for batch in batches:
                     if batch.max_timestamp < time or batch.control:
@@ -347,7 +347,7 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
 
 def torn_tail(last: LogSegment, bounds: OffsetRange, known: Transactions) -> Torn | None:
     """Return the torn end of the last segment of a partition, if reading within bounds reaches it."""
-    with SegmentFile(last) as file:
+    with KafkaSegmentFile(last) as file:
         tail = file.torn_tail() if last.next_offset is None else None
     end = min([bounds.end, *(begun.first_offset for begun in known.open)])
     if tail is None or tail[1].first >= end:
@@ -356,16 +356,16 @@ def torn_tail(last: LogSegment, bounds: OffsetRange, known: Transactions) -> Tor
     return Torn(str(last.path), damage.position, damage.end - damage.position, flaw.why)
 
 
-def _constants(file: SegmentFile) -> dict[str, Any]:
+def _constants(file: KafkaSegmentFile) -> dict[str, Any]:
     return {"topic": file.segment.topic, "partition": file.segment.partition}
 
 
-def _first_invalid(file: SegmentFile, batches: Sequence[BatchHeader], indexes: Sequence[int]) -> Invalid | None:
+def _first_invalid(file: KafkaSegmentFile, batches: Sequence[BatchHeader], indexes: Sequence[int]) -> Invalid | None:
     flaws = zip(indexes, file.flaws([batches[at] for at in indexes]), strict=True)
     return next(((at, flaw) for at, flaw in flaws if flaw is not None), None)
 
 
-def _placed(file: SegmentFile, batch: BatchHeader, error: HeaderError) -> HeaderError:
+def _placed(file: KafkaSegmentFile, batch: BatchHeader, error: HeaderError) -> HeaderError:
     """Return the error of a batch with its place in the file."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
     return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader
-from letterhead.kafka.segment_file import DamagedRange, SegmentFile, verified_position
+from letterhead.kafka.segment_file import DamagedRange, KafkaSegmentFile, verified_position
 
 __all__ = ["Aborted", "OpenTransaction", "Transactions", "transactions"]
 
@@ -61,7 +61,7 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue
-        with SegmentFile(segment) as file:
+        with KafkaSegmentFile(segment) as file:
             for batch in _transactional(file, start, strict=strict):
                 if batch is None:
                     endless += begun.values()
@@ -73,7 +73,7 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
     for segment, batch in begun.values():
-        with SegmentFile(segment) as file:
+        with KafkaSegmentFile(segment) as file:
             _invalid(file, [batch], strict=True)
     return Transactions(aborted, [
         OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
@@ -81,7 +81,7 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
     ])  # fmt: skip
 
 
-def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
+def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Iterator[BatchHeader | None]:
     """Yield the batches of transactions, and ``None`` for damage that may have been one."""
     position, least = verified_position(file, start), file.segment.base_offset
     while position < file.size:
@@ -103,13 +103,13 @@ def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[B
             position = damage.end
 
 
-def _is_abort(file: SegmentFile, batch: BatchHeader) -> bool:
+def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     messages = pa.array([file.peek(batch.position, batch.end)], pa.binary())
     [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
     return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
 
-def _invalid(file: SegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
+def _invalid(file: KafkaSegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
     """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
     bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
     if bad and strict:

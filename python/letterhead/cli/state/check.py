@@ -42,7 +42,7 @@ _EXPLAINED = {
 }
 
 
-class Source:
+class Changelogs:
     """Where changelogs are: a file or directory, or a broker."""
 
     def __init__(
@@ -99,7 +99,14 @@ def opens(stored: DetectedType, layout: str) -> str:
 
 
 def run_check(
-    selection: Selection, *, to: str, before: str | None, layout: str | None, tries: bool, source: Source, json: bool
+    selection: Selection,
+    *,
+    to: str,
+    before: str | None,
+    layout: str | None,
+    tries: bool,
+    source: Changelogs,
+    json: bool,
 ) -> int:
     """Print what becomes of every store."""
     before = before or next(version for version in VERSIONS if version != to)
@@ -163,7 +170,7 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
     return layout
 
 
-def _tried(outcome: Outcome, selection: Selection, source: Source) -> Outcome:
+def _tried(outcome: Outcome, selection: Selection, source: Changelogs) -> Outcome:
     """Do on a copy what Kafka Streams would do, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
@@ -200,7 +207,7 @@ def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
         database.close(clean=not database.dirty)
 
 
-def _restored(outcome: Outcome, source: Source) -> Outcome:
+def _restored(outcome: Outcome, source: Changelogs) -> Outcome:
     store_type = outcome.target
     if not source:
         return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")

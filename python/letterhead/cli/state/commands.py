@@ -216,9 +216,9 @@ def check_command(
       letterhead state check 0_0 --store latest --to 4.3 --layout timestamped \\
                  --try --changelog orders-app-latest-changelog-0
     """
-    from letterhead.cli.state.check import Source, run_check
+    from letterhead.cli.state.check import Changelogs, run_check
 
-    source = Source(changelog, bootstrap_server, retention, segment_interval)
+    source = Changelogs(changelog, bootstrap_server, retention, segment_interval)
     return run_check(selection, to=to, before=before, layout=layout, tries=tries, source=source, json=json)
 
 
