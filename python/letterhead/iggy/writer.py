@@ -78,7 +78,7 @@ class IggyWriter(Closing):
         last = False
         while True:
             end = self._client.end_offset(partition)
-            offset = self._found(OffsetRange(partition, searched, end), batch)
+            offset = self._offset_of(OffsetRange(partition, searched, end), batch)
             if offset is not None or last:
                 return offset
             searched = end
@@ -88,7 +88,7 @@ class IggyWriter(Closing):
             last = time.monotonic() >= settled if listed is None else not listed
             time.sleep(_PAUSE)
 
-    def _found(self, searched: OffsetRange, batch: EncodedBatch) -> int | None:
+    def _offset_of(self, searched: OffsetRange, batch: EncodedBatch) -> int | None:
         """Return the offset of a batch in a range of offsets."""
         log = IggyPartitions(self._client, IggyRowReader(["offset", "checksum"], errors="null"))
         for rows in read_ranges(log, [searched], skip_lost=True):
