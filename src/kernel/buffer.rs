@@ -378,7 +378,8 @@ impl Writer<'_> {
     /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
     #[inline(always)]
     pub fn place(&mut self) -> *mut u8 {
-        self.start.wrapping_add(self.len)
+        // SAFETY: `len` is at most the capacity of the bytes.
+        unsafe { self.start.add(self.len) }
     }
 
     /// Ends a run of bytes that were written to `place`.
@@ -486,7 +487,8 @@ impl<'b> Tail<'b> {
     /// Where the next byte goes.
     #[inline(always)]
     pub fn place(&mut self) -> *mut u8 {
-        self.start.wrapping_add(self.len)
+        // SAFETY: `len` is at most the capacity of the bytes.
+        unsafe { self.start.add(self.len) }
     }
 
     /// Keeps this many bytes that were written to `place`.
