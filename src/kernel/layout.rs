@@ -373,10 +373,12 @@ unsafe impl WireLayout for VarintLayout {
         }
         // SAFETY: the row and the bytes after it are readable. A count that extends beyond the row is detected by where the
         // headers end.
-        let (first, longer) = unsafe { (*start, two_byte_length(start)) };
-        match first & LONG_OR_NEGATIVE {
-            0 => Some(Begin { at: 1, count: Some(usize::from(first >> 1)) }),
-            _ => longer.filter(|_| len >= 2).map(|count| Begin { at: 2, count: Some(count) }),
+        unsafe {
+            let first = *start;
+            match first & LONG_OR_NEGATIVE {
+                0 => Some(Begin { at: 1, count: Some(usize::from(first >> 1)) }),
+                _ => two_byte_length(start).filter(|_| len >= 2).map(|count| Begin { at: 2, count: Some(count) }),
+            }
         }
     }
 
