@@ -122,7 +122,7 @@ def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
 def test_a_pyarrow_that_spark_refuses_is_wrong(pyspark: str | None, pyarrow: str, expected: list[str]) -> None:
     facts = doctor.examine()
     facts["packages"] |= {"pyspark": pyspark, "pyarrow": pyarrow}
-    assert [each.what for each in doctor.findings(facts, "driver") if "pyarrow" in each.what] == expected
+    assert [finding.problem for finding in doctor.findings(facts, "driver") if "pyarrow" in finding.problem] == expected
 
 
 @pytest.mark.parametrize(("pyspark", "count"), [("4.2.0", 0), ("4.3.0", 1), (None, 0)])

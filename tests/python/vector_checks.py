@@ -75,6 +75,7 @@ STATE = (
     "queries_session",
     "versioned_segments",
     "rocksdb_fixtures",
+    "dsl",
 )
 """Files that the stores of Kafka Streams made: the tests of ``letterhead.state`` read all of them."""
 

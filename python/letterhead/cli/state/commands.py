@@ -276,10 +276,11 @@ def restore_command(
     """Rebuild the directory of a store from its changelog.
 
     CHANGELOG is a Parquet file with the columns of Spark's Kafka source, log
-    segments, or with --bootstrap-server a topic. DIR is the directory of the task, such
-    as app/0_0, and must not have the store yet. Kafka Streams opens the store and
-    continues there. The changelog is named APPLICATION-STORE-changelog.
-    If the command is stopped, run it again to continue.
+    segments, or with --bootstrap-server a topic. DIR is the directory of the
+    task, such as app/0_0, and must not have the store yet. Kafka Streams opens
+    the store and continues there. The changelog is named
+    APPLICATION-STORE-changelog. If the command is stopped, run it again to
+    continue.
 
     A window or session store begins with the first record that is not older
     than the last one minus the retention, as in Kafka Streams 4.4. With --start
