@@ -25,7 +25,7 @@ from letterhead.errors import LogTruncated, OffsetsGone
 from letterhead.kafka.client import LATEST, KafkaClient
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
-from letterhead.kafka.settings import python_settings
+from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.ranges import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
 from test_kafka_source import Stream, expected, send_both
@@ -91,7 +91,7 @@ def test_a_leader_that_came_back_is_asked_in_its_new_epoch(cluster: Cluster) -> 
     cluster.create("back")
     send(producer(cluster.address), "back", numbered(50))
     place = TopicPartition("back", 0)
-    with KafkaClient(python_settings(cluster.address, {}, timeout_ms=60_000, fetch_bytes=1 << 20)) as client:
+    with KafkaClient(reader_settings(cluster.address, {}, timeout_ms=60_000, fetch_bytes=1 << 20)) as client:
         for ask in (
             lambda: client.offsets({place: LATEST}, "read_committed")[place],
             lambda: client.fetched(client.fetch(place, 0, "read_committed", last_epoch=0)).end,
@@ -176,7 +176,7 @@ def test_records_that_replaced_those_read_before_are_an_error(cluster: Cluster, 
     readers = {
         isolation: opened(alone, "unclean", isolation_level=isolation, fetch_bytes=100) for isolation in ISOLATIONS
     }
-    client = KafkaClient(python_settings(alone, {}, timeout_ms=120_000, fetch_bytes=100))
+    client = KafkaClient(reader_settings(alone, {}, timeout_ms=120_000, fetch_bytes=100))
     log = KafkaPartitions(client, KafkaRowReader(["offset", "key"]), "read_committed", batch_bytes=1)
     lossy = read_ranges(log, [OffsetRange(place, 0, 70)], skip_lost=True)
     position, first = {}, []

@@ -264,11 +264,18 @@ def test_a_password_is_in_no_plan_and_in_no_error(spark, capfd):
 
 
 @pytest.mark.full
-def test_the_page_lists_the_options_that_work(broker, spark, samples):
+def test_the_page_lists_the_options_that_work(broker, spark, samples, tmp_path):
     create(broker, "orders-page")
     produce(broker, "orders-page", orders(samples, 1_000))
     names: dict[str, Any] = {"spark": spark}
-    pages.run("docs/how-to/read-a-topic.md", names, there={"127.0.0.1:9092": broker, '"orders"': '"orders-page"'})
+    (tmp_path / "client.properties").write_text(f"bootstrap.servers={broker}\n")
+    there = {
+        "127.0.0.1:9092": broker,
+        '"orders"': '"orders-page"',
+        "client.properties": str(tmp_path / "client.properties"),
+    }
+    pages.run("docs/how-to/read-a-topic.md", names, there=there)
+    assert len(names["records"]) == 1_007
     table = names["table"]
     assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route"]
     assert len(table) == 1_007

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(150)
 
 HALF_A_RESPONSE = (4000).to_bytes(4, "big") + (1).to_bytes(4, "big")
 SASL = {
-    "security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_username": "u", "sasl_plain_password": "p",
+    "security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p",
 }  # fmt: skip
 
 
@@ -24,7 +24,7 @@ SASL = {
 @pytest.mark.parametrize("settings", [{}, SASL], ids=["plain", "sasl"])
 def test_a_broker_that_sends_no_whole_response_times_out(begin: bytes, drips: bool, settings: dict[str, str]) -> None:
     with SilentServer(begin, drips=drips) as server:
-        reader = lh.read.topic("t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, **settings)
+        reader = lh.read.topic("t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings=settings)
         with pytest.raises(TimeoutError, match=rf"no answer from 127\.0\.0\.1:{server.port} in 0\.4 s"):
             reader.read_all()
 
@@ -32,7 +32,7 @@ def test_a_broker_that_sends_no_whole_response_times_out(begin: bytes, drips: bo
 def test_a_broker_without_tls_times_out() -> None:
     with SilentServer() as server:
         reader = lh.read.topic(
-            "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, security_protocol="SSL"
+            "t", bootstrap_servers=f"127.0.0.1:{server.port}", timeout_ms=400, settings={"security.protocol": "SSL"}
         )
         with pytest.raises(TimeoutError, match=r"does not respond \(security protocol SSL\)"):
             reader.read_all()
@@ -89,7 +89,8 @@ def test_a_host_that_only_a_proxy_can_look_up_is_reached() -> None:
 import letterhead as lh
 try:
     lh.read.topic(
-        "t", bootstrap_servers="kafka.test:9092", timeout_ms=1000, proxy_url="socks5h://127.0.0.1:{proxy.port}"
+        "t", bootstrap_servers="kafka.test:9092", timeout_ms=1000,
+        settings={{"proxy.url": "socks5h://127.0.0.1:{proxy.port}"}},
     ).read_all()
 except TimeoutError as error:
     print(error)

@@ -15,7 +15,7 @@ import pytest
 import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
 from letterhead.kafka.client import KafkaClient
-from letterhead.kafka.settings import python_settings
+from letterhead.kafka.settings import reader_settings
 from letterhead.offsets.ranges import TopicPartition
 from lying_broker import (
     API_VERSIONS,
@@ -339,7 +339,7 @@ def test_a_leader_of_an_epoch_before_the_newest_known_one_is_not_asked() -> None
 
     place = TopicPartition(TOPIC, 0)
     settings = {"timeout_ms": 600, "fetch_bytes": 100}
-    with LyingBroker(note) as broker, KafkaClient(python_settings(broker.address, {}, **settings)) as client:
+    with LyingBroker(note) as broker, KafkaClient(reader_settings(broker.address, {}, **settings)) as client:
         client._epochs[place] = 1  # that of the metadata is 0
         with pytest.raises(TimeoutError, match=r"\[Error 5\]"):
             client.fetched(client.fetch(place, 0, "read_uncommitted"))

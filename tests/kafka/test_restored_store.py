@@ -106,7 +106,7 @@ def test_kafka_streams_reads_the_changelog_after_a_restored_store(
 
     def lag(state: Path) -> dict[str, int]:
         capsys.readouterr()
-        assert main(["state", "ls", str(state), "--bootstrap-server", broker, "--json"]) == 0
+        assert main(["state", "ls", str(state), "-X", f"bootstrap.servers={broker}", "--json"]) == 0
         (listed,) = json.loads(capsys.readouterr().out)
         found: dict[str, int] = listed["lag"]
         return found

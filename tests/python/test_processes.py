@@ -24,7 +24,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.errors import ErrorDetail, LogClosedError
 from letterhead.kafka.client import KafkaClient
-from letterhead.kafka.settings import python_settings
+from letterhead.kafka.settings import reader_settings
 from letterhead.kip82 import MessageLog
 from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
 from letterhead.state.context import ChangelogList, StoreContext
@@ -384,7 +384,7 @@ def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path:
 @pytest.mark.parametrize("operation", ["topics", "close"])
 def test_connections_are_not_used_after_a_fork(operation: str) -> None:
     # Nothing has to answer: who asks hangs before it gets that far.
-    with KafkaClient(python_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
+    with KafkaClient(reader_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
         output = in_child(getattr(client, operation), seconds=60)
     assert output == ("gave", "None") if operation == "close" else output[0] == "raised"
 

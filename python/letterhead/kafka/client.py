@@ -13,7 +13,7 @@ import os
 import random
 import socket
 import ssl
-import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
@@ -23,7 +23,9 @@ from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import ProtocolError
 from letterhead.host_addresses import AddressInfo, look_up
+from letterhead.kafka.oauth import Tokens
 from letterhead.kafka.settings import Settings
+from letterhead.kafka.tls import ssl_context
 from letterhead.offsets.ranges import TopicPartition
 
 try:
@@ -31,6 +33,7 @@ try:
     from kafka.future import Future
     from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.sasl.oauth import AbstractTokenProvider
     from kafka.net.selector import NetworkSelector
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
     from kafka.protocol.metadata import MetadataRequest
@@ -64,8 +67,6 @@ _READ_BYTES = 64 << 10
 # The error is raised; kafka-python also logs the whole response, with the data in it.
 logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
-_TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
-
 
 class Fetched(NamedTuple):
     """The response to a fetch."""
@@ -97,6 +98,20 @@ class _Direct(KafkaNetSocket):  # type: ignore[misc]
 
     def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
         return _Socket(family, sock_type, proto)
+
+
+class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """Passes tokens to kafka-python, which asks for one for each login."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        super().__init__()
+        self._tokens = tokens
+
+    def token(self) -> str:
+        return self._tokens.current().text
+
+    def extensions(self) -> dict[str, str]:
+        return self._tokens.extensions
 
 
 class _Frames:
@@ -156,10 +171,9 @@ class KafkaClient(Closing):
     """
 
     def __init__(self, settings: Settings) -> None:
-        transport = {name: value for name, value in settings.transport.items() if name in _TRANSPORT}
         self.servers = settings.servers
-        self._protocol = transport.get("security_protocol", "PLAINTEXT")
-        self._mechanism = transport.get("sasl_mechanism")
+        self._protocol = settings.protocol
+        self._mechanism = settings.login.mechanism if settings.login is not None else None
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
         self._most = settings.fetch_bytes + _MOST_FRAME
@@ -167,17 +181,27 @@ class KafkaClient(Closing):
         self._leaders: dict[TopicPartition, int] = {}
         self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
-        options = {
+        options: dict[str, Any] = {
+            "bootstrap_servers": settings.servers.split(","),
+            "security_protocol": settings.protocol,
             "receive_message_max_bytes": self._most,
             "client_id": "letterhead",
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
-        } | transport
+        } | {name.replace(".", "_"): value for name, value in settings.options.items()}
+        self._tokens: Tokens | None = None
+        if settings.login is not None:
+            options["sasl_mechanism"] = settings.login.mechanism
+            options["sasl_plain_username"] = settings.login.username
+            options["sasl_plain_password"] = settings.login.password
+            if settings.login.oauth is not None:
+                self._tokens = Tokens(settings.login.oauth)
+                options["sasl_oauth_token_provider"] = _TokenProvider(self._tokens)
         self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
         if self._looks_up:
             options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
-        if self._protocol.endswith("SSL") and "ssl_context" not in options:
-            options["ssl_context"] = _ssl_context(settings.transport)
+        if settings.protocol.endswith("SSL"):
+            options["ssl_context"] = ssl_context(settings.tls)
         self._process = os.getpid()
         self._net = NetworkSelector(client_id=options["client_id"])
         self._manager = KafkaConnectionManager(self._net, **options)
@@ -381,6 +405,8 @@ class KafkaClient(Closing):
         if broker is None:
             raise kafka_errors.UnknownBrokerIdError(node)
         place = f"{broker.host}:{broker.port}"
+        if self._tokens is not None and self._tokens.is_due:
+            await self._renew_token(self._tokens, until)
         if self._looks_up and (node not in self._connections or self._connections[node].closed):
             await self._look_up(broker.host, broker.port, until)
         # Metadata is refreshed by _retried, not by kafka-python.
@@ -421,6 +447,30 @@ class KafkaClient(Closing):
         value = await self._waited(addresses, until)
         _Direct.addresses[host, port] = [] if isinstance(value, Exception) else value
 
+    async def _renew_token(self, tokens: Tokens, until: float) -> None:
+        # In a thread, because requests to an identity provider would stop the thread of the connections.
+        renewed = Future()
+
+        def pass_on(error: Exception | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the client was closed meanwhile
+                self._net.call_soon_threadsafe(lambda: renewed.success(error))
+
+        def renew() -> None:
+            try:
+                tokens.current(until - time.monotonic())
+            except Exception as error:
+                pass_on(error)
+            else:
+                pass_on(None)
+
+        threading.Thread(target=renew, name="letterhead-token", daemon=True).start()
+        try:
+            error = await self._waited(renewed, until)
+        except kafka_errors.KafkaTimeoutError:
+            raise kafka_errors.KafkaTimeoutError("no token for OAUTHBEARER in time") from None
+        if error is not None:
+            raise error
+
     async def _waited(self, future: Any, until: float) -> Any:
         return await self._manager.wait_for(future, max(1.0, 1000 * (until - time.monotonic())))
 
@@ -453,11 +503,11 @@ class KafkaClient(Closing):
         if _untrusted(error):
             return ConnectionError(
                 f"the certificate of {servers} is not trusted: {reason}; name the file of the authority that signed it "
-                "in ssl_cafile"
+                "in ssl.truststore.location"
             )
         if isinstance(error, kafka_errors.InvalidReceiveError):
             return ConnectionError(
-                f"{servers} does not speak Kafka's protocol over {self._protocol}: name the security_protocol of the "
+                f"{servers} does not speak Kafka's protocol over {self._protocol}: set security.protocol to the protocol of the "
                 f"port ({reason})"
             )
         if isinstance(error, kafka_errors.KafkaTimeoutError):
@@ -514,43 +564,6 @@ _REJECTED = (
     kafka_errors.UnsupportedSaslMechanismError,
     kafka_errors.IllegalSaslStateError,
 )
-
-
-def _ssl_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
-    """Return a context with the certificates of the settings, from files or from PEM text."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = settings.get("ssl_check_hostname", True)
-    try:
-        _load_certificates(context, settings)
-    except (OSError, ssl.SSLError) as error:
-        names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
-        files = [f"{name} {settings[name]}" for name in names if name in settings]
-        raise ValueError(
-            f"a certificate or its key cannot be read ({', '.join(files) or 'from text'}): {error}"
-        ) from None
-    return context
-
-
-def _load_certificates(context: ssl.SSLContext, settings: Mapping[str, Any]) -> None:
-    authorities = {"cafile": settings.get("ssl_cafile"), "cadata": settings.get("ssl_ca_pem")}
-    if any(authorities.values()):
-        context.load_verify_locations(**authorities)
-    else:
-        context.load_default_certs()
-    if "ssl_crlfile" in settings:
-        context.load_verify_locations(settings["ssl_crlfile"])
-        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-    # Without a password OpenSSL would ask for one on the terminal.
-    password = settings.get("ssl_password", "")
-    if "ssl_certfile" in settings:
-        context.load_cert_chain(settings["ssl_certfile"], settings.get("ssl_keyfile"), password)
-    elif "ssl_cert_pem" in settings:
-        # OpenSSL reads a key from a file only: this one only its owner can read, and it is deleted afterwards.
-        with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
-            pem.write(settings["ssl_cert_pem"])
-            pem.flush()
-            context.load_cert_chain(pem.name, password=password)
 
 
 def _check(code: int, where: object) -> None:

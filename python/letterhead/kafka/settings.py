@@ -1,37 +1,63 @@
-"""Connection settings: names of kafka-python and of Kafka's Java client become settings of kafka-python.
+"""Connection settings by Kafka's property names, as Java, Spark, librdkafka and ``client.properties`` files have them.
 
-Settings contain passwords, so neither ``repr`` nor error messages show their values.
+:func:`reader_settings`, :func:`writer_settings` and :func:`spark_settings` return :class:`Settings`. Settings contain
+passwords, so neither ``repr`` nor error messages show values.
 """
 
 from __future__ import annotations
 
-import re
+import os
+import ssl
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from letterhead.errors import unknown_name
+from letterhead.kafka.jaas import parse_jaas
+from letterhead.kafka.oauth import OAuthSettings, TokenProvider
+from letterhead.kafka.properties import expand, read_properties
+from letterhead.kafka.tls import TlsSettings
 
-__all__ = ["FETCH_BYTES", "JAVA_NAMES", "PYTHON_NAMES", "Settings", "java_settings", "python_settings"]
+__all__ = [
+    "FETCH_BYTES",
+    "READER_NAMES",
+    "TIMEOUT_MS",
+    "Login",
+    "Settings",
+    "SettingsLike",
+    "reader_settings",
+    "spark_settings",
+    "unknown_setting",
+    "writer_settings",
+]
 
 FETCH_BYTES = 4 << 20
 TIMEOUT_MS = 60_000
 
-PYTHON_NAMES: tuple[str, ...] = (
-    "client_dns_lookup", "client_id", "connections_max_idle_ms", "metadata_max_age_ms", "proxy_url",
-    "receive_message_max_bytes", "reconnect_backoff_max_ms", "reconnect_backoff_ms", "request_timeout_ms",
-    "sasl_kerberos_domain_name", "sasl_kerberos_name", "sasl_kerberos_service_name", "sasl_mechanism",
-    "sasl_oauth_token_provider", "sasl_plain_password", "sasl_plain_username", "security_protocol",
-    "socket_connection_setup_timeout_max_ms", "socket_connection_setup_timeout_ms", "socket_options", "ssl_cafile",
-    "ssl_certfile", "ssl_check_hostname", "ssl_context", "ssl_crlfile", "ssl_keyfile", "ssl_password",
-)  # fmt: skip
-"""Connection settings of kafka-python that are passed on unchanged."""
+SettingsLike: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
+"""Settings by name, or the path of a property file."""
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_LOGINS = {
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (*_WITH_PASSWORD, "OAUTHBEARER", "GSSAPI", "AWS_MSK_IAM")
+_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule": ("PLAIN",),
     "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
 }
+
+
+@dataclass(frozen=True, repr=False)
+class Login:
+    """A SASL login."""
+
+    mechanism: str
+    username: str | None = None
+    password: str | None = None
+    oauth: OAuthSettings | None = None
+
+    def __repr__(self) -> str:
+        return f"<login by {self.mechanism}>"
 
 
 @dataclass(repr=False)
@@ -39,169 +65,441 @@ class Settings:
     """How to connect to brokers."""
 
     servers: str  # host:port of brokers, separated by commas
-    transport: dict[str, Any]  # settings of kafka-python; PEM text is under ssl_ca_pem and ssl_cert_pem
+    protocol: str = "PLAINTEXT"
+    login: Login | None = None
+    tls: TlsSettings = field(default_factory=TlsSettings)
+    options: dict[str, Any] = field(default_factory=dict)  # other settings of a connection, by Kafka's names
+    tuning: dict[str, str] = field(default_factory=dict)  # settings of a producer
     timeout_ms: int = TIMEOUT_MS  # how long to retry
     fetch_bytes: int = FETCH_BYTES
     isolation_level: str | None = None
-
-    def __post_init__(self) -> None:
-        protocol = self.transport.get("security_protocol", "PLAINTEXT")
-        if protocol not in PROTOCOLS:
-            raise unknown_name("security protocol", protocol, PROTOCOLS)
-        if protocol.startswith("SASL") and not self.transport.get("sasl_mechanism"):
-            raise ValueError(f"{protocol} needs a mechanism: set sasl_mechanism (kafka.sasl.mechanism in Spark)")
 
     def __repr__(self) -> str:
         return f"<settings of a client of {self.servers}>"
 
 
-def python_settings(
-    servers: str | Iterable[str], settings: Mapping[str, Any], *, timeout_ms: int, fetch_bytes: int
+def unknown_setting(name: str, prefix: str = "") -> ValueError:
+    """Return the error for a setting that is unknown, with the nearest ones."""
+    import difflib  # only needed for errors, and this package should be fast to import
+
+    near = [prefix + known for known in difflib.get_close_matches(name.lower(), READER_NAMES, n=3)]
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "names are those of Kafka's own clients"
+    return ValueError(f"unknown {'option' if prefix else 'setting'} {prefix + name!r}: {hint}")
+
+
+def reader_settings(
+    servers: str | Iterable[str] | None,
+    settings: SettingsLike | None = None,
+    *,
+    token_provider: TokenProvider | None = None,
+    timeout_ms: int | None = None,
+    fetch_bytes: int | None = None,
 ) -> Settings:
-    """Return settings given by :data:`PYTHON_NAMES`; an unknown name raises TypeError, an invalid value ValueError."""
-    for name in settings:
-        if name not in PYTHON_NAMES:
-            raise TypeError(str(unknown_name("setting", name, PYTHON_NAMES)))
-    joined = ",".join([servers] if isinstance(servers, str) else servers)
-    transport = {name: value for name, value in settings.items() if value is not None}
-    return Settings(joined, {"bootstrap_servers": joined.split(","), **transport}, timeout_ms, fetch_bytes)
+    """Return the settings of a reader. Arguments take precedence over settings of the same meaning."""
+    values = _Values(settings, servers)
+    values.check_names(READER_NAMES)
+    result = values.connection(token_provider)
+    result.timeout_ms = values.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
+    # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
+    tuned = max(values.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
+    result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
+    result.isolation_level = values.text("isolation.level")
+    return result
 
 
-def java_settings(options: Mapping[str, str]) -> Settings:
-    """Return settings given by the names of Kafka's Java client, without the prefix ``kafka.`` that Spark demands.
-
-    Names are case-insensitive, as Spark's options are. A setting that is unknown, set by the reader itself, or has an
-    unsupported value raises ValueError.
-    """
-    given = {name.lower(): value for name, value in options.items()}
-    for name in given:
-        if name in _SET_BY_READER:
-            raise ValueError(f"kafka.{name} cannot be set: {_SET_BY_READER[name]}")
-        if name not in JAVA_NAMES:
-            raise unknown_name("option", f"kafka.{name}", [f"kafka.{known}" for known in JAVA_NAMES])
-    if not given.get("bootstrap.servers"):
-        raise ValueError("no brokers are named: set the option kafka.bootstrap.servers to host:port")
-    servers = given["bootstrap.servers"]
-    transport: dict[str, Any] = {"bootstrap_servers": [server.strip() for server in servers.split(",")]}
-    transport |= {name.replace(".", "_"): _converted(given, name, _ALIKE[name]) for name in _ALIKE if name in given}
-    if "ssl.endpoint.identification.algorithm" in given:
-        transport["ssl_check_hostname"] = bool(given["ssl.endpoint.identification.algorithm"])
-    _add_login(given, transport)
-    _add_certificates(given, transport)
-    return Settings(
-        servers,
-        transport,
-        _converted(given, "default.api.timeout.ms", int, TIMEOUT_MS),
-        # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
-        max(_converted(given, "max.partition.fetch.bytes", int, FETCH_BYTES), FETCH_BYTES),
-        given.get("isolation.level"),
-    )
+def spark_settings(options: Mapping[str, str]) -> Settings:
+    """Return the settings of a reader from Spark's options, without their prefix ``kafka.``; case is ignored."""
+    values = _Values({name.lower(): value for name, value in options.items()}, None, prefix="kafka.")
+    values.check_names(READER_NAMES)
+    result = values.connection(None)
+    result.timeout_ms = values.number("default.api.timeout.ms") or TIMEOUT_MS
+    result.fetch_bytes = max(values.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
+    result.isolation_level = values.text("isolation.level")
+    return result
 
 
-_ALIKE: dict[str, Callable[[str], Any]] = {
+def writer_settings(
+    servers: str | Iterable[str] | None,
+    settings: SettingsLike | None = None,
+    *,
+    token_provider: TokenProvider | None = None,
+    timeout_ms: int | None = None,
+) -> Settings:
+    """Return the settings of a writer, with :attr:`Settings.tuning` for librdkafka, which rejects unknown names."""
+    values = _Values(settings, servers)
+    values.check_settable()
+    result = values.connection(token_provider)
+    result.timeout_ms = values.number("delivery.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
+    used = {*_CONNECTION, *_READ_BY_READERS, *_CONSUMER, *_JAVA, "delivery.timeout.ms"}
+    result.tuning = {_LIBRDKAFKA.get(name, name): values.text(name) or "" for name in values if name not in used}
+    return result
+
+
+# Names ----------------------------------------------------------------------------------------------------------------
+
+_OPTIONS: dict[str, Callable[[str], Any]] = {
     "client.dns.lookup": str,
     "client.id": str,
     "connections.max.idle.ms": int,
     "metadata.max.age.ms": int,
+    "proxy.url": str,
     "reconnect.backoff.max.ms": int,
     "reconnect.backoff.ms": int,
     "request.timeout.ms": int,
+    "sasl.kerberos.domain.name": str,
+    "sasl.kerberos.name": str,
     "sasl.kerberos.service.name": str,
-    "sasl.mechanism": str,
-    "security.protocol": str.upper,
     "socket.connection.setup.timeout.max.ms": int,
     "socket.connection.setup.timeout.ms": int,
 }
-"""Java settings that kafka-python names alike, with underscores instead of dots."""
+"""Settings that a client gets as they are. kafka-python has the same names with underscores."""
 
-_READ_HERE = (
-    "bootstrap.servers", "default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes", "sasl.jaas.config",
-    "ssl.endpoint.identification.algorithm", "ssl.key.password", "ssl.keystore.certificate.chain", "ssl.keystore.key",
-    "ssl.keystore.location", "ssl.keystore.password", "ssl.keystore.type", "ssl.truststore.certificates",
-    "ssl.truststore.location", "ssl.truststore.password", "ssl.truststore.type",
+_ALIASES = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
+"""Names of librdkafka for settings of Java."""
+
+_LOGIN = (
+    "sasl.client.callback.handler.class", "sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.mechanism",
+    "sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.credentials.client.secret",
+    "sasl.oauthbearer.extensions", "sasl.oauthbearer.header.urlencode", "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.method", "sasl.oauthbearer.scope", "sasl.oauthbearer.token",
+    "sasl.oauthbearer.token.endpoint.url", "https.ca.location", "sasl.password", "sasl.username", "security.protocol",
 )  # fmt: skip
 
-_IGNORED = (
-    "check.crcs", "fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes", "group.id", "heartbeat.interval.ms",
-    "max.poll.interval.ms", "max.poll.records", "receive.buffer.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
-    "send.buffer.bytes", "session.timeout.ms", "ssl.enabled.protocols", "ssl.protocol",
-)  # fmt: skip
-"""Accepted, so that a job moves over unchanged: they tune the Java consumer, or set what is always set here."""
+_TLS = {
+    "ssl.truststore.location": "trusted_location",
+    "ssl.truststore.certificates": "trusted_pem",
+    "ssl.truststore.password": "trusted_password",
+    "ssl.keystore.location": "own_location",
+    "ssl.keystore.password": "own_password",
+    "ssl.keystore.certificate.chain": "own_certificates_pem",
+    "ssl.keystore.key": "own_key_pem",
+    "ssl.key.location": "own_key_location",
+    "ssl.key.password": "key_password",
+    "ssl.crl.location": "revoked_location",
+}
+"""Settings of TLS, and the attributes of :class:`TlsSettings`."""
 
-_SET_BY_READER = {
-    "auto.offset.reset": "set startingOffsets instead",
-    "key.deserializer": "keys are bytes; cast them in the query",
-    "value.deserializer": "values are bytes; cast them in the query",
-    "enable.auto.commit": "nothing is committed; Spark's checkpoint has the offsets",
-    "interceptor.classes": "there is no Java consumer to intercept",
-    "sasl.client.callback.handler.class": "no Java class is loaded; PLAIN and SCRAM take kafka.sasl.jaas.config",
-    "sasl.login.callback.handler.class": "no Java class is loaded; PLAIN and SCRAM take kafka.sasl.jaas.config",
+_CONNECTION = (
+    "bootstrap.servers", *_ALIASES, *_LOGIN, *_OPTIONS, *_TLS, "ssl.context", "ssl.endpoint.identification.algorithm",
+    "ssl.keystore.type", "ssl.truststore.type",
+)  # fmt: skip
+
+_READ_BY_READERS = ("default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes")
+
+_CONSUMER = (
+    "allow.auto.create.topics", "auto.commit.interval.ms", "check.crcs", "client.rack", "enable.auto.commit",
+    "enable.auto.offset.store", "enable.partition.eof", "exclude.internal.topics", "fetch.error.backoff.ms",
+    "fetch.max.bytes", "fetch.max.wait.ms", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms",
+    "group.id", "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
+    "max.poll.interval.ms", "max.poll.records", "partition.assignment.strategy", "queued.max.messages.kbytes",
+    "queued.min.messages", "session.timeout.ms",
+)  # fmt: skip
+"""Settings of consumers in groups, which readers and writers are not."""
+
+_PRODUCER = (
+    "acks", "batch.num.messages", "batch.size", "compression.codec", "compression.level", "compression.type",
+    "delivery.timeout.ms", "enable.gapless.guarantee", "enable.idempotence", "linger.ms",
+    "max.in.flight", "max.in.flight.requests.per.connection", "message.max.bytes", "message.send.max.retries",
+    "message.timeout.ms", "partitioner", "queue.buffering.max.kbytes", "queue.buffering.max.messages",
+    "queue.buffering.max.ms", "request.required.acks", "retries", "sticky.partitioning.linger.ms", "max.request.size",
+)  # fmt: skip
+"""Settings of producers, which readers ignore."""
+
+_CLIENT = (
+    "api.version.request", "broker.address.family", "broker.address.ttl", "debug", "log_level",
+    "max.in.flight.requests.per.connection", "receive.message.max.bytes", "retry.backoff.max.ms", "retry.backoff.ms",
+    "sasl.kerberos.kinit.cmd", "sasl.kerberos.min.time.before.relogin", "socket.keepalive.enable",
+    "socket.max.fails", "socket.nagle.disable", "socket.receive.buffer.bytes", "socket.send.buffer.bytes",
+    "socket.timeout.ms", "statistics.interval.ms", "topic.metadata.refresh.interval.ms",
+)  # fmt: skip
+"""Settings that tune any client of librdkafka or Java."""
+
+_JAVA = (
+    "auto.include.jmx.reporter", "buffer.memory", "compression.gzip.level", "compression.lz4.level",
+    "compression.zstd.level", "enable.metrics.push", "max.block.ms", "metadata.max.idle.ms",
+    "metadata.recovery.rebootstrap.trigger.ms", "metadata.recovery.strategy", "metric.reporters", "metrics.num.samples",
+    "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms", "partitioner.ignore.keys", "receive.buffer.bytes",
+    "sasl.kerberos.ticket.renew.jitter", "sasl.kerberos.ticket.renew.window.factor", "sasl.login.connect.timeout.ms", "sasl.login.read.timeout.ms",
+    "sasl.login.refresh.buffer.seconds", "sasl.login.refresh.min.period.seconds", "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter", "sasl.login.retry.backoff.max.ms", "sasl.login.retry.backoff.ms",
+    "send.buffer.bytes", "ssl.enabled.protocols", "ssl.keymanager.algorithm", "ssl.protocol", "ssl.provider",
+    "ssl.secure.random.implementation", "ssl.trustmanager.algorithm", "transaction.timeout.ms",
+)  # fmt: skip
+"""Settings that tune Java's clients only, or set what is always set here."""
+
+_LIBRDKAFKA = {"max.request.size": "message.max.bytes"}
+"""Settings of producers that librdkafka calls otherwise."""
+
+READER_NAMES: tuple[str, ...] = tuple(
+    sorted({*_CONNECTION, *_READ_BY_READERS, *_CONSUMER, *_PRODUCER, *_CLIENT, *_JAVA})
+)
+"""Settings that readers accept. Those of :data:`_CONSUMER`, :data:`_PRODUCER`, :data:`_CLIENT` and :data:`_JAVA` have no
+effect: they tune other clients, so that a property file can be shared with them."""
+
+_REJECTED = {
+    "auto.offset.reset": "set {start} instead",
+    "key.deserializer": "keys are bytes: leave it out, and cast them in the query",
+    "value.deserializer": "values are bytes: leave it out, and cast them in the query",
+    "key.serializer": "keys are bytes, or UTF-8 of text: leave it out",
+    "value.serializer": "values are bytes, or UTF-8 of text: leave it out",
+    "interceptor.classes": "no Java class is loaded",
+    "partitioner.class": "no Java class is loaded: set partition=, or partitioner for one of librdkafka's",
+    "sasl.login.class": "no Java class is loaded",
     "security.providers": "no Java class is loaded",
-    "ssl.engine.factory.class": "no Java class is loaded; use kafka.ssl.truststore.type=PEM",
+    "ssl.engine.factory.class": "no Java class is loaded: set ssl.truststore.location to a file of certificates",
+    "transactional.id": "records are written without transactions",
+    "enable.ssl.certificate.verification": "certificates are verified: set ssl.truststore.location to trust an authority",
 }
 
-JAVA_NAMES: tuple[str, ...] = tuple(sorted([*_ALIKE, *_READ_HERE, *_IGNORED]))
-"""Settings of Kafka's Java client that are accepted."""
+_HANDLERS = {
+    "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler",),
+    "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler",),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        "ClientCredentialsJwtRetriever",
+        "DefaultJwtRetriever",
+        "FileJwtRetriever",
+    ),
+}
+"""Java classes that do what is done here, too."""
 
 
-def _converted(given: Mapping[str, str], name: str, convert: Callable[[str], Any], default: Any = None) -> Any:
-    try:
-        return convert(given[name]) if name in given else default
-    except ValueError:
-        # The value is not quoted: it may be a secret in the wrong place.
-        raise ValueError(f"kafka.{name} must be a whole number") from None
+# Values ---------------------------------------------------------------------------------------------------------------
 
 
-def _add_login(given: Mapping[str, str], transport: dict[str, Any]) -> None:
-    if "sasl.jaas.config" not in given:
-        return
-    mechanism = transport.get("sasl_mechanism")
-    found = re.fullmatch(
-        r'\s*(\S+)\s+\w+((?:\s+\w+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s";]+))*)\s*;\s*', given["sasl.jaas.config"]
-    )
-    if found is None:
-        raise ValueError(
-            'kafka.sasl.jaas.config cannot be read: it should be \'<login module> required username="..." password="...";\''
-        )
-    module, options = found.groups()
-    # Spark distributions relocate the classes to packages of their own.
-    known = next((name for name in _LOGINS if module == name or module.endswith("." + name)), None)
-    if known is None:
-        raise ValueError(
-            f"kafka.sasl.jaas.config: {module} is not supported: use PlainLoginModule or ScramLoginModule, or "
-            "letterhead.read.topic, which takes kafka-python's sasl_mechanism for others"
-        )
-    if mechanism not in _LOGINS[known]:
-        raise ValueError(
-            f"kafka.sasl.mechanism must be {' or '.join(_LOGINS[known])} with {known.rpartition('.')[2]}, not {mechanism}"
-        )
-    login = {
-        name: re.sub(r"\\(.)", r"\1", quoted[1:-1]) if quoted else plain
-        for name, quoted, plain in re.findall(r'(\w+)\s*=\s*(?:("(?:[^"\\]|\\.)*")|([^\s";]+))', options)
-    }
-    for name in ("username", "password"):
-        if name not in login:
-            raise ValueError(f"kafka.sasl.jaas.config names no {name}")
-        transport[f"sasl_plain_{name}"] = login[name]
+class _Values:
+    """Settings by name, with secrets resolved when they are used.
 
+    Parameters
+    ----------
+    settings : SettingsLike or None
+        What the user passes.
+    servers : str or iterable of str, optional
+        Brokers that take precedence over ``bootstrap.servers``.
+    prefix : str, default ""
+        Text in front of names in error messages.
+    """
 
-def _add_certificates(given: Mapping[str, str], transport: dict[str, Any]) -> None:
-    for store in ("truststore", "keystore"):
-        type = given.get(f"ssl.{store}.type", "JKS")
-        if type.upper() != "PEM" and any(name.startswith(f"ssl.{store}.") for name in given):
-            raise ValueError(
-                f"a {store} of type {type} is not supported: export it as PEM, and set kafka.ssl.{store}.type=PEM and "
-                f"kafka.ssl.{store}.location"
+    def __init__(self, settings: SettingsLike | None, servers: str | Iterable[str] | None, prefix: str = "") -> None:
+        self.prefix = prefix
+        if settings is None or isinstance(settings, Mapping):
+            values = dict(settings or {})
+        elif isinstance(settings, str | os.PathLike):
+            values = dict(read_properties(settings))
+        else:
+            raise TypeError(f"settings must be a mapping or the path of a property file, not {type(settings).__name__}")
+        context = values.get("ssl.context")
+        if context is not None and not isinstance(context, ssl.SSLContext):
+            raise TypeError(f"ssl.context must be an SSLContext, not {type(context).__name__}")
+        self._context = context
+        self._values = {name: self._as_text(name, value) for name, value in values.items() if value is not None}
+        for alias, name in _ALIASES.items():
+            if alias in self._values:
+                if name in self._values:
+                    raise ValueError(f"{prefix}{alias} and {prefix}{name} are the same setting: set one of them")
+                self._values[name] = self._values.pop(alias)
+        if servers is not None:
+            self._values["bootstrap.servers"] = servers if isinstance(servers, str) else ",".join(servers)
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def _as_text(self, name: str, value: object) -> str:
+        if not isinstance(name, str):
+            raise TypeError(f"names of settings must be str, not {type(name).__name__}")
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, str | int | float) or name == "ssl.context":
+            return str(value)
+        raise TypeError(f"setting {self.prefix}{name} must be text or a number, not {type(value).__name__}")
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """Raise ValueError for a name that is unknown, or that a user cannot set."""
+        self.check_settable()
+        names = {*names}
+        for name in self._values:
+            if name not in names:
+                raise unknown_setting(name, self.prefix)
+
+    def check_settable(self) -> None:
+        """Raise ValueError for a name that a user cannot set."""
+        start = "startingOffsets" if self.prefix else "start="
+        for name in self._values:
+            if name in _REJECTED:
+                raise ValueError(f"{self.prefix}{name} cannot be set: {_REJECTED[name].format(start=start)}")
+        if (self.text("enable.auto.commit") or "false").lower() != "false":
+            raise ValueError(f"{self.prefix}enable.auto.commit cannot be set: no offset is committed")
+
+    def text(self, name: str) -> str | None:
+        """Return a value with its references resolved."""
+        return expand(self.prefix + name, self._values[name]) if name in self._values else None
+
+    def number(self, name: str) -> int | None:
+        """Return a whole number."""
+        value = self.text(name)
+        try:
+            return None if value is None else int(value)
+        except ValueError:
+            # The value is not quoted: it may be a secret in the wrong place.
+            raise ValueError(f"{self.prefix}{name} must be a whole number") from None
+
+    def connection(self, token_provider: TokenProvider | None) -> Settings:
+        """Return the settings of a connection."""
+        servers = self.text("bootstrap.servers")
+        if not servers or not servers.strip(" ,"):
+            how = (
+                "set the option kafka.bootstrap.servers"
+                if self.prefix
+                else "pass bootstrap_servers=, or set bootstrap.servers"
             )
-    names = {
-        "ssl.truststore.location": "ssl_cafile",
-        "ssl.truststore.certificates": "ssl_ca_pem",
-        "ssl.keystore.location": "ssl_certfile",
-        "ssl.key.password": "ssl_password",
-    }
-    transport.update({python: given[name] for name, python in names.items() if name in given})
-    if "ssl.keystore.key" in given or "ssl.keystore.certificate.chain" in given:
-        pem = [given.get(f"ssl.keystore.{part}") for part in ("key", "certificate.chain")]
-        if None in pem:
-            raise ValueError("kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain go together: set both")
-        transport["ssl_cert_pem"] = "\n".join(filter(None, pem))
+            raise ValueError(f"no brokers are named: {how} to host:port")
+        protocol = (self.text("security.protocol") or "PLAINTEXT").upper()
+        if protocol not in PROTOCOLS:
+            raise unknown_name("security protocol", protocol, PROTOCOLS)
+        if protocol.startswith("SASL") and token_provider is None and "sasl.mechanism" not in self._values:
+            raise ValueError(
+                f"{protocol} needs a mechanism: set {self.prefix}sasl.mechanism to {', '.join(MECHANISMS)}"
+            )
+        if token_provider is not None and not protocol.startswith("SASL"):
+            raise ValueError("token_provider= needs security.protocol=SASL_SSL (or SASL_PLAINTEXT)")
+        login = self._login(token_provider) if protocol.startswith("SASL") else None
+        options = {
+            name: self.number(name) if convert is int else self.text(name)
+            for name, convert in _OPTIONS.items()
+            if name in self._values
+        }
+        names = ",".join(server.strip() for server in servers.split(",") if server.strip())
+        return Settings(names, protocol, login, self._tls(), options)
+
+    def _tls(self) -> TlsSettings:
+        for store in ("truststore", "keystore"):
+            type = self.text(f"ssl.{store}.type")
+            if type is not None and type.upper() not in ("PEM", "PKCS12", "JKS"):
+                raise unknown_name(f"{self.prefix}ssl.{store}.type", type, ("PEM", "PKCS12", "JKS"))
+        algorithm = self.text("ssl.endpoint.identification.algorithm")
+        if (algorithm or "").lower() not in ("", "none", "https"):
+            raise ValueError(f"{self.prefix}ssl.endpoint.identification.algorithm must be https, or empty for no check")
+        tls: dict[str, Any] = {attribute: self.text(name) for name, attribute in _TLS.items() if name in self._values}
+        if (tls.get("own_key_pem") is None) != (tls.get("own_certificates_pem") is None):
+            raise ValueError(
+                f"{self.prefix}ssl.keystore.key and {self.prefix}ssl.keystore.certificate.chain go together: set both"
+            )
+        return TlsSettings(
+            **tls, check_hostname=algorithm is None or algorithm.lower() == "https", context=self._context
+        )
+
+    def _login(self, token_provider: TokenProvider | None) -> Login:
+        mechanism = self.text("sasl.mechanism") or "OAUTHBEARER"
+        if mechanism not in MECHANISMS:
+            raise unknown_name(f"{self.prefix}sasl.mechanism", mechanism, MECHANISMS)
+        for name, classes in _HANDLERS.items():
+            if name in self._values and (self.text(name) or "").rpartition(".")[2] not in classes:
+                raise ValueError(
+                    f"{self.prefix}{name} cannot be set: no Java class is loaded, except that {', '.join(classes)} of "
+                    "OAUTHBEARER has a counterpart"
+                )
+        jaas = self._jaas(mechanism)
+        if mechanism == "OAUTHBEARER":
+            return Login(mechanism, oauth=self._oauth(jaas, token_provider))
+        if token_provider is not None:
+            raise ValueError(f"token_provider= is for sasl.mechanism=OAUTHBEARER, not {mechanism}")
+        if mechanism not in _WITH_PASSWORD:
+            return Login(mechanism)
+        if jaas is not None and ("sasl.username" in self._values or "sasl.password" in self._values):
+            raise ValueError(
+                f"{self.prefix}sasl.jaas.config has user name and password: leave out {self.prefix}sasl.username and "
+                f"{self.prefix}sasl.password"
+            )
+        login = {name: self.text(f"sasl.{name}") for name in ("username", "password")} if jaas is None else jaas
+        for name in ("username", "password"):
+            if login.get(name) is None:
+                where = f"{self.prefix}sasl.jaas.config names no {name}"
+                raise ValueError(
+                    where
+                    if jaas is not None
+                    else f"{mechanism} needs user name and password: set {self.prefix}sasl.jaas.config"
+                )
+        return Login(mechanism, login["username"], login["password"])
+
+    def _jaas(self, mechanism: str) -> dict[str, str] | None:
+        """Return the options of the login module."""
+        if "sasl.jaas.config" not in self._values:
+            return None
+        name = f"{self.prefix}sasl.jaas.config"
+        config = self._values["sasl.jaas.config"]
+        # References are resolved in each option, so that a secret can contain quotes; or the whole text is a reference.
+        parsed = parse_jaas(config) or parse_jaas(expand(name, config))
+        if parsed is None:
+            raise ValueError(
+                f'{name} cannot be read: it should be \'<login module> required username="..." password="...";\''
+            )
+        module, options = parsed
+        # Spark distributions relocate the classes to packages of their own.
+        known = next((known for known in _MODULES if module == known or module.endswith("." + known)), None)
+        if known is None:
+            if module.rpartition(".")[2] == "Krb5LoginModule":
+                raise ValueError(
+                    f"{name}: Krb5LoginModule is not supported: leave it out; GSSAPI uses the ticket of kinit, or the "
+                    "keytab of the environment variable KRB5_CLIENT_KTNAME"
+                )
+            names = ", ".join(module.rpartition(".")[2] for module in _MODULES)
+            raise ValueError(f"{name}: this login module is not supported: use one of {names}, with its package")
+        if mechanism not in _MODULES[known]:
+            raise ValueError(
+                f"{self.prefix}sasl.mechanism must be {' or '.join(_MODULES[known])} with {known.rpartition('.')[2]}, "
+                f"not {mechanism}"
+            )
+        return {option: expand(name, value) for option, value in options.items()}
+
+    def _oauth(self, jaas: Mapping[str, str] | None, token_provider: TokenProvider | None) -> OAuthSettings:
+        jaas = dict(jaas or {})
+        settings = {name: self.text(f"sasl.oauthbearer.{name}") for name in _OAUTH_NAMES}
+        extensions = _extensions(settings["extensions"], f"{self.prefix}sasl.oauthbearer.extensions")
+        extensions |= {
+            name.removeprefix("extension_"): value for name, value in jaas.items() if name.startswith("extension_")
+        }
+        method = (settings["method"] or "oidc").lower()
+        if method not in ("oidc", "default"):
+            raise unknown_name(f"{self.prefix}sasl.oauthbearer.method", method, ("oidc", "default"))
+        tls: dict[str, Any] = {attribute: jaas[name] for name, attribute in _TLS.items() if name in jaas}
+        if "trusted_location" not in tls and "https.ca.location" in self._values:
+            tls["trusted_location"] = self.text("https.ca.location") or ""
+        known = {"clientId", "clientSecret", "scope", "ssl.truststore.type", "ssl.keystore.type", *_TLS}
+        for name in jaas:
+            if name not in known and not name.startswith("extension_"):
+                raise unknown_name(f"option of {self.prefix}sasl.jaas.config", name, sorted(known))
+        return OAuthSettings(
+            provider=token_provider,
+            token=settings["token"],
+            endpoint=settings["token.endpoint.url"],
+            client_id=settings["client.credentials.client.id"] or jaas.get("clientId"),
+            client_secret=settings["client.credentials.client.secret"] or jaas.get("clientSecret"),
+            scope=settings["scope"] or jaas.get("scope"),
+            url_encodes=(settings["header.urlencode"] or "false").lower() == "true",
+            extensions=extensions,
+            tls=TlsSettings(**tls),
+            prefix=self.prefix,
+        )
+
+
+_OAUTH_NAMES = (
+    "token", "token.endpoint.url", "client.credentials.client.id", "client.credentials.client.secret", "scope",
+    "header.urlencode", "extensions", "method",
+)  # fmt: skip
+
+
+def _extensions(text: str | None, name: str) -> dict[str, str]:
+    pairs = [pair.partition("=") for pair in (text or "").split(",") if pair.strip()]
+    if not all(equals for _, equals, _ in pairs):
+        raise ValueError(f"{name} must be name=value, separated by commas")
+    return {key.strip(): value.strip() for key, _, value in pairs}

@@ -15,7 +15,7 @@ from letterhead.errors import check_name
 from letterhead.kafka.client import Isolation, KafkaClient
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
-from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
+from letterhead.kafka.settings import SettingsLike, reader_settings
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import OffsetBounds, OffsetSpec
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
+    from letterhead.kafka.oauth import TokenProvider
     from letterhead.limits import Limits
     from letterhead.where.conditions import Where
 
@@ -38,21 +39,22 @@ COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key",
 def topic(
     topic: str,
     *,
-    bootstrap_servers: str | Sequence[str],
+    bootstrap_servers: str | Sequence[str] | None = None,
+    settings: SettingsLike | None = None,
+    token_provider: TokenProvider | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
     partitions: Iterable[int] | None = None,
-    isolation_level: Isolation = "read_uncommitted",
+    isolation_level: Isolation | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
     where: Where | None = None,
     batch_bytes: int = BATCH_BYTES,
-    fetch_bytes: int = FETCH_BYTES,
-    timeout_ms: int = TIMEOUT_MS,
+    fetch_bytes: int | None = None,
+    timeout_ms: int | None = None,
     limits: Limits | None = None,
-    **settings: Any,
 ) -> Reader:
     """Read a Kafka topic into Arrow, without a Python object per record.
 
@@ -64,8 +66,15 @@ def topic(
     ----------
     topic : str
         Name of the topic.
-    bootstrap_servers : str or sequence of str
-        ``host:port`` of brokers.
+    bootstrap_servers : str or sequence of str, optional
+        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
+    settings : mapping or path, optional
+        Connection settings by Kafka's property names, such as ``{"security.protocol": "SSL"}``, or the path of a property
+        file. Names of librdkafka are accepted, too, and settings that tune other clients are ignored. ``${env:NAME}``
+        and ``${file:PATH}`` in a value stand for a secret that is stored elsewhere.
+    token_provider : callable, optional
+        For ``sasl.mechanism=OAUTHBEARER``: a function without arguments that returns a token. It is called in another
+        thread before a token expires; a token that is not a JSON web token is renewed every four minutes.
     columns : sequence of str, optional
         Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
         producer_epoch sequence transactional``. Other columns are not built. By default the first eight, without
@@ -80,8 +89,9 @@ def topic(
         separately; its offsets must exist.
     partitions : iterable of int, optional
         The partitions to read; all by default.
-    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
-        ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction.
+    isolation_level : {"read_uncommitted", "read_committed"}, optional
+        ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
+        default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
     errors : {"raise", "null", "column"}, default "raise"
         What to do with an invalid record, as in :func:`letterhead.arrow.messages`.
     error_column : str, default "error"
@@ -92,15 +102,13 @@ def topic(
     batch_bytes : int, default 1 MiB
         Stored bytes for each batch of rows; at least one record batch of the topic. Up to eight times as many while
         ``where`` selects few records.
-    fetch_bytes : int, default 4 MiB
-        Size of a fetch in bytes.
-    timeout_ms : int, default 60 000
+    fetch_bytes : int, optional
+        Size of a fetch in bytes; by default 4 MiB, or ``max.partition.fetch.bytes`` of the settings if it is larger.
+    timeout_ms : int, optional
         How long a call to the brokers may take, with name lookup, connection, login and retries of temporary errors.
+        By default ``default.api.timeout.ms`` of the settings, or 60 000.
     limits : Limits, optional
         Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
-    **settings
-        Connection settings of kafka-python: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
-        ``sasl_plain_password``, ``ssl_cafile`` and so on.
 
     Returns
     -------
@@ -135,9 +143,23 @@ def topic(
     ...     "orders", bootstrap_servers="127.0.0.1:9092", columns=["offset"], headers={"tenant": "string"}
     ... ) as reader:  # doctest: +SKIP
     ...     table = reader.read_all()
+
+    A cluster with a password, with the settings in code or in a property file:
+
+    >>> settings = {
+    ...     "security.protocol": "SASL_SSL",
+    ...     "sasl.mechanism": "SCRAM-SHA-512",
+    ...     "sasl.username": "alice",
+    ...     "sasl.password": "${env:KAFKA_PASSWORD}",
+    ... }
+    >>> reader = lh.read.topic("orders", bootstrap_servers="broker:9094", settings=settings)  # doctest: +SKIP
+    >>> reader = lh.read.topic("orders", settings="client.properties")  # doctest: +SKIP
     """
-    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
-    connection = python_settings(bootstrap_servers, settings, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes)
+    connection = reader_settings(
+        bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes
+    )
+    isolation: Any = connection.isolation_level or "read_uncommitted" if isolation_level is None else isolation_level
+    check_name("isolation_level", isolation, ("read_uncommitted", "read_committed"))
     bounds = OffsetBounds.parse(start, end)
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
@@ -145,7 +167,7 @@ def topic(
     numbers = None if partitions is None else set(partitions)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with KafkaPartitions(KafkaClient(connection), rows, isolation_level, batch_bytes) as log:
+        with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions([topic]), topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
             yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
@@ -10,14 +10,18 @@ from letterhead._optional_dependencies import needed
 with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
-    from confluent_kafka import KafkaException, Producer
+    from confluent_kafka import KafkaException
+
+    from letterhead.kafka.producer import open_producer
 
 from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column, exact_column
 from letterhead.errors import EncodeError, HeaderError, unknown_name
+from letterhead.kafka.settings import SettingsLike, writer_settings
 from letterhead.written import Appended, DeliveryError, Written
 
 if TYPE_CHECKING:
+    from letterhead.kafka.oauth import TokenProvider
     from letterhead.results import Types
 
 __all__ = ["topic"]
@@ -37,11 +41,12 @@ def topic(
     data: Any,
     topic: str,
     *,
-    bootstrap_servers: str | Sequence[str],
+    bootstrap_servers: str | Sequence[str] | None = None,
+    settings: SettingsLike | None = None,
+    token_provider: TokenProvider | None = None,
     partition: int | str | None = None,
     types: Types | None = None,
-    timeout_ms: int = 60_000,
-    settings: Mapping[str, Any] | None = None,
+    timeout_ms: int | None = None,
 ) -> Written:
     """Append the rows of a table to a Kafka topic, as records with headers.
 
@@ -56,17 +61,20 @@ def topic(
         Columns that a broker sets (``topic partition offset timestamp_type`` and so on) are ignored.
     topic : str
         Name of the topic, which must exist unless the brokers create topics.
-    bootstrap_servers : str or sequence of str
-        ``host:port`` of brokers.
+    bootstrap_servers : str or sequence of str, optional
+        ``host:port`` of brokers; by default ``bootstrap.servers`` of the settings.
+    settings : mapping or path, optional
+        Connection settings as in :func:`letterhead.read.topic`, and settings of a producer, such as
+        ``{"compression.type": "zstd"}``. Other names of librdkafka are accepted.
+    token_provider : callable, optional
+        A function that returns tokens, as in :func:`letterhead.read.topic`.
     partition : int or str, optional
         The partition to append to, or the name of a column with the partition of each row. By default the key chooses it,
         as in Kafka's Java producer.
     types : {"be", "le", "text", "binary"}, optional
         How typed header values are written, as in :func:`letterhead.arrow.encode`.
-    timeout_ms : int, default 60 000
-        How long to retry a record before it is an error.
-    settings : mapping, optional
-        More settings of librdkafka, such as ``{"security.protocol": "SSL", "compression.type": "zstd"}``.
+    timeout_ms : int, optional
+        How long to retry a record before it is an error; by default ``delivery.timeout.ms`` of the settings, or 60 000.
 
     Returns
     -------
@@ -80,7 +88,9 @@ def topic(
     EncodeError, ConversionError
         If a row cannot be written; it names the row. Rows before its chunk of a stream are written.
     TypeError, ValueError
-        If a column is unknown or has another type.
+        If a column is unknown or has another type, or a setting is invalid.
+    PermissionError, ConnectionError, TimeoutError
+        If an identity provider sends no token for the login.
     ImportError
         If confluent-kafka is not installed.
 
@@ -99,11 +109,8 @@ def topic(
             raise unknown_name("column", name, COLUMNS)
     if column is not None and column not in source.schema.names:
         raise ValueError(f"the table has no column {column!r}")
-    servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
-    producer = Producer({
-        "bootstrap.servers": servers, "enable.idempotence": True, "partitioner": "murmur2_random", "linger.ms": 5,
-        "delivery.timeout.ms": timeout_ms, "log_level": 3, **(settings or {}),
-    })  # fmt: skip
+    connection = writer_settings(bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms)
+    producer = open_producer(connection)
     deliveries = _Deliveries()
     rows = 0
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from letterhead._formatting import printable
+from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, table, warn
 from letterhead.cli.state.options import Selection
@@ -46,31 +47,27 @@ class Changelogs:
     """Where changelogs are: a file or directory, or a broker."""
 
     def __init__(
-        self, path: Path | None, bootstrap_server: str | None, retention: int | None, segment_interval: int | None
+        self, path: Path | None, brokers: BrokerSettings | None, retention: int | None, segment_interval: int | None
     ) -> None:
-        if path is not None and bootstrap_server is not None:
-            raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
+        if path is not None and brokers is not None:
+            raise Failure("--changelog and brokers exclude each other: give one of them")
         self.path = path
-        self.bootstrap_server = bootstrap_server
+        self.brokers = brokers
         self.retention = retention
         self.segment_interval = segment_interval
 
     def __bool__(self) -> bool:
-        return self.path is not None or self.bootstrap_server is not None
+        return self.path is not None or self.brokers is not None
 
     def open(self, topic: str, partition: int) -> Any:
         """Return the records of a changelog, for `letterhead.state.restore`."""
-        if self.bootstrap_server is None:
+        if self.brokers is None:
             return self.path
         from letterhead.kafka.topic_reader import topic as read_topic
 
         columns = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
         return read_topic(
-            topic,
-            bootstrap_servers=self.bootstrap_server,
-            columns=columns,
-            partitions=[partition],
-            isolation_level="read_committed",
+            topic, settings=self.brokers, columns=columns, partitions=[partition], isolation_level="read_committed"
         )
 
 

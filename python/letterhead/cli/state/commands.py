@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.options import EXIT_CODES, Json, Where, flag, grouped, option
 from letterhead.cli.state.options import ChangelogSource, Selection, changelog, limited_stores, stores
 
@@ -27,7 +28,7 @@ Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
 @state.command("ls", epilog=EXIT_CODES)
-@grouped(selection=stores)
+@grouped(selection=stores, brokers=brokers)
 def ls_command(
     *,
     selection: Selection,
@@ -37,9 +38,7 @@ def ls_command(
         Path | None,
         option("--changelog", "Changelogs, to count the records after a store's: segments or Parquet.", "PATH"),
     ] = None,
-    bootstrap_server: Annotated[
-        str | None, option("--bootstrap-server", "Brokers that have the changelogs.", "HOST:PORT")
-    ] = None,
+    brokers: BrokerSettings | None,
     json: Json = False,
 ) -> int:
     """List the stores: type, rows, bytes, and how many of the bytes are headers.
@@ -57,9 +56,7 @@ def ls_command(
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(
-        selection, quick=quick, everything=everything, json=json, changelog=changelog, bootstrap_server=bootstrap_server
-    )
+    return run_ls(selection, quick=quick, everything=everything, json=json, changelog=changelog, brokers=brokers)
 
 
 @state.command("get", epilog=EXIT_CODES)
@@ -174,7 +171,7 @@ def upgrade_command(
 
 
 @state.command("check", epilog=EXIT_CODES)
-@grouped(selection=stores)
+@grouped(selection=stores, brokers=brokers)
 def check_command(
     *,
     selection: Selection,
@@ -190,9 +187,7 @@ def check_command(
     changelog: Annotated[
         Path | None, option("--changelog", "The changelog of the store: segments or Parquet.", "PATH")
     ] = None,
-    bootstrap_server: Annotated[
-        str | None, option("--bootstrap-server", "Brokers that have the changelogs.", "HOST:PORT")
-    ] = None,
+    brokers: BrokerSettings | None,
     retention: Annotated[
         int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
     ] = None,
@@ -218,7 +213,7 @@ def check_command(
     """
     from letterhead.cli.state.check import Changelogs, run_check
 
-    source = Changelogs(changelog, bootstrap_server, retention, segment_interval)
+    source = Changelogs(changelog, brokers, retention, segment_interval)
     return run_check(selection, to=to, before=before, layout=layout, tries=tries, source=source, json=json)
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import Failure
 
 __all__ = ["end_offsets"]
 
 
-def end_offsets(partitions: Iterable[str], changelog: Path | None, bootstrap_server: str | None) -> dict[str, int]:
+def end_offsets(partitions: Iterable[str], changelog: Path | None, brokers: BrokerSettings | None) -> dict[str, int]:
     """Return the offset after the last record of each ``topic-partition`` that the changelog has."""
     requested = set(partitions)
-    if changelog is not None and bootstrap_server is not None:
-        raise Failure("--changelog and --bootstrap-server exclude each other: give one of them")
-    if bootstrap_server is not None:
-        return _of_broker(requested, bootstrap_server)
+    if changelog is not None and brokers is not None:
+        raise Failure("--changelog and brokers exclude each other: give one of them")
+    if brokers is not None:
+        return _of_broker(requested, brokers)
     ends: dict[str, int] = {}
     if changelog is None:
         return ends
@@ -35,14 +36,13 @@ def end_offsets(partitions: Iterable[str], changelog: Path | None, bootstrap_ser
     return {partition: end for partition, end in ends.items() if partition in requested}
 
 
-def _of_broker(requested: set[str], bootstrap_server: str) -> dict[str, int]:
+def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:
     from letterhead.kafka.client import LATEST, KafkaClient
-    from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
+    from letterhead.kafka.settings import reader_settings
 
     topics = sorted({partition.rpartition("-")[0] for partition in requested})
-    settings = python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)
     try:
-        with KafkaClient(settings) as client:
+        with KafkaClient(reader_settings(None, brokers)) as client:
             partitions = [partition for partition in client.partitions(topics) if str(partition) in requested]
             ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
     except RuntimeError as error:  # an invalid answer, or an answer that refuses the request

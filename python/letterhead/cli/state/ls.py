@@ -13,6 +13,7 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead._invariants import present
+from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, moment, print_json, progress, table
 from letterhead.cli.state.lag import end_offsets
@@ -80,7 +81,7 @@ def run_ls(
     everything: bool,
     json: bool,
     changelog: Path | None,
-    bootstrap_server: str | None,
+    brokers: BrokerSettings | None,
 ) -> int:
     """List the stores of a directory."""
     with failures():
@@ -88,7 +89,7 @@ def run_ls(
         partitions = {partition for listing in listings for partition in listing.offsets}
         try:
             with usage_errors():
-                ends = end_offsets(partitions, changelog, bootstrap_server)
+                ends = end_offsets(partitions, changelog, brokers)
         except FileNotFoundError as error:
             raise Failure(f"there is no file or directory {changelog}") from error
     for listing in listings:

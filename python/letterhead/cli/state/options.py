@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.options import MaxHeaders, MaxMessageBytes, grouped, limits, option
 from letterhead.limits import Limits
 
@@ -15,7 +16,7 @@ class ChangelogSource(NamedTuple):
     """The changelog of a store, or another directory, and how long its rows are kept in milliseconds."""
 
     path: str
-    bootstrap_server: str | None
+    brokers: BrokerSettings | None
     retention: int | None
     segment_interval: int | None
 
@@ -59,11 +60,11 @@ def limited_stores(
     return selection._replace(limits=limits(max_message_bytes, max_headers))
 
 
+@grouped(brokers=brokers)
 def changelog(
+    *,
     changelog: Annotated[str, typer.Argument(metavar="CHANGELOG", help="A Parquet file, log segments, or a topic.")],
-    bootstrap_server: Annotated[
-        str | None, option("--bootstrap-server", "Brokers: CHANGELOG is a topic.", "HOST:PORT")
-    ] = None,
+    brokers: BrokerSettings | None,
     retention: Annotated[
         int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
     ] = None,
@@ -72,4 +73,4 @@ def changelog(
     ] = None,
 ) -> ChangelogSource:
     """Return the changelog."""
-    return ChangelogSource(changelog, bootstrap_server, retention, segment_interval)
+    return ChangelogSource(changelog, brokers, retention, segment_interval)

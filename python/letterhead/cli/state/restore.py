@@ -93,22 +93,22 @@ def _start(
         if not start.isascii() or not start.isdecimal():
             raise Failure('--start is "earliest" or an offset')
         return int(start)
-    if source.bootstrap_server is None or store_type in ("key-value", "versioned") or not source.retention:
+    if source.brokers is None or store_type in ("key-value", "versioned") or not source.retention:
         return None
     from letterhead.state.restoring.first_offsets import topic_retained_from
 
-    return topic_retained_from(source.path, source.bootstrap_server, source.retention, partition, end)
+    return topic_retained_from(source.path, source.brokers, source.retention, partition, end)
 
 
 def opened(source: ChangelogSource, partition: int | None = None) -> Any:
     """Return the source of a changelog, for `letterhead.state.restore`."""
-    if source.bootstrap_server is None:
+    if source.brokers is None:
         return Path(source.path)
     from letterhead.kafka.topic_reader import topic
 
     return topic(
         source.path,
-        bootstrap_servers=source.bootstrap_server,
+        settings=source.brokers,
         columns=["topic", "partition", "offset", "timestamp", "key", "value", "headers"],
         partitions=None if partition is None else [partition],
         isolation_level="read_committed",
@@ -117,7 +117,7 @@ def opened(source: ChangelogSource, partition: int | None = None) -> Any:
 
 
 def _total(source: ChangelogSource) -> int | None:
-    if source.bootstrap_server is not None or not source.path.endswith(".parquet") or not Path(source.path).is_file():
+    if source.brokers is not None or not source.path.endswith(".parquet") or not Path(source.path).is_file():
         return None
     import pyarrow.parquet as pq
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from letterhead.errors import check_name
 from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
-from letterhead.kafka.settings import java_settings
+from letterhead.kafka.settings import spark_settings
 from letterhead.offsets.ranges import TopicPartition
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
@@ -144,7 +144,7 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
     def _query(self, schema: StructType | None = None) -> KafkaQuery:
         of_kafka = {name: value for name, value in self.options.items() if name.lower().startswith("kafka.")}
         others = {name: value for name, value in self.options.items() if name not in of_kafka}
-        settings = java_settings({name.lower().removeprefix("kafka."): value for name, value in of_kafka.items()})
+        settings = spark_settings({name.lower().removeprefix("kafka."): value for name, value in of_kafka.items()})
         query = KafkaQuery(settings, parse_options(others, OPTIONS | _OF_SPARK))
         if schema is not None:
             check_schema(self.name(), query.schema, schema)

@@ -7,7 +7,7 @@ record: under exactly-once it is the marker of a transaction. Kafka Streams 4.3 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -75,15 +75,22 @@ def retained_from(
 
 
 def topic_retained_from(
-    topic: str, bootstrap_server: str, retention: int, partition: int | None = None, end: int | datetime | None = None
+    topic: str,
+    settings: Mapping[str, str],
+    retention: int,
+    partition: int | None = None,
+    end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Return the same for a topic: brokers find the first record by its time, so that only the last one is read."""
+    """Return the same for a topic: brokers find the first record by its time, so that only the last one is read.
+
+    ``settings`` are those of :func:`letterhead.read.topic`, with ``bootstrap.servers``.
+    """
     from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
-    from letterhead.kafka.settings import FETCH_BYTES, TIMEOUT_MS, python_settings
+    from letterhead.kafka.settings import reader_settings
     from letterhead.kafka.topic_reader import topic as read_topic
     from letterhead.offsets.ranges import TopicPartition
 
-    with KafkaClient(python_settings(bootstrap_server, {}, timeout_ms=TIMEOUT_MS, fetch_bytes=FETCH_BYTES)) as client:
+    with KafkaClient(reader_settings(None, settings)) as client:
         partitions = [place for place in client.partitions([topic]) if partition in (None, place.partition)]
         begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
         ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
@@ -95,7 +102,7 @@ def topic_retained_from(
         last = {number.partition: ends[number] - 1 for number in partitions if ends[number] > begins[number]}
         with read_topic(
             topic,
-            bootstrap_servers=bootstrap_server,
+            settings=settings,
             columns=[*COLUMNS, TRANSACTIONAL],
             start=last,
             end={number: offset + 1 for number, offset in last.items()},

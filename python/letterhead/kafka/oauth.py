@@ -1,0 +1,272 @@
+"""Tokens for the mechanism OAUTHBEARER: :class:`Tokens` obtains them and renews them before they expire.
+
+A token comes from a function, a setting, a file, or an identity provider with the client credentials of OAuth 2.0
+(RFC 6749, section 4.4). Error messages contain neither tokens nor secrets.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from letterhead.kafka.tls import TlsSettings, ssl_context
+
+__all__ = ["OAuthSettings", "Token", "TokenProvider", "Tokens"]
+
+TokenProvider: TypeAlias = Callable[[], str]
+"""A function that returns a token that has not expired."""
+
+_MOST_BYTES = 1 << 20
+_TRIES = 3
+_REQUEST_SECONDS = 10.0
+_WITHOUT_EXPIRY_SECONDS = 300.0
+"""When to ask again for a token that does not say when it expires."""
+
+_RENEWED_AFTER = 0.8
+"""Part of the lifetime of a token after which it is renewed, as in Kafka's Java client."""
+
+_PAUSE_SECONDS = 5.0
+"""Pause before a token that is still valid is asked for again, if it could not be renewed."""
+
+
+@dataclass(frozen=True, repr=False)
+class OAuthSettings:
+    """Where tokens come from; raises ValueError unless the settings name exactly one source."""
+
+    provider: TokenProvider | None = None
+    token: str | None = None
+    endpoint: str | None = None  # https:, http:, or file: with the path of a token
+    client_id: str | None = None
+    client_secret: str | None = None
+    scope: str | None = None
+    url_encodes: bool = False  # whether id and secret are URL-encoded in the header, as RFC 6749 demands
+    extensions: Mapping[str, str] = field(default_factory=dict)
+    tls: TlsSettings = field(default_factory=TlsSettings)  # of the endpoint
+    prefix: str = ""
+
+    def __repr__(self) -> str:
+        return "<settings of OAUTHBEARER>"
+
+    def __post_init__(self) -> None:
+        names = f"{self.prefix}sasl.oauthbearer"
+        sources = [source for source in (self.provider, self.token, self.endpoint) if source is not None]
+        if len(sources) != 1:
+            provider = "" if self.prefix else "token_provider=, "
+            raise ValueError(
+                f"OAUTHBEARER needs {'one source' if sources else 'a source'} of tokens: pass {provider}"
+                f"{names}.token.endpoint.url, or {names}.token"
+            )
+        if self.endpoint is None:
+            return
+        scheme = urllib.parse.urlsplit(self.endpoint).scheme
+        if scheme not in ("https", "http", "file"):
+            raise ValueError(f"{names}.token.endpoint.url must begin with https:, http: or file:")
+        if scheme != "file" and not (self.client_id and self.client_secret):
+            raise ValueError(
+                f"{names}.token.endpoint.url needs {names}.client.credentials.client.id and "
+                f"{names}.client.credentials.client.secret, or clientId and clientSecret in {self.prefix}sasl.jaas.config"
+            )
+
+
+class Token(NamedTuple):
+    """A token, and when it expires, in seconds since 1970."""
+
+    text: str
+    expires: float
+
+
+class Tokens:
+    """The current token of a client; methods can be called by several threads."""
+
+    def __init__(self, settings: OAuthSettings) -> None:
+        self.extensions = dict(settings.extensions)
+        self._settings = settings
+        self._token: Token | None = None
+        self._due = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the token has to be obtained or renewed."""
+        return time.time() >= self._due
+
+    def current(self, seconds: float = _REQUEST_SECONDS) -> Token:
+        """Return a token that is valid, and obtain one in ``seconds`` if it is due.
+
+        Raises
+        ------
+        PermissionError
+            If the identity provider rejects the client.
+        ConnectionError, TimeoutError
+            If the identity provider cannot be reached, is not trusted, or sends no token.
+        ValueError
+            If a token has another form.
+        """
+        with self._lock:
+            now = time.time()
+            if self._token is not None and now < self._due:
+                return self._token
+            try:
+                token = self._obtained(time.monotonic() + seconds)
+            except Exception:
+                if self._token is None or now >= self._token.expires:
+                    raise
+                self._due = min(now + _PAUSE_SECONDS, self._token.expires)
+                return self._token
+            self._due = now + _RENEWED_AFTER * (token.expires - now)
+            self._token = token
+            return token
+
+    def _obtained(self, until: float) -> Token:
+        settings = self._settings
+        if settings.provider is not None:
+            return _checked(settings.provider(), "token_provider")
+        if settings.token is not None:
+            return _checked(settings.token, "sasl.oauthbearer.token")
+        endpoint = settings.endpoint or ""
+        if endpoint.startswith("file:"):
+            path = urllib.request.url2pathname(urllib.parse.urlsplit(endpoint).path)
+            try:
+                text = Path(path).read_text(encoding="ascii").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(
+                    f"the token cannot be read from {path}: {getattr(error, 'strerror', 'it is not ASCII')}"
+                ) from None
+            return _checked(text, path)
+        return _requested(settings, until)
+
+
+def _checked(text: object, source: str, expires: float | None = None) -> Token:
+    if not isinstance(text, str):
+        raise TypeError(f"{source} must return the token as str, not {type(text).__name__}")
+    # The characters of a bearer token, RFC 6750; others could end the message of the login.
+    if not text or not text.isascii() or not all(33 <= ord(character) < 127 for character in text):
+        raise ValueError(f"the token of {source} is empty, or has blanks or characters other than ASCII")
+    now = time.time()
+    if expires is None:
+        expires = _expiry(text)
+    if expires is None:
+        return Token(text, now + _WITHOUT_EXPIRY_SECONDS)
+    if expires <= now:
+        raise PermissionError(f"the token of {source} has expired")
+    return Token(text, expires)
+
+
+def _expiry(text: str) -> float | None:
+    """Return when a JSON web token expires, None if it does not tell. Only the broker verifies it."""
+    try:
+        _, claims, _ = text.split(".")
+        expires = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))["exp"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return float(expires) if isinstance(expires, int | float) else None
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follow no redirection: the secret is for the named server only."""
+
+    def redirect_request(self, *arguments: Any) -> None:
+        return None
+
+
+def _requested(settings: OAuthSettings, until: float) -> Token:
+    endpoint = settings.endpoint or ""
+    place = _without_credentials(endpoint)
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
+    if endpoint.startswith("https:"):
+        handlers.append(urllib.request.HTTPSHandler(context=ssl_context(settings.tls)))
+    opener = urllib.request.build_opener(*handlers)
+    reason = ""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(min(0.2 * 2**attempt, max(0.0, until - time.monotonic())))
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError(f"no token from {place} in time{reason and ': '}{reason}")
+        try:
+            with opener.open(_request(settings), timeout=min(left, _REQUEST_SECONDS)) as response:
+                return _token_of(response.read(_MOST_BYTES), place)
+        except urllib.error.HTTPError as error:
+            code = _error_code(error)
+            if error.code in (400, 401, 403):
+                raise PermissionError(
+                    f"{place} rejected the client ({code}): check client id, client secret and scope of OAUTHBEARER"
+                ) from None
+            reason = code
+            if error.code < 500 and error.code != 429:
+                break
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            cause = getattr(error, "reason", error)
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                raise ConnectionError(
+                    f"the certificate of {place} is not trusted: {cause.verify_message}; name the authority that signed it "
+                    "in https.ca.location, or in ssl.truststore.location of sasl.jaas.config"
+                ) from None
+            if isinstance(error, _InvalidResponse):
+                raise ConnectionError(str(error)) from None
+            reason = getattr(cause, "strerror", None) or type(cause).__name__
+    raise ConnectionError(f"no token from {place}: {reason}; check sasl.oauthbearer.token.endpoint.url")
+
+
+class _InvalidResponse(ValueError):
+    pass
+
+
+def _request(settings: OAuthSettings) -> urllib.request.Request:
+    quote = urllib.parse.quote_plus if settings.url_encodes else str
+    credentials = f"{quote(settings.client_id or '')}:{quote(settings.client_secret or '')}".encode()
+    form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
+    return urllib.request.Request(
+        settings.endpoint or "",
+        data=urllib.parse.urlencode(form).encode(),
+        headers={
+            "Accept": "application/json",
+            "Authorization": f"Basic {base64.b64encode(credentials).decode()}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        },
+        method="POST",
+    )
+
+
+def _token_of(body: bytes, place: str) -> Token:
+    try:
+        document = json.loads(body)
+        text = document["access_token"]
+    except (ValueError, KeyError, TypeError):
+        raise _InvalidResponse(f"{place} sent no access_token") from None
+    lifetime = document.get("expires_in")
+    expires = time.time() + lifetime if isinstance(lifetime, int | float) and lifetime > 0 else None
+    try:
+        return _checked(text, place, expires)
+    except (ValueError, TypeError, PermissionError) as error:
+        raise _InvalidResponse(str(error)) from None
+
+
+def _error_code(error: urllib.error.HTTPError) -> str:
+    """Return the status, with the code of RFC 6749 if the response has one."""
+    known = (
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope",
+    )  # fmt: skip
+    try:
+        code = json.loads(error.read(_MOST_BYTES)).get("error")
+    except (OSError, ValueError, AttributeError):
+        code = None
+    return f"HTTP {error.code}, {code}" if code in known else f"HTTP {error.code}"
+
+
+def _without_credentials(url: str) -> str:
+    """Return scheme, host and path of a URL."""
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

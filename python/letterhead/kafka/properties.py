@@ -1,0 +1,127 @@
+"""Property files as Java reads them, and references to secrets in values: :func:`read_properties`, :func:`expand`.
+
+A value may refer to a secret that is stored elsewhere, in the notation of Kafka's ``ConfigProvider``:
+
+``${env:NAME}``
+    An environment variable.
+``${file:PATH}``
+    The text of a file, without the end of its last line.
+``${file:PATH:KEY}``
+    A value of a property file.
+
+Error messages contain names and paths, but no values.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from letterhead._invariants import present
+
+__all__ = ["expand", "read_properties"]
+
+_BLANK = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+# A key ends at the first separator without a backslash before it. Its blanks may be followed by one "=" or ":".
+_ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.DOTALL)
+
+
+def read_properties(path: str | os.PathLike[str]) -> dict[str, str]:
+    r"""Return the entries of a property file, as ``java.util.Properties.load`` reads them.
+
+    The file is ISO 8859-1, where other characters are escaped, as in ``\u20ac``. Of a repeated key, the last value counts.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or ``\u`` is not followed by four hexadecimal digits.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as directory:
+    ...     path = Path(directory, "client.properties")
+    ...     _ = path.write_text("# brokers\nbootstrap.servers = a:9092,\\\n  b:9092\nclient.id: orders\n")
+    ...     read_properties(path)
+    {'bootstrap.servers': 'a:9092,b:9092', 'client.id': 'orders'}
+    """
+    try:
+        text = Path(path).read_bytes().decode("iso-8859-1")
+    except OSError as error:
+        raise ValueError(f"the settings cannot be read from {os.fspath(path)}: {error.strerror}") from None
+    properties = {}
+    for number, line in _logical_lines(text):
+        match = present(_ENTRY.fullmatch(line), "a match of every line")
+        try:
+            key, value = map(_unescaped, match.groups())
+        except ValueError:
+            raise ValueError(
+                rf"{os.fspath(path)}, line {number}: \u is not followed by four hexadecimal digits"
+            ) from None
+        properties[key] = value
+    return properties
+
+
+def expand(name: str, value: str) -> str:
+    """Return the value of a setting with its references replaced; raise ValueError if one cannot be resolved."""
+
+    def resolved(match: re.Match[str]) -> str:
+        provider, reference = match.groups()
+        if provider == "env":
+            if reference not in os.environ:
+                raise ValueError(f"{name}: the environment variable {reference} is not set")
+            return os.environ[reference]
+        path, _, key = reference.rpartition(":")
+        if path and not Path(reference).exists():
+            properties = read_properties(path)
+            if key not in properties:
+                raise ValueError(f"{name}: {path} has no property {key}")
+            return properties[key]
+        try:
+            return re.sub(r"\r?\n\Z", "", Path(reference).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ValueError(f"{name}: {reference} cannot be read: {reason}") from None
+
+    return _REFERENCE.sub(resolved, value)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield lines without comments and blank lines, joined where a line ends with an odd number of backslashes."""
+    lines = enumerate(re.split(r"\r\n|\r|\n", text), 1)
+    for number, natural in lines:
+        line = natural.lstrip(_BLANK)
+        if not line or line[0] in "#!":
+            continue
+        while (len(line) - len(line.rstrip("\\"))) % 2:
+            line = line[:-1]
+            number, following = next(lines, (number, None))
+            if following is None:
+                break
+            following = following.lstrip(_BLANK)
+            if not line and following[:1] in ("#", "!"):  # nothing precedes it, so it is a comment
+                break
+            line += following
+        if line:
+            yield number, line
+
+
+def _unescaped(text: str) -> str:
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
+        if escape[0] != "u":
+            return _ESCAPES.get(escape, escape)
+        return chr(int(escape[1:], 16)) if len(escape) == 5 else _raise()
+
+    plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
+    # Characters beyond the first plane are written as two escapes.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _raise() -> str:
+    raise ValueError

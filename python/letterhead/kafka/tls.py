@@ -1,0 +1,195 @@
+"""Certificates and keys for TLS: PEM and PKCS12 stores become an :class:`ssl.SSLContext`, or PEM text for librdkafka."""
+
+from __future__ import annotations
+
+import secrets
+import ssl
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from letterhead._optional_dependencies import needed
+
+__all__ = ["TlsSettings", "librdkafka_certificates", "ssl_context"]
+
+_PEM = b"-----BEGIN "
+_JKS = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+_PKCS12 = b"\x30"  # a sequence in DER
+
+
+@dataclass(frozen=True, repr=False)
+class TlsSettings:
+    """Whom to trust, and the certificate of the client. Stores are recognized by their content.
+
+    Attributes
+    ----------
+    trusted_location, trusted_pem : str, optional
+        Certificates of authorities; by default those of the system.
+    own_location, own_key_location : str, optional
+        Certificate of the client, with its key or in front of a separate file with the key.
+    own_certificates_pem, own_key_pem : str, optional
+        The same as PEM text.
+    revoked_location : str, optional
+        List of revoked certificates, PEM.
+    context : ssl.SSLContext, optional
+        Used instead of all others.
+    """
+
+    trusted_location: str | None = None
+    trusted_pem: str | None = None
+    trusted_password: str | None = None
+    own_location: str | None = None
+    own_password: str | None = None
+    own_key_location: str | None = None
+    own_certificates_pem: str | None = None
+    own_key_pem: str | None = None
+    key_password: str | None = None
+    revoked_location: str | None = None
+    check_hostname: bool = True
+    context: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return "<settings of TLS>"
+
+
+class _Pem(NamedTuple):
+    certificates: str
+    key: str = ""
+    key_password: str | None = None
+
+
+def ssl_context(tls: TlsSettings) -> ssl.SSLContext:
+    """Return a context with the certificates of the settings; raise ValueError if one cannot be read."""
+    if tls.context is not None:
+        return tls.context
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = tls.check_hostname
+    try:
+        _load_certificates(context, tls)
+    except (OSError, ssl.SSLError) as error:
+        raise _unreadable(tls, error) from None
+    return context
+
+
+def librdkafka_certificates(tls: TlsSettings) -> dict[str, str]:
+    """Return the same as settings of librdkafka; raise ValueError if a store cannot be read."""
+    settings: dict[str, str | None] = {
+        "ssl.ca.location": tls.trusted_location,
+        "ssl.ca.pem": tls.trusted_pem,
+        "ssl.certificate.location": tls.own_location,
+        "ssl.key.location": tls.own_key_location or tls.own_location,
+        "ssl.certificate.pem": tls.own_certificates_pem,
+        "ssl.key.pem": tls.own_key_pem,
+        "ssl.key.password": tls.key_password,
+        "ssl.crl.location": tls.revoked_location,
+    }
+    if not tls.check_hostname:
+        settings["ssl.endpoint.identification.algorithm"] = "none"
+    try:
+        trusted, own = _trusted_store(tls), _own_store(tls)
+    except OSError as error:
+        raise _unreadable(tls, error) from None
+    if trusted is not None:
+        settings |= {"ssl.ca.location": None, "ssl.ca.pem": trusted.certificates}
+    if own is not None:
+        settings |= {
+            "ssl.certificate.location": None, "ssl.key.location": None, "ssl.certificate.pem": own.certificates,
+            "ssl.key.pem": own.key, "ssl.key.password": own.key_password,
+        }  # fmt: skip
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _load_certificates(context: ssl.SSLContext, tls: TlsSettings) -> None:
+    trusted, own = _trusted_store(tls), _own_store(tls)
+    if trusted is not None:
+        context.load_verify_locations(cadata=trusted.certificates)
+    elif tls.trusted_location is not None and Path(tls.trusted_location).is_dir():
+        context.load_verify_locations(capath=tls.trusted_location)
+    elif tls.trusted_location is not None or tls.trusted_pem is not None:
+        context.load_verify_locations(cafile=tls.trusted_location, cadata=tls.trusted_pem)
+    else:
+        context.load_default_certs()
+    if tls.revoked_location is not None:
+        context.load_verify_locations(tls.revoked_location)
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    # Without a password OpenSSL would ask for one on the terminal.
+    password = tls.key_password or ""
+    if own is None and tls.own_certificates_pem is not None:
+        own = _Pem(tls.own_certificates_pem, tls.own_key_pem or "", password)
+    if own is not None:
+        # OpenSSL reads a key from a file only: this one only its owner can read, and it is deleted afterwards.
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
+            pem.write(f"{own.key}\n{own.certificates}")
+            pem.flush()
+            context.load_cert_chain(pem.name, password=own.key_password)
+    elif tls.own_location is not None:
+        context.load_cert_chain(tls.own_location, tls.own_key_location, password)
+
+
+def _unreadable(tls: TlsSettings, error: OSError) -> ValueError:
+    files = (tls.trusted_location, tls.own_location, tls.own_key_location, tls.revoked_location)
+    names = ", ".join(file for file in files if file is not None)
+    return ValueError(f"a certificate or its key cannot be read ({names or 'from text'}): {error}")
+
+
+def _trusted_store(tls: TlsSettings) -> _Pem | None:
+    """Return the authorities of a PKCS12 store; None if the settings name PEM, or nothing."""
+    if tls.trusted_location is None or Path(tls.trusted_location).is_dir():
+        return None
+    data = Path(tls.trusted_location).read_bytes()
+    if not _is_pkcs12(data, tls.trusted_location):
+        return None
+    store = _loaded(data, tls.trusted_password, tls.trusted_location)
+    certificates = [store.cert, *store.additional_certs]
+    pem = "".join(_pem(certificate.certificate) for certificate in certificates if certificate is not None)
+    if not pem:
+        raise ValueError(f"{tls.trusted_location} has no certificate")
+    return _Pem(pem)
+
+
+def _own_store(tls: TlsSettings) -> _Pem | None:
+    """Return certificate and key of a PKCS12 store; None if the settings name PEM, or nothing."""
+    if tls.own_location is None:
+        return None
+    data = Path(tls.own_location).read_bytes()
+    if not _is_pkcs12(data, tls.own_location):
+        return None
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
+
+    store = _loaded(data, tls.own_password or tls.key_password, tls.own_location)
+    if store.key is None or store.cert is None:
+        raise ValueError(f"{tls.own_location} has no key with a certificate")
+    password = secrets.token_hex()  # it protects the key in the temporary file
+    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
+    chain = [store.cert, *store.additional_certs]
+    return _Pem("".join(_pem(certificate.certificate) for certificate in chain), key.decode(), password)
+
+
+def _is_pkcs12(data: bytes, location: str) -> bool:
+    if data.startswith(_JKS):
+        raise ValueError(
+            f"{location} is a Java key store (JKS), which is not supported: convert it with `keytool -importkeystore "
+            f"-srckeystore {location} -destkeystore {Path(location).stem}.p12 -deststoretype PKCS12`, and name the new file"
+        )
+    return _PEM not in data and data.startswith(_PKCS12)
+
+
+def _loaded(data: bytes, password: str | None, location: str) -> Any:
+    with needed("a PKCS12 store", "cryptography"):
+        from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
+    try:
+        return load_pkcs12(data, None if password is None else password.encode())
+    except ValueError:
+        # The reason could quote the content.
+        raise ValueError(
+            f"{location} cannot be read as a PKCS12 store: its password is wrong, or the file is damaged"
+        ) from None
+
+
+def _pem(certificate: Any) -> str:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    text: str = certificate.public_bytes(Encoding.PEM).decode()
+    return text

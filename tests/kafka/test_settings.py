@@ -1,0 +1,299 @@
+"""Connection settings by Kafka's names, without a broker."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+import letterhead as lh
+from letterhead.cli import main
+from letterhead.cli.brokers import brokers
+from letterhead.kafka.producer import open_producer
+from letterhead.kafka.properties import expand, read_properties
+from letterhead.kafka.settings import reader_settings, spark_settings, writer_settings
+from letterhead.kafka.tls import TlsSettings
+
+JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
+SCRAM = {
+    "bootstrap.servers": "a:1, b:2",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.jaas.config": JAAS.format("scram.Scram"),
+}
+OAUTH = {"bootstrap.servers": "a:1", "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+ENDPOINT = {"sasl.oauthbearer.token.endpoint.url": "https://idp.test/token"}
+OAUTH_JAAS = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required {};"
+
+
+def test_settings_of_java_are_read():
+    result = spark_settings({
+        **SCRAM, "ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem", "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": "KEY", "ssl.keystore.certificate.chain": "CHAIN", "request.timeout.ms": "5000",
+        "ssl.endpoint.identification.algorithm": "", "max.poll.records": "9", "isolation.level": "read_committed",
+        "default.api.timeout.ms": "7000", "max.partition.fetch.bytes": "16777216",
+    })  # fmt: skip
+    assert (result.login.mechanism, result.login.username, result.login.password) == (
+        "SCRAM-SHA-512", "alice", 'pa"ss\\w; =x',
+    )  # fmt: skip
+    assert result.tls == TlsSettings(
+        trusted_location="/ca.pem", own_key_pem="KEY", own_certificates_pem="CHAIN", check_hostname=False
+    )
+    assert result.options == {"request.timeout.ms": 5000}
+    assert (result.servers, result.timeout_ms, result.fetch_bytes, result.isolation_level) == (
+        "a:1,b:2", 7000, 16 << 20, "read_committed",
+    )  # fmt: skip
+
+
+def test_settings_of_librdkafka_mean_the_same():
+    names = {
+        "metadata.broker.list": "a:1,b:2", "security.protocol": "sasl_ssl", "sasl.mechanisms": "SCRAM-SHA-512",
+        "sasl.username": "alice", "sasl.password": "secret", "ssl.ca.location": "/ca.pem",
+        "ssl.certificate.location": "/own.pem", "ssl.key.location": "/key.pem", "queue.buffering.max.messages": 9,
+    }  # fmt: skip
+    result = reader_settings(None, names)
+    assert (result.servers, result.protocol, result.login.mechanism) == ("a:1,b:2", "SASL_SSL", "SCRAM-SHA-512")
+    assert (result.login.username, result.login.password) == ("alice", "secret")
+    assert result.tls == TlsSettings(trusted_location="/ca.pem", own_location="/own.pem", own_key_location="/key.pem")
+    with pytest.raises(ValueError, match=r"ssl\.ca\.location and ssl\.truststore\.location are the same setting"):
+        reader_settings(None, names | {"ssl.truststore.location": "/other.pem"})
+
+
+def test_no_secret_is_part_of_a_repr():
+    result = reader_settings(None, SCRAM | {"ssl.key.password": "pa-key"})
+    oauth = reader_settings(None, OAUTH | ENDPOINT | {
+        "sasl.oauthbearer.client.id": "letters", "sasl.oauthbearer.client.secret": "pa-secret",
+    })  # fmt: skip
+    for part in (result, result.login, result.tls, oauth, oauth.login, oauth.login.oauth):
+        assert "pa" not in repr(part)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"kafka\.bootstrap\.servers"),
+        ({"sasl.mechanisn": "PLAIN"}, r"unknown option 'kafka\.sasl\.mechanisn': did you mean 'kafka\.sasl\.mechanism'"),
+        ({"auto.offset.reset": "earliest"}, "startingOffsets"),
+        ({"key.deserializer": "x"}, "keys are bytes"),
+        ({"enable.auto.commit": "true"}, "no offset is committed"),
+        ({"request.timeout.ms": "hunter2"}, r"^kafka\.request\.timeout\.ms must be a whole number$"),
+        ({"security.protocol": "SASL"}, "unknown security protocol 'SASL'"),
+        ({"security.protocol": "SASL_SSL"}, "needs a mechanism"),
+        ({"ssl.truststore.type": "BKS"}, r"unknown kafka\.ssl\.truststore\.type 'BKS'.*PEM, PKCS12, JKS"),
+        ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "go together"),
+        ({"ssl.endpoint.identification.algorithm": "no"}, "must be https, or empty"),
+        ({"enable.ssl.certificate.verification": "false"}, r"ssl\.truststore\.location"),
+        (SCRAM | {"sasl.mechanism": "PLAIN"}, "must be SCRAM-SHA-256 or SCRAM-SHA-512 with ScramLoginModule, not PLAIN"),
+        (SCRAM | {"sasl.jaas.config": "nonsense hunter2"}, "cannot be read: it should be"),
+        (SCRAM | {"sasl.jaas.config": 'ScramLoginModule required username="a";'}, "login module is not supported"),
+        (SCRAM | {"sasl.jaas.config": JAAS.format("scram.Scram").replace("password", "pass")}, "names no password"),
+        (SCRAM | {"sasl.username": "bob"}, "leave out kafka.sasl.username"),
+        (
+            SCRAM | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;"},
+            "Krb5LoginModule is not supported: leave it out; GSSAPI uses the ticket of kinit",
+        ),
+        (SCRAM | {"sasl.login.callback.handler.class": "hunter2.X"}, "no Java class is loaded.*OAuthBearerLogin"),
+        (OAUTH, r"needs a source of tokens: pass kafka\.sasl\.oauthbearer\.token\.endpoint\.url"),
+        (OAUTH | ENDPOINT, r"needs kafka\.sasl\.oauthbearer\.client\.credentials\.client\.id and .*clientSecret"),
+        (OAUTH | {"sasl.oauthbearer.token": "a b", "sasl.oauthbearer.token.endpoint.url": "x"}, "one source"),
+        (OAUTH | {"sasl.oauthbearer.token.endpoint.url": "ftp://hunter2"}, "must begin with https:, http: or file:"),
+        (OAUTH | ENDPOINT | {"sasl.jaas.config": OAUTH_JAAS.format('clientID="a"')}, "did you mean 'clientId'"),
+    ],
+)  # fmt: skip
+def test_settings_that_are_wrong_are_rejected_without_their_values(options, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        spark_settings({"bootstrap.servers": "a:1", **options} if options else {})
+    assert "hunter2" not in str(raised.value)
+    assert "pa" + "ss\\" not in str(raised.value)
+
+
+def test_values_and_names_of_other_types_are_rejected():
+    with pytest.raises(TypeError, match=r"setting client\.id must be text or a number, not list"):
+        reader_settings("a:1", {"client.id": ["hunter2"]})
+    with pytest.raises(TypeError, match="must be a mapping or the path of a property file, not list"):
+        reader_settings("a:1", [])
+    with pytest.raises(ValueError, match=r"unknown setting 'security_protocol': did you mean 'security\.protocol'"):
+        reader_settings("a:1", {"security_protocol": "SSL"})
+
+
+def test_arguments_take_precedence_over_settings():
+    values = {
+        "bootstrap.servers": "a:1", "default.api.timeout.ms": "7000", "max.partition.fetch.bytes": "16777216",
+        "delivery.timeout.ms": 8000,
+    }  # fmt: skip
+    result = reader_settings(["b:2", "c:3"], values, timeout_ms=1, fetch_bytes=2)
+    assert (result.servers, result.timeout_ms, result.fetch_bytes) == ("b:2,c:3", 1, 2)
+    assert reader_settings(None, values).timeout_ms == 7000
+    assert writer_settings(None, values).timeout_ms == 8000
+    assert writer_settings(None, values, timeout_ms=9).timeout_ms == 9
+
+
+# Secrets --------------------------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_read_from_the_environment_and_from_files(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("KAFKA_PASSWORD", 'with "quotes"; and \\')
+    (tmp_path / "user").write_text("alice\n")
+    (tmp_path / "more.properties").write_text("client = orders\n")
+    jaas = JAAS.format("scram.Scram").partition("username")[0]
+    values = {
+        "bootstrap.servers": "a:1", "client.id": f"${{file:{tmp_path}/more.properties:client}}",
+        "sasl.jaas.config": f'{jaas} username="${{file:{tmp_path}/user}}" password="${{env:KAFKA_PASSWORD}}";',
+    }  # fmt: skip
+    result = reader_settings(None, SCRAM | values)
+    assert (result.login.username, result.login.password) == ("alice", 'with "quotes"; and \\')
+    assert result.options["client.id"] == "orders"
+    # The whole configuration can be a secret, too.
+    (tmp_path / "jaas").write_text(SCRAM["sasl.jaas.config"])
+    whole = reader_settings(None, SCRAM | {"sasl.jaas.config": f"${{file:{tmp_path}/jaas}}"})
+    assert whole.login.password == 'pa"ss\\w; =x'
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("${env:NOT_SET}", "^client.id: the environment variable NOT_SET is not set$"),
+        ("${file:/nowhere}", "^client.id: /nowhere cannot be read: No such file"),
+        ("${file:/nowhere:key}", "cannot be read from /nowhere: No such file"),
+    ],
+)
+def test_a_reference_that_cannot_be_resolved_is_an_error(value, message):
+    with pytest.raises(ValueError, match=message):
+        expand("client.id", value)
+
+
+# Property files -------------------------------------------------------------------------------------------------------
+
+
+def test_a_property_file_names_the_brokers_and_the_login(tmp_path: Path):
+    file = tmp_path / "client.properties"
+    file.write_text(
+        "# of the cluster\nbootstrap.servers=a:1\nsecurity.protocol: SASL_SSL\nsasl.mechanism PLAIN\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\\n"
+        '    username="alice" \\\n    password="secret";\nacks=all\nmax.poll.records=500\n'
+    )
+    for source in (file, str(file)):
+        result = reader_settings(None, source)
+        assert (result.servers, result.protocol, result.login.username) == ("a:1", "SASL_SSL", "alice")
+    assert writer_settings(None, file).tuning == {"acks": "all"}
+    with pytest.raises(ValueError, match="no brokers are named: pass bootstrap_servers="):
+        lh.read.topic("orders")
+    with pytest.raises(ValueError, match="settings cannot be read from /nowhere: No such file"):
+        lh.read.topic("orders", settings="/nowhere")
+    file.write_text("a=1\n\\\n\nb=\\u12\n")
+    with pytest.raises(ValueError, match=r"client\.properties, line 4: \\u is not followed by four"):
+        read_properties(file)
+
+
+PROGRAM = """
+import java.io.*; import java.util.*;
+public class Read {
+  public static void main(String[] files) throws Exception {
+    for (String file : files) {
+      Properties properties = new Properties();
+      try { properties.load(new FileInputStream(file)); }
+      catch (IllegalArgumentException error) { System.out.println("invalid"); continue; }
+      StringBuilder line = new StringBuilder();
+      for (String key : new TreeSet<String>(properties.stringPropertyNames()))
+        line.append(hex(key)).append('=').append(hex(properties.getProperty(key))).append(' ');
+      System.out.println(line);
+    }
+  }
+  static String hex(String text) {
+    StringBuilder all = new StringBuilder();
+    for (char unit : text.toCharArray()) all.append(String.format("%04x", (int) unit));
+    return all.toString();
+  }
+}
+"""
+PIECES = ["a", "b", "u", "=", ":", " ", "\t", "\f", "\\", "\\", "\n", "\r", "\r\n", "#", "!", "\xe9", "\\u00e9", "\\n"]
+
+
+def test_property_files_are_read_as_java_reads_them(tmp_path: Path):
+    generator = random.Random(7)
+    files = [tmp_path / str(number) for number in range(500)]
+    for file in files:
+        file.write_bytes("".join([*generator.choices(PIECES, k=generator.randrange(1, 25)), "z"]).encode("iso-8859-1"))
+    (tmp_path / "Read.java").write_text(PROGRAM)
+    command = ["java", str(tmp_path / "Read.java"), *map(str, files)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()
+
+    def read(file: Path) -> str:
+        try:
+            entries = read_properties(file)
+        except ValueError:
+            return "invalid"
+        hexed = sorted(
+            (key.encode("utf-16-be").hex(), value.encode("utf-16-be").hex()) for key, value in entries.items()
+        )
+        return "".join(f"{key}={value} " for key, value in hexed)
+
+    assert [read(file) for file in files] == lines
+    assert 0 < lines.count("invalid") < 100 < sum(line.count("=") for line in lines)
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_producer_gets_its_settings_and_none_of_consumers():
+    values = {
+        "bootstrap.servers": "a:1", "compression.type": "zstd", "acks": "all", "max.request.size": 2_000_000,
+        "group.id": "g", "isolation.level": "read_committed", "buffer.memory": 1, "linger.ms": 10,
+    }  # fmt: skip
+    settings = writer_settings(None, values)
+    assert settings.tuning == {
+        "compression.type": "zstd", "acks": "all", "message.max.bytes": "2000000", "linger.ms": "10",
+    }  # fmt: skip
+    assert isinstance(open_producer(settings), Producer)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"compresion.type": "zstd"}, r"unknown setting 'compresion\.type': did you mean 'compression\.type'"),
+        ({"partitioner": "hunter2"}, '^Invalid value for configuration property "partitioner"$'),
+        ({"acks": "hunter2"}, "Invalid value"),
+        ({"proxy.url": "http://hunter2"}, r"^proxy\.url is not supported for writing$"),
+        ({"transactional.id": "hunter2"}, "without transactions"),
+        ({"key.serializer": "hunter2"}, "keys are bytes"),
+    ],
+)
+def test_settings_that_a_producer_lacks_are_rejected_without_their_values(values, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        open_producer(writer_settings("a:1", values))
+    assert "hunter2" not in str(raised.value)
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def test_brokers_are_named_by_a_file_and_by_options(tmp_path: Path):
+    file = tmp_path / "client.properties"
+    file.write_text("metadata.broker.list=a:1\nsecurity.protocol=SSL\nclient.id=one\n")
+    assert brokers() is None
+    assert reader_settings(None, brokers(config=file)).servers == "a:1"
+    values = brokers("b:2", file, ["client.id=two", "ssl.key.password=a=b"])
+    assert values == {
+        "bootstrap.servers": "b:2", "security.protocol": "SSL", "client.id": "two", "ssl.key.password": "a=b",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["-X", "hunter2"], "-X needs NAME=VALUE, as in security.protocol=SSL"),
+        (["-X", "client.id=hunter2"], "no brokers are named: pass --bootstrap-server, or set bootstrap.servers"),
+        (["--config", "/nowhere"], "the settings cannot be read from /nowhere: No such file or directory"),
+        (["--bootstrap-server", "a:1", "-X", "sasl.pasword=hunter2"], "unknown setting 'sasl.pasword': did you mean"),
+        (["--bootstrap-server", "a:1", "--changelog", "x"], "--changelog and brokers exclude each other"),
+    ],
+)
+def test_options_that_name_no_brokers_are_wrong_usage(capsys, options, message):
+    store = Path(__file__).parents[1] / "samples" / "streams-state-0_0"
+    assert main(["state", "ls", str(store), *options]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "hunter2" not in captured.out + captured.err
