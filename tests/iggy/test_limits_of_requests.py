@@ -171,7 +171,7 @@ def parts(address: str, table: pa.Table, **options: object) -> list[tuple[int, l
     """The partitions of the rows of a table, in the order in which they are sent."""
     batch = table.combine_chunks().to_batches()[0]
     with IggySink(address, batch.schema, stream="tests", topic="lies", **options) as sink:
-        divided = sink._parts(batch, sink._messages(batch))
+        divided = sink._by_partition(batch, sink._messages(batch))
         return [(place.partition, part.column("payload").to_pylist()) for place, part in divided]
 
 
@@ -186,10 +186,10 @@ def test_rows_without_a_key_go_to_partitions_in_turn(address: str) -> None:
 
 
 def test_large_rows_are_made_objects_one_at_a_time(address: str) -> None:
-    from letterhead.iggy.topic_writer import _objects
+    from letterhead.iggy.topic_writer import _in_pieces
 
     large = pa.record_batch([[None] * 3, [0] * 3, [b""] * 3, [bytes(BATCH_BYTES)] * 3], MessageFields._fields)
-    assert [len(objects) for objects in _objects(large)] == [1, 1, 1]
+    assert [len(objects) for objects in _in_pieces(large)] == [1, 1, 1]
 
 
 # --- offsets ---------------------------------------------------------------------------------------------------------

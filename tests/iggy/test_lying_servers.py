@@ -146,10 +146,10 @@ def test_connections_that_a_user_may_not_list_are_unknown() -> None:
         LyingServer(lies_about("2 22", lambda reply: at(216, u32(41))(unauthorized(reply)))) as server,
         IggyClient(Address.parse(server.address), 2000) as client,
     ):
-        assert client.lists(b"any") is None
+        assert client.has_session(b"any") is None
     with LyingServer() as server, IggyClient(Address.parse(server.address), 2000) as client:
-        assert client.lists(b"any") is False
-        assert client.lists(bytes(client._read(22, b"", 1000))) is True
+        assert client.has_session(b"any") is False
+        assert client.has_session(bytes(client._read(22, b"", 1000))) is True
 
 
 def evicted(reason: int) -> Callable[[bytes], bytes]:

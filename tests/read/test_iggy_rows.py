@@ -19,7 +19,7 @@ PLACE = {"stream": "shop", "topic": "orders", "partition": 3}
 
 def mapped(time: int) -> bytes:
     """Write the headers of a Kafka record with a timestamp in milliseconds."""
-    return kafka_gateway._block([("kafka.v", 1, b"\1"), ("kafka.ts", 7, struct.pack("<q", time))])
+    return kafka_gateway._encoded([("kafka.v", 1, b"\1"), ("kafka.ts", 7, struct.pack("<q", time))])
 
 
 def test_errors_of_messages_name_their_place_and_can_be_grouped() -> None:
@@ -57,7 +57,7 @@ def test_a_time_of_a_kafka_record_outside_of_the_range_of_spark_names_its_place(
         MappedRowReader(["offset", "timestamp"], None, None, "spark")(data, constants=PLACE)
     found: Any = MappedRowReader(["offset", "timestamp"], None, None)(data, constants=PLACE)
     assert found.column("timestamp").cast("int64").to_pylist() == list(times)
-    broken = batch(frame(0, b"v", kafka_gateway._block([("kafka.v", 1, b"\7")])), base=7)
+    broken = batch(frame(0, b"v", kafka_gateway._encoded([("kafka.v", 1, b"\7")])), base=7)
     with pytest.raises(lh.DecodeError, match="version 7 of the mapping is unknown") as raised:
         MappedRowReader(["offset"], None, None)(broken, constants=PLACE)
     assert (raised.value.topic, raised.value.partition, raised.value.offset) == ("shop/orders", 3, 7)

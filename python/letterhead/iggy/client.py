@@ -33,7 +33,7 @@ from typing import NamedTuple
 from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
-from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, text_of
+from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, length_prefixed
 from letterhead.offsets.ranges import TopicPartition
 
 __all__ = ["MOST_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
@@ -83,14 +83,14 @@ class Poll(NamedTuple):
 
     partition: TopicPartition
     first: int  # no message has a smaller offset
-    most: int  # how many messages
+    most: int  # the largest number of messages
     body: bytes
 
 
 class Messages(NamedTuple):
     """The reply to a poll."""
 
-    number: int
+    message_count: int
     first: int  # offset of the first message; the current offset of the partition if there are none
     end: int  # the offset after the last message
     data: memoryview  # the whole reply, until the next request
@@ -99,7 +99,7 @@ class Messages(NamedTuple):
 class Lost(ConnectionError):
     """The connection ended before a batch was acknowledged: the server may have appended it, or append it yet.
 
-    ``session`` is how the server lists the connection, see :meth:`IggyClient.lists`.
+    ``session`` is how the server lists the connection, see :meth:`IggyClient.has_session`.
     """
 
     def __init__(self, message: str, session: bytes) -> None:
@@ -125,12 +125,12 @@ class IggyClient(Closing):
         self.timeout = timeout_ms / 1000
         self._connection: Connection | None = None
         self._session: bytes | None = None
-        self._begun: object = None
+        self._unanswered: Poll | None = None  # a poll that was sent, and whose reply was not received
         self._until: float | None = None
 
     def close(self) -> None:
         """Close the connection."""
-        self._begun = None
+        self._unanswered = None
         if self._connection is not None:
             self._connection.close()
             self._connection = self._session = None
@@ -173,35 +173,35 @@ class IggyClient(Closing):
         """Return the offset of the first message of a partition, or the next offset if it is empty."""
         with self.limited():
             polled = self._poll_once(partition, _FIRST, 0)
-            return polled.first if polled.number else self.end_offset(partition)
+            return polled.first if polled.message_count else self.end_offset(partition)
 
     def end_offset(self, partition: TopicPartition) -> int:
         """Return the offset that the next message of a partition gets."""
         polled = self._poll_once(partition, _LAST, 0)
         # Without messages, offset 0 belongs to a deleted message or to the next one: no reply of the server
         # distinguishes these. The smaller offset skips nothing.
-        return polled.end if polled.number else polled.first + (polled.first > 0)
+        return polled.end if polled.message_count else polled.first + (polled.first > 0)
 
     def offset_since(self, partition: TopicPartition, micros: int) -> int:
         """Return the offset of the first message at or after a time, or the next offset if there is none."""
         with self.limited():
             polled = self._poll_once(partition, _BY_TIME, max(micros, 0))
-            return polled.first if polled.number else self.end_offset(partition)
+            return polled.first if polled.message_count else self.end_offset(partition)
 
     def begin_poll(self, partition: TopicPartition, offset: int, count: int) -> Poll:
         """Send the request for messages, and return it."""
-        self._forget()
+        self._close_if_unanswered()
         poll = _poll_of(partition, _BY_OFFSET, offset, count)
         if self._connection is not None:  # otherwise the request is sent later
             with self._closing_after_errors(), self.limited() as until:
                 try:
                     self._connection.send(READ, _POLL, poll.body, until)
-                    self._begun = poll
+                    self._unanswered = poll
                 except OSError:
                     self.close()
         return poll
 
-    def end_poll(self, begun: Poll, most: int = MOST_BYTES) -> Messages:
+    def end_poll(self, poll: Poll, most: int = MOST_BYTES) -> Messages:
         """Receive the reply to a request, which is repeated if the connection has ended.
 
         Raises
@@ -211,8 +211,8 @@ class IggyClient(Closing):
         """
         with self.limited() as until:
             reply = None
-            if self._begun is begun and self._connection is not None:
-                self._begun = None
+            if self._unanswered is poll and self._connection is not None:
+                self._unanswered = None
                 with self._closing_after_errors():
                     try:
                         reply = self._connection.receive(until, most)
@@ -220,7 +220,7 @@ class IggyClient(Closing):
                         raise
                     except OSError:
                         self.close()
-            return self._messages(self._read(_POLL, begun.body, most) if reply is None else reply, begun)
+            return self._messages(self._read(_POLL, poll.body, most) if reply is None else reply, poll)
 
     def send(self, partition: TopicPartition, batch: bytes, count: int) -> int:
         """Append a batch to a partition and return the offset of its first message.
@@ -233,7 +233,7 @@ class IggyClient(Closing):
         metadata = partition.topic.identifiers + struct.pack("<BBII", 2, 4, partition.partition, count)
         body = len(metadata).to_bytes(4, "little") + metadata + batch
         with self.limited() as until:
-            self._forget()
+            self._close_if_unanswered()
             if self._connection is None or self._session is None:
                 self._session = bytes(self._read(_GET_ME, b"", _MOST_LISTED))
             connection, session = present(self._connection, "the connection"), self._session
@@ -254,8 +254,8 @@ class IggyClient(Closing):
                     )
                 return int(offset)
 
-    def lists(self, session: bytes) -> bool | None:
-        """Return whether the server still has a connection of :class:`Lost`; None if it does not tell this user."""
+    def has_session(self, session: bytes) -> bool | None:
+        """Return whether the server still lists the connection of a :class:`Lost`; None if the user may not list connections."""
         try:
             clients = self._read(_GET_CLIENTS, b"", _MOST_LISTED)
         except PermissionError:
@@ -277,7 +277,7 @@ class IggyClient(Closing):
             raise _explained(error, partition) from None
 
     def _messages(self, reply: memoryview, poll: Poll) -> Messages:
-        """Check that a reply is that to a poll, and that its batches have the messages that it announces."""
+        """Check that a reply answers a poll, and that its batches have the messages that it announces."""
         partition = poll.partition
         with self._parsing("poll"):
             sent_partition, current, number = _PREFIX.unpack_from(reply)
@@ -343,13 +343,13 @@ class IggyClient(Closing):
                         self.close()
                         pause = self._wait(pause, until, error)
 
-    def _forget(self) -> None:
-        """End a connection on which a reply is outstanding: the next request would take it for its own."""
-        if self._begun is not None:
+    def _close_if_unanswered(self) -> None:
+        """Close the connection if the reply to a poll is outstanding: it would be read as the reply to the next request."""
+        if self._unanswered is not None:
             self.close()
 
     def _connected(self, until: float) -> Connection:
-        self._forget()
+        self._close_if_unanswered()
         pause = _BACKOFF
         while self._connection is None:
             try:
@@ -388,7 +388,7 @@ def _identifier(what: str, value: str | int) -> bytes:
     if isinstance(value, str):
         if not 1 <= len(value.encode()) <= 255:
             raise ValueError(f"the name of the {what} must have 1 to 255 bytes")
-        return b"\2" + text_of(value)
+        return b"\2" + length_prefixed(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
         raise ValueError(f"{what} must be a name or a number of 32 bits, not {value!r}")
     return struct.pack("<BBI", 1, 4, value)

@@ -35,7 +35,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from letterhead.errors import LetterheadError, ProtocolError
 from letterhead.host_addresses import addresses_of
 
-__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "text_of"]
+__all__ = ["READ", "SEND", "SHORT_REPLY", "Address", "Connection", "Refused", "TooLarge", "length_prefixed"]
 
 REGISTER, READ, SEND = 1, 2, 160
 """Operations: the login, a command that changes nothing, and messages to append."""
@@ -50,7 +50,7 @@ _HEADER_LEN = 256
 _PIECE_LEN = 64 << 10
 _REQUEST, _REPLY, _EVICTION = 5, 8, 13
 _LOGIN, _LOGIN_WITH_TOKEN = 40, 45
-_FRAMES = (11 << 10,)
+_FRAME_VERSIONS = (11 << 10,)
 """The versions of the protocol whose frames this client writes, ten bits for each number; patches do not change frames."""
 
 _TRANSIENT = (57, 58)
@@ -97,8 +97,8 @@ class TooLarge(ProtocolError):
 class Address(NamedTuple):
     """The address of a server, and how to log in; a token replaces user and password.
 
-    ``protocol_version`` is the version that the login has, whatever frames it is the version of; by default one that this client
-    writes.
+    The login announces ``protocol_version``, even if this client writes the frames of another version. By default it
+    announces the version of its frames.
     """
 
     host: str
@@ -181,11 +181,11 @@ class Connection:
         self._session = 0
         self._operation = REGISTER
         self._buffer = bytearray()
-        self._version = _FRAMES[0] if address.protocol_version is None else address.protocol_version
+        self._version = _FRAME_VERSIONS[0] if address.protocol_version is None else address.protocol_version
         try:
             self._open(until)
         except _Incompatible as error:
-            accepted = _accepted(error.oldest, error.newest)
+            accepted = _accepted_version(error.oldest, error.newest)
             if address.protocol_version is not None or accepted in (None, self._version):
                 raise
             self._version = accepted
@@ -200,7 +200,7 @@ class Connection:
             if address.tls:
                 context = ssl.create_default_context(cafile=address.tls_ca_file)
                 context.minimum_version = ssl.TLSVersion.TLSv1_2
-                self._socket.settimeout(_left(until))
+                self._socket.settimeout(_seconds_left(until))
                 self._socket = context.wrap_socket(self._socket, server_hostname=address.tls_domain or address.host)
             self._login(until)
         except BaseException:
@@ -217,7 +217,7 @@ class Connection:
         header = bytearray(_HEADER_LEN)
         struct.pack_into("<I8xB", header, 48, size, _REQUEST)
         header[128:144] = self._client
-        request = _request_of(operation)
+        request = _request_number(operation)
         struct.pack_into("<QB7xQ4xI", header, 168, request, operation, self._session, command * (operation == READ))
         self._operation = operation
         self._send(header, until)
@@ -244,7 +244,7 @@ class Connection:
         if command != _REPLY or size < _HEADER_LEN:
             raise ProtocolError(f"{self._address} does not answer as a server of Iggy 0.9 or later does")
         (status,) = struct.unpack_from("<I", header, 216)
-        if struct.unpack_from("<QB", header, 200) != (_request_of(self._operation), self._operation):
+        if struct.unpack_from("<QB", header, 200) != (_request_number(self._operation), self._operation):
             raise ProtocolError(f"{self._address} sent the reply to another request")
         if size - _HEADER_LEN > most:
             raise TooLarge(
@@ -261,7 +261,7 @@ class Connection:
         # A call of `sendall` has no limit as a whole over TLS.
         left = memoryview(data)
         while left:
-            self._socket.settimeout(_left(until))
+            self._socket.settimeout(_seconds_left(until))
             left = left[self._socket.send(left) :]
 
     def _receive(self, size: int, until: float) -> memoryview:
@@ -272,7 +272,7 @@ class Connection:
                 larger = bytearray(min(size, max(2 * done, _PIECE_LEN)))
                 larger[:done] = self._buffer
                 self._buffer = larger
-            self._socket.settimeout(min(_left(until), _WAIT))
+            self._socket.settimeout(min(_seconds_left(until), _WAIT))
             try:
                 count = self._socket.recv_into(memoryview(self._buffer)[done:size])
             except TimeoutError:
@@ -283,10 +283,11 @@ class Connection:
         return memoryview(self._buffer)[:size]
 
     def _login(self, until: float) -> None:
-        version = struct.pack("<I", self._version) + text_of("letterhead") + text_of("1")
+        version = struct.pack("<I", self._version) + length_prefixed("letterhead") + length_prefixed("1")
         user, password = self._address.user, self._address.password
-        who = text_of(user) if password is None else text_of(user) + text_of(password)
-        self.send(REGISTER, _LOGIN_WITH_TOKEN if password is None else _LOGIN, version + who + bytes(4), until)
+        credentials = length_prefixed(user) + (b"" if password is None else length_prefixed(password))
+        command = _LOGIN_WITH_TOKEN if password is None else _LOGIN
+        self.send(REGISTER, command, version + credentials + bytes(4), until)
         body = self.receive(until, SHORT_REPLY)
         if not body:
             raise self._error(40)
@@ -302,7 +303,7 @@ class Connection:
             return Refused(f"{self._address} cannot read the login of protocol {_version_text(self._version)}", reason)
         if reason == _INCOMPATIBLE:
             newest, oldest = struct.unpack_from("<II", header, 144)
-            written = ", ".join(_version_text(version).rpartition(".")[0] for version in _FRAMES)
+            written = ", ".join(_version_text(version).rpartition(".")[0] for version in _FRAME_VERSIONS)
             return _Incompatible(
                 f"{self._address} accepts the protocol from {_version_text(oldest)} to {_version_text(newest)}, and the "
                 f"login has {_version_text(self._version)}: this version of letterhead writes frames of {written}; update "
@@ -333,34 +334,34 @@ def _parsed_version(text: str | None) -> int | None:
     return major << 20 | minor << 10 | patch
 
 
-def _accepted(oldest: int, newest: int) -> int | None:
+def _accepted_version(oldest: int, newest: int) -> int | None:
     """Return a version that the server accepts and whose frames this client writes; None if there is none."""
-    for version in _FRAMES:
+    for version in _FRAME_VERSIONS:
         accepted = max(version, oldest)
         if accepted >> 10 == version >> 10 <= newest >> 10:
             return accepted
     return None
 
 
-def text_of(text: str) -> bytes:
-    """Return text of at most 255 bytes with its length before it."""
+def length_prefixed(text: str) -> bytes:
+    """Return text of at most 255 bytes, after a byte with its length."""
     data = text.encode()
     return bytes((len(data),)) + data
 
 
-def _request_of(operation: int) -> int:
+def _request_number(operation: int) -> int:
     """Return the number of a request: each connection sends one at a time."""
     return 0 if operation == REGISTER else 1
 
 
 def _connected(address: Address, until: float) -> socket.socket:
     """Connect to one of the addresses of a host, which share the time that is left."""
-    addresses = addresses_of(address.host, address.port, _left(until))
+    addresses = addresses_of(address.host, address.port, _seconds_left(until))
     failure: OSError = ConnectionError(f"{address.host} has no address")
     for index, (family, kind, protocol, _, place) in enumerate(addresses):
         client = socket.socket(family, kind, protocol)
         try:
-            client.settimeout(_left(until) / (len(addresses) - index))
+            client.settimeout(_seconds_left(until) / (len(addresses) - index))
             client.connect(place)
         except OSError as error:
             client.close()
@@ -373,7 +374,7 @@ def _connected(address: Address, until: float) -> socket.socket:
     raise failure
 
 
-def _left(until: float) -> float:
+def _seconds_left(until: float) -> float:
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError("no time is left")

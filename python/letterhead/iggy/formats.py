@@ -30,10 +30,10 @@ LONGEST = 255
 """Bytes of the longest key, value or name; the shortest has 1."""
 
 _MOST_HEADER_BYTES = 100_000
-"""Of all values of a request in ``iggy-2023``, of the encoded headers of one message in ``iggy``."""
+"""In ``iggy-2023`` a limit on all header values of a request, in ``iggy`` on the encoded headers of a message."""
 
 _MOST_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
-"""Of all payloads of a request in ``iggy-2023``, of one payload in ``iggy``."""
+"""In ``iggy-2023`` a limit on all payloads of a request, in ``iggy`` on each payload."""
 
 
 def check_format(format: str, *, read: bool = False) -> None:
@@ -44,8 +44,8 @@ def check_format(format: str, *, read: bool = False) -> None:
 def check_header_bytes(size: int, format: Format) -> None:
     """Raise if there are more bytes of headers than a format allows."""
     if size > _MOST_HEADER_BYTES:
-        what = "values" if format == "iggy-2023" else "headers"
-        message = f"the {what} take {size} bytes, more than {_MOST_HEADER_BYTES}"
+        part = "values" if format == "iggy-2023" else "headers"
+        message = f"the {part} take {size} bytes, more than {_MOST_HEADER_BYTES}"
         raise EncodeError(message, format=format, code="too_large")
 
 

@@ -204,7 +204,8 @@ class HeaderMap(transport.JsonModel):
 
     def get_all(self, key: KeyLike) -> list[HeaderValue]:
         """Return the values of a key in a list: one, or none if no header has it."""
-        return [value for value in (self._items.get(_as_key(key)),) if value is not None]
+        value = self._items.get(_as_key(key))
+        return [] if value is None else [value]
 
     def keys(self) -> list[HeaderKey]:
         """Return the keys, in order."""
@@ -258,7 +259,7 @@ class HeaderMap(transport.JsonModel):
         if format == "iggy-2023":
             return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(ordered.items())}
         if not all(field.kind._is_named for item in ordered.items() for field in item):
-            return transport.text_of(ordered.to_bytes("iggy"))
+            return transport.to_base64(ordered.to_bytes("iggy"))
         return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in ordered.items()]
 
 
@@ -291,7 +292,7 @@ _CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
 def _key_from(key: object, index: int) -> HeaderKey:
     """Return the key of a header of any format."""
     if isinstance(key, Value):
-        return HeaderKey._of(_known(key, "key", index))._with_length()
+        return HeaderKey._of(_with_type_of_iggy(key, "key", index))._with_length()
     return HeaderKey.from_int32(key) if isinstance(key, int) else HeaderKey(str(key))
 
 
@@ -299,12 +300,12 @@ def _value_from(value: object, index: int) -> HeaderValue:
     if value is None:
         raise EncodeError("the value is null", format="iggy", code="null_not_carried", header=index)
     if isinstance(value, Value):
-        return HeaderValue._of(_known(value, "value", index))._with_length()
+        return HeaderValue._of(_with_type_of_iggy(value, "value", index))._with_length()
     message = 'iggy values need a type: pass types={"retry": "int32"} or types="binary" to HeaderMap.from_headers'
     raise ConversionError(message, format="iggy", code="unknown_type", header=index)
 
 
-def _known(value: Value, what: str, index: int) -> Value:
+def _with_type_of_iggy(value: Value, what: str, index: int) -> Value:
     if HeaderKind._of_value(value.type) is None:
         message = f"{what} kind {value.type} is unknown to Iggy"
         raise EncodeError(message, format="iggy", code="unknown_type", header=index)
@@ -321,4 +322,4 @@ def _text_key(key: HeaderKey, index: int) -> str:
 def _field_tree(field: HeaderField) -> dict[str, str]:
     if not field.kind._is_named:
         refuse_value("unknown_type", f"{field._what} kind {field.kind} has no name in JSON")
-    return {"kind": str(field.kind), "value": transport.text_of(field.value)}
+    return {"kind": str(field.kind), "value": transport.to_base64(field.value)}

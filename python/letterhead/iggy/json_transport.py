@@ -12,7 +12,7 @@ import re
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from letterhead.errors import DecodeError
 from letterhead.iggy.errors import placed, refuse_bytes
@@ -25,14 +25,15 @@ __all__ = [
     "JsonModel",
     "dump",
     "fields_of",
-    "list_of",
     "load",
     "read_base64",
     "read_digits",
     "read_entries",
     "refuse",
-    "text_of",
+    "to_base64",
 ]
+
+_Choice = TypeVar("_Choice", bound=str)
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 _DIGITS = re.compile(r"\+?[0-9]{1,4000}")
@@ -95,8 +96,11 @@ class JsonModel(ABC):
     @classmethod
     def _list_from_trees(cls, fields: Fields, format: ReadFormat, *, validate: bool) -> list[Self]:
         """Read the field ``messages``."""
+        trees = fields.need("messages")
+        if not isinstance(trees, list) or isinstance(trees, Pairs):
+            refuse("the field messages is not a list", format)
         models = []
-        for index, tree in enumerate(list_of(fields.need("messages"), "the field messages", format)):
+        for index, tree in enumerate(trees):
             with placed(0, f"message {index}: "):
                 models.append(cls._from_tree(tree, format, validate=validate))
         return models
@@ -144,17 +148,17 @@ class Fields(dict[str, Any]):
             refuse_bytes("out_of_range", f"the field {name} of {self.owner} does not fit {bits} bits", self.format)
         return number
 
-    def identity(self, name: str = "id") -> int:
+    def identity(self) -> int:
         """Return the id of a message, which is a number, digits or a UUID; 0 if it is absent."""
-        value = self.get(name, 0)
+        value = self.get("id", 0)
         if not isinstance(value, str):
-            return self.number(name, 128, 0)
+            return self.number("id", 128, 0)
         number = read_digits(value, 128)
         if number is not None:
             return number
         digits = value.replace("-", "")
         if not _UUID.fullmatch(digits):
-            refuse(f"the field {name} of {self.owner} is neither digits nor a UUID", self.format)
+            refuse(f"the field id of {self.owner} is neither digits nor a UUID", self.format)
         return uuid.UUID(digits).int
 
     def digits(self, name: str, bits: int, default: int) -> int:
@@ -169,15 +173,15 @@ class Fields(dict[str, Any]):
         """Return bytes."""
         return read_base64(self.need(name), f"the field {name} of {self.owner}", self.format, padded=padded)
 
-    def one_of(self, name: str, names: Iterable[str]) -> str:
-        """Return a text out of a list."""
-        value = self.need(name)
-        if value not in (names := list(names)):
-            refuse(f"the field {name} of {self.owner} is none of {', '.join(names)}", self.format)
-        return str(value)
+    def one_of(self, name: str, choices: Iterable[_Choice]) -> _Choice:
+        """Return the choice that is the text of a field."""
+        value, choices = self.need(name), list(choices)
+        if value not in choices:
+            refuse(f"the field {name} of {self.owner} is none of {', '.join(choices)}", self.format)
+        return choices[choices.index(value)]
 
 
-def load(text: str | bytes, format: str | None = None) -> Any:
+def load(text: str | bytes) -> Any:
     """Parse JSON; objects become :class:`Pairs`."""
     if not isinstance(text, str | bytes | bytearray):
         raise TypeError(f"JSON must be str or bytes, not {type(text).__name__}")
@@ -186,9 +190,9 @@ def load(text: str | bytes, format: str | None = None) -> Any:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
-        raise DecodeError("the text is not JSON", format=format, code="bad_text", byte_offset=byte) from None
+        raise DecodeError("the text is not JSON", format=None, code="bad_text", byte_offset=byte) from None
     except (ValueError, RecursionError):
-        refuse("the text is not JSON", format)
+        refuse("the text is not JSON", None)
 
 
 def dump(tree: Any) -> str:
@@ -196,12 +200,12 @@ def dump(tree: Any) -> str:
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
 
 
-def text_of(data: bytes) -> str:
+def to_base64(data: bytes) -> str:
     """Return bytes as base64."""
     return base64.b64encode(data).decode()
 
 
-def fields_of(tree: Any, owner: str, names: Iterable[str], format: str | None = None) -> Fields:
+def fields_of(tree: Any, owner: str, names: Iterable[str], format: str) -> Fields:
     """Return the named fields of an object; other members are ignored, repeated fields raise."""
     if not isinstance(tree, Pairs):
         refuse(f"{owner} is not an object", format)
@@ -213,13 +217,6 @@ def fields_of(tree: Any, owner: str, names: Iterable[str], format: str | None = 
         if name in names:
             members[name] = value
     return Fields(members, owner, format)
-
-
-def list_of(tree: Any, owner: str, format: str | None = None) -> list[Any]:
-    """Return a list, after a check."""
-    if not isinstance(tree, list) or isinstance(tree, Pairs):
-        refuse(f"{owner} is not a list", format)
-    return tree
 
 
 def read_entries(tree: Any, format: str) -> list[HeaderEntry]:
@@ -244,7 +241,7 @@ def read_base64(value: Any, owner: str, format: str | None, *, padded: bool) -> 
     if not _BASE64.fullmatch(body) or needed == 3 or not is_padded_right:
         refuse(f"{owner} is not base64", format)
     data = base64.b64decode(body + "=" * needed)
-    if text_of(data).rstrip("=") != body:
+    if to_base64(data).rstrip("=") != body:
         refuse(f"{owner} is not base64: bits are left over", format)
     return data
 

@@ -1,7 +1,7 @@
 """Kafka records as messages of Iggy, by the mapping that Iggy's Kafka gateway proposes, version 1.
 
 ========================  =====================================================================
-of the record             of the message
+record                    message
 ========================  =====================================================================
 value                     payload; null or empty: one zero byte, and ``kafka.value`` names which
 key                       header ``kafka.key``, raw
@@ -42,7 +42,7 @@ _VERSION = b"\1"
 _LONGEST = 255
 _MOST_HEADERS = 100_000
 _PREFIX = "kafka.h."
-_MARKERS = {"null": None, "empty": b""}
+_VALUES_BY_MARKER = {"null": None, "empty": b""}
 _KNOWN = ("kafka.v", "kafka.key", "kafka.value", "kafka.ts", "kafka.envelope")
 
 
@@ -85,20 +85,20 @@ def to_message(record: KafkaRecord, *, lossless: bool) -> IggyMessage:
     if record.timestamp == 0 or (record.timestamp is None and lossless):
         stored = -1 if record.timestamp is None else 0
         fields.append(("kafka.ts", _INT64, stored.to_bytes(8, "little", signed=True)))
-    before = len(fields)
+    kept_in_headers = len(fields)
     if record.key is not None:
         fields.append(("kafka.key", _RAW, record.key))
     fields += [(_PREFIX + name, _RAW, b"" if value is None else value) for name, value in record.headers]
     fits = all(1 <= len(value) <= _LONGEST and len(name.encode()) <= _LONGEST for name, _, value in fields)
-    rises = all(one < other for one, other in pairwise(names))
+    is_sorted = all(before < after for before, after in pairwise(names))
     payload = record.value
     if not payload:
         fields.append(("kafka.value", _STRING, b"null" if payload is None else b"empty"))
         payload = b"\0"
-    block = _block(fields)
-    if not fits or len(block) > _MOST_HEADERS or (lossless and not rises):
-        payload = _whole(record, names)
-        block = _block([*fields[:before], ("kafka.envelope", _RAW, b"\1")])
+    block = _encoded(fields)
+    if not fits or len(block) > _MOST_HEADERS or (lossless and not is_sorted):
+        payload = _record_as_payload(record, names)
+        block = _encoded([*fields[:kept_in_headers], ("kafka.envelope", _RAW, b"\1")])
     return IggyMessage(payload, block, origin)
 
 
@@ -130,13 +130,13 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
     if "kafka.envelope" in fields:
         if fields["kafka.envelope"] != b"\1":
             _refuse("the version of `kafka.envelope` is unknown")
-        return _opened(payload, timestamp)
+        return _record_in_payload(payload, timestamp)
     value: bytes | None = payload
     if "kafka.value" in fields:
         marker = fields["kafka.value"].decode(errors="replace")
-        if marker not in _MARKERS:
+        if marker not in _VALUES_BY_MARKER:
             _refuse("kafka.value is neither null nor empty")
-        value = _MARKERS[marker]
+        value = _VALUES_BY_MARKER[marker]
     kept = [(name.removeprefix(_PREFIX), value) for name, value in named if name.startswith(_PREFIX)]
     return KafkaRecord(fields.get("kafka.key"), value, kept, timestamp)
 
@@ -144,7 +144,7 @@ def to_record(headers: Sequence[tuple[bytes, bytes]], payload: bytes, origin: in
 def _timestamp(marker: bytes | None, time: int) -> int | None:
     if marker is None:
         return time
-    if marker == b"epoch":  # of an earlier draft
+    if marker == b"epoch":  # in an earlier draft
         return 0
     if len(marker) != 8:
         _refuse("kafka.ts is not an int64")
@@ -152,7 +152,7 @@ def _timestamp(marker: bytes | None, time: int) -> int | None:
     return None if timestamp == -1 else timestamp
 
 
-def _block(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
+def _encoded(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
     """Write headers in the order of Iggy's own map."""
     parts: list[bytes] = []
     for name, kind, value in sorted((name.encode(), kind, value) for name, kind, value in fields):
@@ -160,19 +160,19 @@ def _block(fields: Sequence[tuple[str, int, bytes]]) -> bytes:
     return b"".join(parts)
 
 
-def _whole(record: KafkaRecord, names: Sequence[bytes]) -> bytes:
+def _record_as_payload(record: KafkaRecord, names: Sequence[bytes]) -> bytes:
     flags = (record.key is not None) | (record.value is not None) << 1
-    parts = [bytes((flags,)), *_sized(record.key), *_sized(record.value), struct.pack("<I", len(names))]
+    parts = [bytes((flags,)), *_with_length(record.key), *_with_length(record.value), struct.pack("<I", len(names))]
     for name, (_, value) in zip(names, record.headers, strict=True):
-        parts += (*_sized(name), bytes((value is not None,)), *_sized(value))
+        parts += (*_with_length(name), bytes((value is not None,)), *_with_length(value))
     return b"".join(parts)
 
 
-def _sized(data: bytes | None) -> tuple[bytes, bytes]:
+def _with_length(data: bytes | None) -> tuple[bytes, bytes]:
     return struct.pack("<I", len(data or b"")), data or b""
 
 
-def _opened(payload: bytes, timestamp: int | None) -> KafkaRecord:
+def _record_in_payload(payload: bytes, timestamp: int | None) -> KafkaRecord:
     at = 0
 
     def take(size: int) -> bytes:

@@ -133,7 +133,7 @@ class Message(transport.JsonModel):
         return Frame(self.id, origin, message_headers.encoded(self.headers, "iggy"), self.payload)
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
-        tree: dict[str, Any] = {"id": self.id, "payload": transport.text_of(self.payload)}
+        tree: dict[str, Any] = {"id": self.id, "payload": transport.to_base64(self.payload)}
         if format == "iggy-2023":
             tree["headers"] = message_headers.headers_tree(self.headers, format, canonical=canonical)
             return tree

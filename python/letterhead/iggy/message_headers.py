@@ -60,7 +60,7 @@ def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) ->
     if isinstance(headers, HeaderMap):
         return headers._to_tree(format, canonical=canonical)
     data = encoded(headers, format)
-    return transport.text_of(data) if data else None
+    return transport.to_base64(data) if data else None
 
 
 def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> MessageHeaders:

@@ -21,10 +21,11 @@ __all__ = ["FETCH_BYTES", "IggyPartitions"]
 
 FETCH_BYTES = 4 << 20
 
+# A poll requests a number of messages, not of bytes. The number follows from the size of the messages read before.
 _FIRST_COUNT = 256
 _MOST_COUNT = 1 << 20
 _MOST_GROWTH = 8
-"""The server takes a number of messages, not of bytes: it follows the size of those read before."""
+"""How many times as many messages the next poll may request."""
 
 
 class IggyPartitions(PartitionLog[IggyClient]):
@@ -88,13 +89,15 @@ class IggyPartitions(PartitionLog[IggyClient]):
                 raise
             self._count = max(1, handle.most // 16)
             return self.receive(self.request(rest), rest)
-        if not polled.number:
+        if not polled.message_count:
             first, end = self.client.first_offset(rest.partition), self.client.end_offset(rest.partition)
             return Reply(None, rest.start, can_follow=rest.start >= first and end >= rest.end)
         if polled.first > rest.start:
             why = f"it was deleted, and the first one is {polled.first}"
             return Reply(None, min(polled.first, rest.end), lost=OffsetsGone(rest.partition, rest.start, why))
-        self._count = max(1, min(polled.number * self._fetch_bytes // len(polled.data), _MOST_GROWTH * polled.number))
+        self._count = max(
+            1, min(polled.message_count * self._fetch_bytes // len(polled.data), _MOST_GROWTH * polled.message_count)
+        )
         return Reply(polled, max(polled.end, rest.start + 1))
 
     def rows(self, records: Messages, rest: OffsetRange) -> Iterator[pa.RecordBatch]:

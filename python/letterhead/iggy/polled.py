@@ -196,7 +196,7 @@ class PolledMessage(transport.JsonModel):
         return cls(offset, timestamp, identity, payload, headers, state, checksum)
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
-        payload = transport.text_of(self.payload)
+        payload = transport.to_base64(self.payload)
         headers = message_headers.headers_tree(self.headers, format, canonical=canonical)
         if format == "iggy-2023":
             state = {} if self.state is None else {"state": str(self.state)}

@@ -108,7 +108,7 @@ def as_identifier(value: Identifier | int | str) -> Identifier:
 
 
 def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], owner: str, field: str = "") -> _Kind:
-    """Read the code of one of some kinds."""
+    """Read the code of a kind."""
     code = cursor.number(1, f"{field or owner} kind")
     if not 1 <= code <= len(kinds):
         cursor.refuse("unknown_type", f"{owner} kind {code} is unknown", back=1)
@@ -142,7 +142,7 @@ class Partitioning:
     value: bytes = b""
 
     def __post_init__(self) -> None:
-        error = _error(self.kind, self.value)
+        error = _partitioning_error(self.kind, self.value)
         if error is not None:
             refuse_value(*error)
 
@@ -166,15 +166,14 @@ class Partitioning:
         return bytes((1 + _PARTITIONINGS.index(self.kind), len(self.value))) + self.value
 
     def _to_tree(self) -> dict[str, str]:
-        return {"kind": self.kind, "value": transport.text_of(self.value)}
+        return {"kind": self.kind, "value": transport.to_base64(self.value)}
 
     @classmethod
     def _from_tree(cls, tree: Any, format: str) -> Partitioning:
         fields = transport.fields_of(tree, "the partitioning", ("kind", "value"), format)
-        name = fields.one_of("kind", _PARTITIONINGS)
-        kind = next(kind for kind in _PARTITIONINGS if kind == name)
+        kind = fields.one_of("kind", _PARTITIONINGS)
         value = fields.base64("value")
-        error = _error(kind, value)
+        error = _partitioning_error(kind, value)
         if error is not None:
             transport.refuse(error[1], format)
         return cls(kind, value)
@@ -183,14 +182,14 @@ class Partitioning:
     def _read(cls, cursor: Cursor) -> Partitioning:
         kind = read_kind(cursor, _PARTITIONINGS, "partitioning")
         value = cursor.take(cursor.number(1, "partitioning length"), "partitioning")
-        error = _error(kind, value)
+        error = _partitioning_error(kind, value)
         if error is not None:
             cursor.refuse(*error, back=len(value) + 1)
         return cls(kind, value)
 
 
-def _error(kind: str, value: bytes) -> tuple[str, str] | None:
-    """Return code and message of the error of a partitioning."""
+def _partitioning_error(kind: str, value: bytes) -> tuple[str, str] | None:
+    """Return code and message of the error of an invalid partitioning; None if it is valid."""
     if kind not in _PARTITIONINGS:
         return "unknown_type", "partitioning of this name is unknown"
     if kind == "messages_key" and not value:

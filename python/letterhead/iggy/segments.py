@@ -19,7 +19,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,12 +36,7 @@ from letterhead.limits import how_to_raise
 from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
 from letterhead.offsets.specs import OffsetBounds
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = [
-    "IggySegment", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail",
-]  # fmt: skip
+__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""

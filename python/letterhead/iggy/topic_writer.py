@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
+from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import needed
 
 with needed("writing to a topic of Iggy", "'letterhead[arrow]'"):
@@ -36,17 +37,17 @@ __all__ = ["IggySink", "iggy"]
 COLUMNS = ("payload", "headers", "id", "origin_timestamp")
 """Columns that are written; only the payload is needed."""
 
-_OF_SERVER = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
+_SERVER_COLUMNS = ("stream", "topic", "partition", "offset", "timestamp", "checksum")
 """Columns that a reader returns and the server sets: they are not written."""
 
-_OF_BROKER = (
+_BROKER_COLUMNS = (
     "stream", "topic", "partition", "offset", "timestamp_type", "timestampType", "producer_id", "producer_epoch",
     "sequence", "transactional",
 )  # fmt: skip
-"""The same of Kafka records, as a reader and as Spark name them."""
+"""Columns of Kafka records that are not written either, as readers and Spark name them."""
 
-_MAPPED = (pa.binary(), pa.binary(), pa.int64())
-"""Types of payloads, headers and times."""
+_MAPPED_TYPES = (pa.binary(), pa.binary(), pa.int64())
+"""Types of the payloads, headers and times of mapped records."""
 
 _MOST_PAYLOAD = 64_000_000
 
@@ -128,7 +129,7 @@ def iggy(
         return sink.written
 
 
-class IggySink:
+class IggySink(Closing):
     """Writes record batches of one schema to a topic, with the arguments of :func:`iggy`."""
 
     def __init__(
@@ -150,7 +151,7 @@ class IggySink:
         if mapping is not None:
             check_name("mapping", mapping, MAPPINGS)
         column = partition if isinstance(partition, str) else partition_key
-        written, ignored = (COLUMNS, _OF_SERVER) if mapping is None else (RECORD_COLUMNS, _OF_BROKER)
+        written, ignored = (COLUMNS, _SERVER_COLUMNS) if mapping is None else (RECORD_COLUMNS, _BROKER_COLUMNS)
         for name in schema.names:
             if name not in (*written, *ignored, column):
                 raise unknown_name("column", name, written)
@@ -166,23 +167,21 @@ class IggySink:
         except BaseException:
             client.close()
             raise
-        self._turn = itertools.cycle(self._partitions)
+        self._next_partitions = itertools.cycle(self._partitions)
         self._before = 0
         self.written = Written(0, [])
 
-    def __enter__(self) -> IggySink:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connection."""
         self._writer.close()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows of a record batch; returns when they are acknowledged."""
         messages = self._messages(batch)
         appended = []
-        for partition, part in self._parts(batch, messages):
-            for objects in _objects(part):
-                appended += self._writer.append(partition, objects)
+        for partition, rows in self._by_partition(batch, messages):
+            for piece in _in_pieces(rows):
+                appended += self._writer.append(partition, piece)
         self._before += len(batch)
         self.written = Written(self.written.rows + len(batch), self.written.batches + appended)
 
@@ -208,9 +207,9 @@ class IggySink:
                 [record.headers for record in records],
                 [record.origin_timestamp for record in records],
             ]
-            parts.append([pa.array(values, type) for values, type in zip(columns, _MAPPED, strict=True)])
+            parts.append([pa.array(values, type) for values, type in zip(columns, _MAPPED_TYPES, strict=True)])
         if not parts:
-            return [pa.array([], type) for type in _MAPPED]
+            return [pa.array([], type) for type in _MAPPED_TYPES]
         return [pa.concat_arrays(column) for column in zip(*parts, strict=True)]
 
     def _ids(self, batch: pa.RecordBatch) -> pa.Array:
@@ -247,13 +246,13 @@ class IggySink:
         if row >= 0:
             raise EncodeError(message, format="iggy-batch", code=code, row=self._before + row)
 
-    def _parts(
+    def _by_partition(
         self, batch: pa.RecordBatch, messages: pa.RecordBatch
     ) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
         """Divide messages among partitions; messages of one partition stay in order."""
         if self._partition is None and self._key is None:
             for first in range(0, len(messages), BATCH_ROWS):
-                yield next(self._turn), messages.slice(first, BATCH_ROWS)
+                yield next(self._next_partitions), messages.slice(first, BATCH_ROWS)
             return
         known = {partition.partition: partition for partition in self._partitions}
         if isinstance(self._partition, int):
@@ -262,7 +261,7 @@ class IggySink:
             if self._partition is not None:
                 numbers = self._exact(batch, self._partition, pa.int64())
             else:
-                numbers = self._by_key(binary_column(batch, str(self._key)))
+                numbers = self._partitions_of_keys(binary_column(batch, str(self._key)))
             used = pc.unique(numbers).to_pylist()
         for number in used:
             if number not in known:
@@ -271,19 +270,19 @@ class IggySink:
             rows = messages if numbers is None else messages.filter(pc.equal(numbers, number))
             yield known[number], rows
 
-    def _by_key(self, keys: pa.Array) -> pa.Array:
+    def _partitions_of_keys(self, keys: pa.Array) -> pa.Array:
         encoded = keys.dictionary_encode()
         chosen = [
             self._partitions[partition_of(key, len(self._partitions))].partition
             for key in encoded.dictionary.to_pylist()
         ]
         numbers = pa.array(chosen, pa.int64()).take(encoded.indices)
-        turns = [next(self._turn).partition for _ in range(numbers.null_count)]
+        turns = [next(self._next_partitions).partition for _ in range(numbers.null_count)]
         return pc.replace_with_mask(numbers, pc.is_null(numbers), pa.array(turns, pa.int64()))
 
 
-def _objects(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
-    """Make objects of about as many rows as a batch has."""
+def _in_pieces(messages: pa.RecordBatch) -> Iterator[list[MessageFields]]:
+    """Yield messages as objects, about as many at a time as a batch has."""
     bytes_of_row = messages.nbytes // max(len(messages), 1) + 1
     step = max(1, min(BATCH_ROWS, BATCH_BYTES // bytes_of_row))
     for first in range(0, len(messages), step):

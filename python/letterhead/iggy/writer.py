@@ -19,10 +19,10 @@ from letterhead.written import Appended
 __all__ = ["IggyWriter"]
 
 _PAUSE = 0.1
-"""Seconds between questions to the server, and from the end of a connection to the end of its last request."""
+"""Seconds between two searches for a batch; the last one begins this long after the server has ended the connection."""
 
 _SETTLE = 2.0
-"""Seconds after which a batch is taken for lost if the server does not list its connections to the user."""
+"""Seconds after which a batch counts as lost if the user may not list the connections of the server."""
 
 
 class IggyWriter(Closing):
@@ -58,21 +58,23 @@ class IggyWriter(Closing):
                 try:
                     return self._client.send(partition, batch.data, len(batch.checksums))
                 except Lost as error:
-                    offset = self._arrived(partition, batch, error, until)
+                    offset = self._offset_if_appended(partition, batch, error, until)
                 if offset is not None:
                     return offset
 
-    def _arrived(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
+    def _offset_if_appended(
+        self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float
+    ) -> int | None:
         """Return the offset of a batch whose connection has ended, or None once the server cannot append it any more."""
         try:
-            return self._searched(partition, batch, lost, until)
+            return self._search(partition, batch, lost, until)
         except TimeoutError:
             raise TimeoutError(
                 f"{self._client.address} did not acknowledge a batch in {self._client.timeout:g} s, and can still "
                 f"append it: {lost}"
             ) from lost
 
-    def _searched(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
+    def _search(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
         searched = self._next[partition]
         settled = time.monotonic() + _SETTLE
         last = False
@@ -84,7 +86,7 @@ class IggyWriter(Closing):
             searched = end
             if time.monotonic() + _PAUSE >= until:
                 raise TimeoutError
-            listed = self._client.lists(lost.session)
+            listed = self._client.has_session(lost.session)
             last = time.monotonic() >= settled if listed is None else not listed
             time.sleep(_PAUSE)
 

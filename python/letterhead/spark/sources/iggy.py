@@ -144,8 +144,7 @@ class IggySource(DataSource):  # type: ignore[misc]
         return IggyStreamWriter(self._values())
 
     def _values(self) -> dict[str, Any]:
-        # Spark adds these two to the options of a streaming sink.
-        options = {name: value for name, value in self.options.items() if name.lower() not in _OF_SPARK}
+        options = {name: value for name, value in self.options.items() if name.lower() not in _SPARK_OPTIONS}
         values = parse_options(options, OPTIONS)
         for name in ("address", "stream", "topic"):
             if name not in values:
@@ -159,7 +158,8 @@ class IggySource(DataSource):  # type: ignore[misc]
         return query
 
 
-_OF_SPARK = ("path", "checkpointlocation")
+_SPARK_OPTIONS = ("path", "checkpointlocation")
+"""Options that Spark adds for a streaming sink, in lower case."""
 
 # Queries --------------------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class _IggyWriter:
                 sink.write(batch)
         finally:
             if sink is not None:
-                sink.__exit__()
+                sink.close()
         return WriterCommitMessage()
 
 
