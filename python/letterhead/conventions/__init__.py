@@ -27,7 +27,7 @@ def profile(name: str) -> dict[str, Field]:
     ----------
     name : str
         One of ``otel``, ``cloudevents``, ``schema-id``, ``streams-dlq``, ``connect-dlq``, ``spring``, ``spring-dlt``,
-        ``debezium``, ``debezium-outbox``, ``eventhubs``.
+        ``spring-retry``, ``debezium``, ``debezium-outbox``, ``eventhubs``.
 
     Returns
     -------

@@ -74,9 +74,9 @@ def by_schema_id(
     """
     check_name("errors value", errors, ("raise", "null"))
     with needed("lha.by_schema_id", _INSTALL):
-        from letterhead.conventions.readers.schema_groups import grouped, of_binary
+        from letterhead.conventions.readers.schema_groups import as_binary, group_by_schema
 
-    groups, _ = grouped(of_binary(values), headers, format, header, errors, limits)
+    groups, _ = group_by_schema(as_binary(values), headers, format, header, errors, limits)
     return groups
 
 
@@ -171,9 +171,9 @@ class DecodeBySchema:
     def run(self, values: Column, headers: Column | None = None) -> pa.StructArray:
         """Return the columns of each value."""
         with needed("lha.decode_by_schema", _INSTALL):
-            from letterhead.conventions.readers.schema_groups import decoded
+            from letterhead.conventions.readers.schema_groups import decode_groups
 
-        return decoded(values, headers, self.decode, self.schema, self.format, self.header, self.options)
+        return decode_groups(values, headers, self.decode, self.schema, self.format, self.header, self.options)
 
     def chunks(self, stream: ArrowStream) -> Iterator[pa.StructArray]:
         """Yield the result for each chunk of a stream of structs."""

@@ -42,11 +42,9 @@ def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float
     width = _WIDTHS[name]
     whole_values = [value.head for value in values if len(value.head) == width == value.size]
     others = sum(_raw_cost(value) + stray for value in values if not len(value.head) == width == value.size)
-    return others + (
-        _number_cost(name, [head[::-1] for head in whole_values] if order == "le" else whole_values)
-        if whole_values
-        else 0
-    )
+    if not whole_values:
+        return others
+    return others + _number_cost(name, [head[::-1] for head in whole_values] if order == "le" else whole_values)
 
 
 _WIDTHS = {reading.type: reading.width or 0 for reading in CANDIDATE_TYPES}
@@ -158,8 +156,8 @@ def _number_cost(name: str, values: Sequence[bytes]) -> float:
         return sum(15 if 0x20 <= int.from_bytes(value, "big") < 0x7F else 17 for value in values)
     if name == "uuid":
         # RFC 9562 fixes two bits and leaves half of the versions; other values are not of the type.
-        sound = (value[8] >> 6 == 2 and 1 <= value[6] >> 4 <= 8 for value in values)
-        return min(129.0 * len(values), sum(126.0 if is_sound else 129.0 + _STRAY_BITS for is_sound in sound))
+        has_rfc_bits = (value[8] >> 6 == 2 and 1 <= value[6] >> 4 <= 8 for value in values)
+        return min(129.0 * len(values), sum(126.0 if is_rfc else 129.0 + _STRAY_BITS for is_rfc in has_rfc_bits))
     if name.startswith("float"):
         return _floats_cost(values)
     numbers = [int.from_bytes(value, "big", signed=not name.startswith("uint")) for value in values]
@@ -187,8 +185,8 @@ def _floats_cost(values: Sequence[bytes]) -> float:
             zeros = (body & -body).bit_length() - 1 if body else fraction
             short: float = min(fraction, fraction - zeros + 6)
             if 1e-9 < abs(number) < 1e15:
-                spelt = f"{number:.{digits - 1}e}".partition("e")[0].rstrip("0").replace(".", "").lstrip("-")
-                short = min(short, 3.33 * len(spelt) + 4)
+                decimal_digits = f"{number:.{digits - 1}e}".partition("e")[0].rstrip("0").replace(".", "").lstrip("-")
+                short = min(short, 3.33 * len(decimal_digits) + 4)
             bits += 1 + short
     count = sum(exponents.values())
     # Encode each exponent and sign with its count, and then the exponent of each value.

@@ -270,6 +270,6 @@ def _share_of(count: int, total: int, noun: str = "", *, verb: bool = True) -> s
     is_are = (" is" if count == 1 else " are") if verb else ""
     if count == total:
         if total == 1:
-            return f"the one {noun or 'total them'}{is_are}"
+            return f"the one{f' {noun}' if noun else ''}{is_are}"
         return f"all {total:,}{f' {noun}s' if noun else ''}{is_are}"
     return f"{count:,} of {total:,}{f' {noun}s' if noun else ''}{is_are}"

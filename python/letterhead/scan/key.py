@@ -91,13 +91,9 @@ class KeyScan:
             return None
         if type.startswith("timestamp_ms"):
             return moment(int(value_as_type))
-        return (
-            str(value_as_type).lower()
-            if isinstance(value_as_type, bool)
-            else f"{value_as_type:,}"
-            if isinstance(value_as_type, int)
-            else str(value_as_type)
-        )
+        if isinstance(value_as_type, bool):
+            return str(value_as_type).lower()
+        return f"{value_as_type:,}" if isinstance(value_as_type, int) else str(value_as_type)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values."""
@@ -116,7 +112,7 @@ class KeyScan:
             "most_in_a_row": statistics.most,
             "exact": statistics.exact,
             "bytes": _bounds(statistics.sizes) | {"total": statistics.sizes.total},
-            "position": _bounds(statistics.positions) | {"most": statistics.positions.most()[0]},
+            "position": _bounds(statistics.positions) | {"most": statistics.positions.most_frequent()[0]},
             "distinct": {"count": statistics.distinct, "exact": statistics.sample.is_all},
             "examples": [
                 {
@@ -181,7 +177,7 @@ def _spread(histogram: Histogram, *, most: bool = False) -> str:
     low, high = histogram.low, histogram.high
     if low is None or high is None:
         return "-"
-    number, count = histogram.most()
+    number, count = histogram.most_frequent()
     if most and number < EXACT and count > histogram.count / 2:
         return f"{number}"
     return f"{low:,}" if low == high else f"{low:,}-{high:,}"

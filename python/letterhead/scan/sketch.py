@@ -55,7 +55,7 @@ class Histogram:
                 return bucket if self.low is None else max(bucket, self.low)
         return None
 
-    def most(self) -> tuple[int, int]:
+    def most_frequent(self) -> tuple[int, int]:
         """Return the most frequent bucket and its count; the lower one of two."""
         return max(sorted(self.counts.items()), key=lambda bucket_and_count: bucket_and_count[1], default=(0, 0))
 

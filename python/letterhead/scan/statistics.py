@@ -154,11 +154,11 @@ class Statistics:
         positions = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         # flatten() omits the elements of null lists, as the counts do.
         parts = _fields(headers.flatten())
-        sound = parts["key"].is_valid().to_numpy(zero_copy_only=False)
-        if not sound.all():
+        has_key = parts["key"].is_valid().to_numpy(zero_copy_only=False)
+        if not has_key.all():
             # The error is counted with the row, and a header without a key belongs to no key.
-            rows, positions = rows[sound], positions[sound]
-            parts = {name: part.filter(pa.array(sound)) for name, part in parts.items()}
+            rows, positions = rows[has_key], positions[has_key]
+            parts = {name: part.filter(pa.array(has_key)) for name, part in parts.items()}
         known = not self.more_headers
         for key, places in _by_key(parts, self._drop, self.max_keys):
             statistics = self.keys.setdefault(key, KeyStatistics(exact=known))

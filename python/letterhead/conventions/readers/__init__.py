@@ -1,1 +1,1 @@
-"""Readers of columns of convention values, which implement :class:`letterhead.conventions.readers.column.Reader`."""
+"""Readers of columns of convention values, which implement :class:`letterhead.conventions.readers.column.ColumnReader`."""

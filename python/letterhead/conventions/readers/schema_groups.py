@@ -17,24 +17,21 @@ from letterhead._arrow_types import to_pyarrow
 from letterhead._formatting import printable
 from letterhead._invariants import present
 from letterhead.conventions.readers.column import ERRORS
-from letterhead.conventions.readers.schema_id import SchemaIdReader
+from letterhead.conventions.readers.schema_id import END, ID_WIDTHS, SchemaIdReader, has_whole_id
 from letterhead.conventions.schema_group import SchemaDecoder, SchemaGroup
 from letterhead.errors import DecodeError, ErrorDetail, counted
 from letterhead.fields import Field
 from letterhead.operations import ReadOptions, Select
 
-__all__ = ["decoded", "grouped", "of_binary"]
+__all__ = ["decode_groups", "group_by_schema", "as_binary"]
 
 _READER = SchemaIdReader()
-_WIDTHS = {0: 4, 1: 16}
-"""Size of the id after each magic byte."""
-_END = (1 << 31) - 1
 
 Errors = dict[int, ErrorDetail]
 """The error of each row that has one."""
 
 
-def of_binary(column: Any) -> pa.BinaryArray:
+def as_binary(column: Any) -> pa.BinaryArray:
     """Return a column of any Arrow library as one array."""
     if not hasattr(column, "__arrow_c_array__"):
         if not hasattr(column, "__arrow_c_stream__"):
@@ -49,7 +46,7 @@ def of_binary(column: Any) -> pa.BinaryArray:
         raise ValueError("the values have more than 2 GiB: pass fewer at a time") from None
 
 
-def grouped(
+def group_by_schema(
     values: pa.BinaryArray, headers: Any, format: str, header: str, errors: str, limits: Any
 ) -> tuple[list[SchemaGroup], Errors]:
     """Return the groups, and the errors of the rows that are in none; with ``errors="raise"``, raise the first one."""
@@ -72,18 +69,18 @@ def grouped(
     return list(_groups(pc.if_else(kept, keys, pa.scalar(None, pa.binary())), bodies)), row_errors
 
 
-def decoded(
+def decode_groups(
     values: Any, headers: Any, decode: SchemaDecoder, schema: pa.Schema, format: str, header: str, options: ReadOptions
 ) -> pa.StructArray:
     """Decode a column, group by group, and restore the order of its rows."""
-    column, errors = of_binary(values), options.errors
-    groups, row_errors = grouped(column, headers, format, header, errors, options.limits)
+    column, errors = as_binary(values), options.errors
+    groups, row_errors = group_by_schema(column, headers, format, header, errors, options.limits)
     type = pa.struct(list(schema))
     parts: list[pa.Array] = []
     places = np.full(len(column), -1, np.int64)
     at = 0
     for group in groups:
-        for rows, array in _decoded_group(group, decode, type, errors, row_errors):
+        for rows, array in _decode_group(group, decode, type, errors, row_errors):
             places[rows] = np.arange(at, at + len(rows))
             at += len(rows)
             parts.append(array)
@@ -116,18 +113,17 @@ def _ids(values: pa.BinaryArray, headers: Any, format: str, header: str, limits:
 
 def _split(values: pa.BinaryArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     """Split values into the magic byte with the id, which is null where it is invalid, and the rest."""
-    magics, lengths = pc.binary_slice(values, 0, 1), pc.binary_length(values)
     keys = bodies = pa.nulls(len(values), pa.binary())
-    for magic, width in _WIDTHS.items():
-        has_magic = pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width))
-        if pc.any(has_magic).as_py():
-            keys = pc.if_else(has_magic, pc.binary_slice(values, 0, 1 + width), keys)
-            bodies = pc.if_else(has_magic, pc.binary_slice(values, 1 + width, _END), bodies)
+    for magic, width in ID_WIDTHS.items():
+        has_id = has_whole_id(values, magic)
+        if pc.any(has_id).as_py():
+            keys = pc.if_else(has_id, pc.binary_slice(values, 0, 1 + width), keys)
+            bodies = pc.if_else(has_id, pc.binary_slice(values, 1 + width, END), bodies)
     return keys, bodies
 
 
 def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGroup]:
-    """Return the rows of each distinct key, which are contiguous after a stable sort."""
+    """Yield the rows of each distinct key, which are contiguous after a stable sort."""
     encoded = keys.dictionary_encode()
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")
@@ -140,10 +136,10 @@ def _groups(keys: pa.BinaryArray, bodies: pa.BinaryArray) -> Iterator[SchemaGrou
         yield SchemaGroup(id["guid"] if id["id"] is None else id["id"], id["message_indexes"], rows, values)
 
 
-def _decoded_group(
+def _decode_group(
     group: SchemaGroup, decode: Callable[[SchemaGroup], Any], type: pa.DataType, errors: str, row_errors: Errors
 ) -> Iterator[tuple[npt.NDArray[np.int64], pa.Array]]:
-    """Return decoded rows and their numbers; add the errors of other rows to ``row_errors``."""
+    """Yield decoded rows and their numbers; add the errors of other rows to ``row_errors``."""
     waiting = [group]
     while waiting:
         part = waiting.pop()
@@ -214,10 +210,10 @@ def _error(value: bytes, id: bytes | None, header: str | None) -> ErrorDetail:
     where = "the value" if header is None else f"no header {header}, and the value"
     if not value:
         return ErrorDetail("truncated", f"{where} is empty", byte_offset=0)
-    if value[0] not in _WIDTHS:
+    if value[0] not in ID_WIDTHS:
         begins = f"{where} begins with {value[0]}, neither 0 (an id) nor 1 (a guid)"
         return ErrorDetail("bad_magic", begins, byte_offset=0)
-    needs = f"and a schema id needs {1 + _WIDTHS[value[0]]}"
+    needs = f"and a schema id needs {1 + ID_WIDTHS[value[0]]}"
     return ErrorDetail("truncated", f"{where} has {counted(len(value), 'byte')}, {needs}", byte_offset=1)
 
 

@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from letterhead.conventions.readers.column import Bools, read_values
 from letterhead.errors import ErrorDetail, counted
 
-__all__ = ["SchemaIdReader"]
+__all__ = ["END", "ID_WIDTHS", "SchemaIdReader", "has_whole_id"]
 
-_WIDTHS = {0: 4, 1: 16}
+ID_WIDTHS = {0: 4, 1: 16}
 """Size of the id after each magic byte."""
 
-_END = (1 << 31) - 1
+END = (1 << 31) - 1
+"""An end after the end of any value."""
 
 
 class SchemaIdReader:
@@ -39,35 +40,32 @@ class SchemaIdReader:
         """Return the error of one value, or None."""
         if not data:
             return ErrorDetail("truncated", "the value is empty, and an id has at least 5 bytes", byte_offset=0)
-        if data[0] not in _WIDTHS:
+        if data[0] not in ID_WIDTHS:
             return ErrorDetail(
                 "bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0
             )
-        end = 1 + _WIDTHS[data[0]]
+        end = 1 + ID_WIDTHS[data[0]]
         if len(data) < end:
             message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
             return ErrorDetail("truncated", message, byte_offset=1)
         indexes = _indexes(data[end:]) if len(data) > end else None
-        return (
-            indexes._replace(byte_offset=end + (indexes.byte_offset or 0)) if isinstance(indexes, ErrorDetail) else None
-        )
+        if isinstance(indexes, ErrorDetail):
+            return indexes._replace(byte_offset=end + (indexes.byte_offset or 0))
+        return None
 
     def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        magics, lengths = pc.binary_slice(column, 0, 1), pc.binary_length(column)
-        has = [
-            pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width)) for magic, width in _WIDTHS.items()
-        ]
+        has_number, has_guid = (has_whole_id(column, magic) for magic in ID_WIDTHS)
         number, guid = (
-            read_values(pc.if_else(has_magic, pc.binary_slice(column, 1, 1 + width), None), type)[type]
-            for has_magic, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
+            read_values(pc.if_else(has_id, pc.binary_slice(column, 1, 1 + width), None), type)[type]
+            for has_id, width, type in zip((has_number, has_guid), ID_WIDTHS.values(), ("int32", "uuid"), strict=True)
         )
-        after_number, after_guid = (pc.binary_slice(column, 1 + width, _END) for width in _WIDTHS.values())
-        rest = pc.if_else(has[0], after_number, pc.if_else(has[1], after_guid, b""))
+        after_number, after_guid = (pc.binary_slice(column, 1 + width, END) for width in ID_WIDTHS.values())
+        rest = pc.if_else(has_number, after_number, pc.if_else(has_guid, after_guid, b""))
         indexes, broken = self._message_indexes(rest)
-        whole = pc.and_(pc.fill_null(pc.or_(*has), False), pc.invert(broken))
-        absent = pc.invert(whole)
-        columns = [*(pc.if_else(whole, column, None) for column in (number, guid)), indexes]
+        valid = pc.and_(pc.fill_null(pc.or_(has_number, has_guid), False), pc.invert(broken))
+        absent = pc.invert(valid)
+        columns = [*(pc.if_else(valid, ids, None) for ids in (number, guid)), indexes]
         result = pa.StructArray.from_arrays(columns, fields=list(self.type), mask=absent)
         return result, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
@@ -80,6 +78,12 @@ class SchemaIdReader:
             [None if isinstance(path, ErrorDetail) else path for path in parsed], self.type.field(2).type
         )
         return indexes.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
+
+
+def has_whole_id(values: pa.BinaryArray, magic: int) -> pa.BooleanArray:
+    """Return which values begin with a magic byte and all bytes of its id."""
+    begins = pc.equal(pc.binary_slice(values, 0, 1), bytes([magic]))
+    return pc.and_(begins, pc.greater(pc.binary_length(values), ID_WIDTHS[magic]))
 
 
 def _indexes(data: bytes) -> list[int] | ErrorDetail:
