@@ -84,9 +84,9 @@ def test_headers_take_four_bytes_and_their_encoding(path):
     before = lh.encode({**fields, "magic": 1, "offset": 0}, "kip82-message")
     with MessageLog(path) as log:
         log.append([fields])
-        without = log._files._bytes()
+        without = log._files._total_bytes()
         log.append([{**fields, "headers": headers}])
-        grown = log._files._bytes() - without - len(before)
+        grown = log._files._total_bytes() - without - len(before)
     assert without == len(before)
     data = on_disk(path)["00000000000000000000.log"]
     assert data[12 + 6 : without] == before[12 + 6 :]  # all but checksum and magic, byte for byte

@@ -1,7 +1,7 @@
 """Checksums of any part of a file, each in constant time: :class:`Checksums`.
 
 After damage every byte may begin a message, and each has a size, so the parts to verify overlap. Reading each of them would
-take a time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from the
+take time that grows with the square of their number. CRC-32 is linear: the checksum of a part follows from the
 checksums of all bytes before its beginning and before its end. These are kept for every 4 KiB.
 """
 
@@ -63,11 +63,9 @@ def _power(count: int) -> int:
 
 @lru_cache(_STEP)
 def _power_of_bytes(count: int) -> int:
-    return (
-        _POLYNOMIAL_ONE >> 8 * count
-        if count < 4
-        else _product(_power_of_bytes(count // 2), _power_of_bytes(count - count // 2))
-    )
+    if count < 4:
+        return _POLYNOMIAL_ONE >> 8 * count
+    return _product(_power_of_bytes(count // 2), _power_of_bytes(count - count // 2))
 
 
 @lru_cache(_STEP)

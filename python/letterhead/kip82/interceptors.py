@@ -137,7 +137,7 @@ class _Chain(Generic[_I]):
                 value = call(interceptor, value)
             except Exception as error:
                 raises = self._raises or interceptor.required
-                self._failed(interceptor, method, error, raises=raises)
+                self._report_failure(interceptor, method, error, raises=raises)
                 if raises:
                     raise
         return value
@@ -149,12 +149,12 @@ class _Chain(Generic[_I]):
             try:
                 call(interceptor)
             except Exception as error:
-                self._failed(interceptor, method, error, raises=raises)
+                self._report_failure(interceptor, method, error, raises=raises)
                 errors.append(error)
         if errors and raises:
             raise ExceptionGroup(f"interceptors failed in {method}", errors)
 
-    def _failed(self, interceptor: _I, method: str, error: Exception, *, raises: bool) -> None:
+    def _report_failure(self, interceptor: _I, method: str, error: Exception, *, raises: bool) -> None:
         where = f"in the interceptor {type(interceptor).__name__}, {method}"
         if raises:
             error.add_note(where)

@@ -95,7 +95,7 @@ class MessageLog(Closing):
     message_format_version : {0, 1, 2}, optional
         Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
         Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, and 2
-        for a new log. StoredMessages messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
+        for a new log. Stored messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
         Compression of appended messages, like the topic setting ``compression.type``: the messages of an append or a
         produce request become one set.
@@ -442,7 +442,7 @@ class MessageLog(Closing):
             Offset of the first message. If compaction removed it, reading starts with the next one.
         on_error : callable, optional
             Called with a :class:`Damage` for bytes that are not a message; reading then continues with the next whole
-            message. For example, ``found.append`` collects them. By default the first damage is raised.
+            message. For example, ``damages.append`` collects them. By default the first damage is raised.
 
         Yields
         ------

@@ -117,7 +117,7 @@ class LogFiles:
             try:
                 os.ftruncate(descriptor, self._size)
             except OSError:
-                self._give_up(f"closed after a failed append ({error})")
+                self._close_after_error(f"closed after a failed append ({error})")
             raise
         position, first = self._size, self.next_offset
         for frame in frames:
@@ -147,7 +147,7 @@ class LogFiles:
         try:
             os.fsync(present(self._descriptor, "the open file"))
         except OSError as error:
-            self._give_up(f"closed after a failed sync ({error})")
+            self._close_after_error(f"closed after a failed sync ({error})")
             raise
         self._is_synced = True
 
@@ -162,7 +162,7 @@ class LogFiles:
             for entry in self._read(segment, expected):
                 if isinstance(entry, Damage):
                     if entry.offset >= end:
-                        return  # a concurrent append, or the interrupted one that was found on opening
+                        return  # a concurrent append, or the interrupted append at the end of the file
                     self._report(entry, on_error)
                     damaged_to = entry.end
                     continue
@@ -200,7 +200,7 @@ class LogFiles:
         with self.guard:
             if self._size:
                 self._roll()
-            before = self._bytes()
+            before = self._total_bytes()
             # Saved before a message is removed, so that gaps in these files are not damage.
             self.properties = replace(self.properties, compacted_to=self.next_offset)
             self.properties.save(self.path)
@@ -209,7 +209,7 @@ class LogFiles:
                 segment.gaps = True
                 kept_here, removed_here = self._clean(segment, retain)
                 kept, removed = kept + kept_here, removed + removed_here
-            return Compacted(kept, removed, before, self._bytes())
+            return Compacted(kept, removed, before, self._total_bytes())
 
     def _clean(self, segment: SegmentFile, retain: Callable[[Message], bool]) -> tuple[int, int]:
         """Replace a file by one with the retained messages, or delete it if there are none."""
@@ -242,7 +242,7 @@ class LogFiles:
         sync_directory(self.path)
         return kept, removed
 
-    def _bytes(self) -> int:
+    def _total_bytes(self) -> int:
         return sum(segment.size() for segment in self.segments)
 
     def close(self) -> None:
@@ -264,11 +264,12 @@ class LogFiles:
 
     def _open_segments(self) -> list[SegmentFile]:
         if not self.readonly:
-            for left in self.path.glob(f"*.log{CLEANED}"):
-                left.unlink()  # a crash interrupted a compaction, and the original file exists
-        for left in self.path.glob("*.log.swap"):
+            for unfinished in self.path.glob(f"*.log{CLEANED}"):
+                unfinished.unlink()  # a crash interrupted a compaction, and the original file exists
+        swap = next(self.path.glob("*.log.swap"), None)
+        if swap is not None:
             raise MessageLogError(
-                f"Kafka was stopped while it replaced a file by {left}: start and stop it there again"
+                f"Kafka was stopped while it replaced a file by {swap}: start and stop it there again"
             )
         bases = sorted(int(path.stem) for path in self.path.glob("*.log") if path.stem.isdecimal())
         compacted_to = self.properties.compacted_to
@@ -287,7 +288,7 @@ class LogFiles:
             for base, limit in zip_longest(bases, bases[1:])
         ]
 
-    def _give_up(self, why: str) -> None:
+    def _close_after_error(self, why: str) -> None:
         self._unusable = why
         self.release()
 

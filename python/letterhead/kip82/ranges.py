@@ -40,16 +40,8 @@ class KeyRange:
     def __str__(self) -> str:
         return f"{self.low} to {self.high} ({self.name})"
 
-    def _check(self, key: int, header: int | None = None) -> None:
-        """Raise ``EncodeError`` (``limit_exceeded``) for a key outside this range.
-
-        Parameters
-        ----------
-        key : int
-            The key.
-        header : int, optional
-            Index of its header, for the error.
-        """
+    def _check(self, key: int, header: int) -> None:
+        """Raise ``EncodeError`` (``limit_exceeded``) if the key of a header, by its index, is outside this range."""
         if key not in self:
             message = f"key {key} is outside the range of its writer, {self}"
             raise EncodeError(message, format="kip82-int", code="limit_exceeded", header=header, key=str(key))

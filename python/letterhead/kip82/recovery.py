@@ -29,7 +29,7 @@ def open_tail(segment: SegmentFile, *, readonly: bool, move_damaged: bool) -> tu
     if isinstance(last, StoredMessages):
         return last.offset + 1, None
     _reject_record_batches(segment, last.position)
-    torn = segment.torn(last)
+    torn = segment.is_torn(last)
     if readonly:
         # An interrupted append is ignored; reading reports other damage, as anywhere in the log.
         return (last.offset, last) if torn else (last.offset + 1, None)

@@ -41,6 +41,7 @@ from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.checksums import Checksums
 from letterhead.kip82.files import sync_directory
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat
+from letterhead.kip82.versions import CODEC_BITS
 from letterhead.message import Message
 from letterhead.one_message import messages, validate
 
@@ -53,7 +54,6 @@ MIN_SIZE = 14
 MIN_BYTES = FRAME.size + MIN_SIZE
 CRC_AT, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 17
 MAGICS = (0, 1, 2)
-CODEC_BITS = 0x07
 
 MAX_RATIO = 1032
 """The highest compression ratio of all codecs, which deflate has."""
@@ -163,7 +163,7 @@ class SegmentFile:
 
     def fits(self, stored: StoredMessages) -> bool:
         """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""
-        if not _is_whole(stored.data):
+        if not _has_valid_checksum(stored.data):
             return False
         return self.gaps or first_offset(stored.data, self.header_format) in (None, stored.expected)
 
@@ -173,7 +173,7 @@ class SegmentFile:
             reader = _SegmentReader(self, file.fileno(), self._index)
             position = damage.position
             while position < damage.end:
-                if reader.whole_at(position) is not None:
+                if reader.message_at(position) is not None:
                     return True
                 frame = os.pread(file.fileno(), FRAME.size, position)
                 if len(frame) < FRAME.size:
@@ -181,7 +181,7 @@ class SegmentFile:
                 position += FRAME.size + max(FRAME.unpack(frame)[1], 0)
         return False
 
-    def torn(self, damage: Damage) -> bool:
+    def is_torn(self, damage: Damage) -> bool:
         """Return whether damage at the end of the file is an interrupted append: a part of one message, or zeros."""
         with self.path.open("rb") as file:
             file.seek(damage.position)
@@ -200,7 +200,7 @@ class SegmentFile:
         if size <= len(rest) - FRAME.size:
             return False
         # A valid checksum means that only the size is wrong, which no interrupted append causes.
-        return not _is_whole(rest)
+        return not _has_valid_checksum(rest)
 
 
 class _Run(NamedTuple):
@@ -225,15 +225,15 @@ class _SegmentReader:
 
     def read(self, expected: int, position: int, frames_only: bool) -> Iterator[StoredMessages | Damage]:
         """Read from the position of a message with an expected offset."""
-        usual = want = CHUNK
+        chunk_size = read_size = CHUNK
         while position < self.size:
-            chunk = os.pread(self.descriptor, want, position)
+            chunk = os.pread(self.descriptor, read_size, position)
             run = self.run(chunk, expected, position)
             if not run.frames and not run.reason:
                 # A message is larger than the chunk, but not larger than the file.
-                want = FRAME.size + FRAME.unpack_from(chunk)[1]
+                read_size = FRAME.size + FRAME.unpack_from(chunk)[1]
                 continue
-            want = usual = min(2 * usual, CHUNK)
+            read_size = chunk_size = min(2 * chunk_size, CHUNK)
             code, reason = run.code, run.reason
             decoded = iter(() if frames_only else self.decode(chunk, run, position))
             after = None
@@ -246,14 +246,12 @@ class _SegmentReader:
                     except DecodeError:
                         code, reason = self.error_in(data)
                     else:
+                        code = "out_of_range"
                         is_set = data[ATTRIBUTES_AT] & CODEC_BITS
-                        reason, code = (
-                            self.misplaced(decoded_messages, expected, offset) if is_set else "",
-                            "out_of_range",
-                        )
+                        reason = self.offsets_error(decoded_messages, expected, offset) if is_set else ""
                     if reason:
                         # A valid checksum implies a right size, which determines the bytes that it covers.
-                        after = end if _is_whole(data) else None
+                        after = end if _has_valid_checksum(data) else None
                         break
                 yield StoredMessages(expected, offset, begin, end, data, decoded_messages)
                 expected = offset + 1
@@ -262,11 +260,11 @@ class _SegmentReader:
             if not reason:
                 position = begin
                 continue
-            want = usual = SMALLEST_CHUNK
+            read_size = chunk_size = SMALLEST_CHUNK
             position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
             # The offset of the next message shows how many are missing.
-            following = self.whole_at(position)
+            following = self.message_at(position)
             if following is not None:
                 first = first_offset(following, self.segment.header_format)
                 expected = int.from_bytes(following[:8], "big") if first is None else first
@@ -332,17 +330,17 @@ class _SegmentReader:
         def is_set(frame: tuple[int, int, int]) -> bool:
             return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
 
-        header_format = BATCH_FORMATS[self.segment.header_format]
+        batch_format = BATCH_FORMATS[self.segment.header_format]
         for sets, group in groupby(run.frames, is_set):
             frames = list(group)
             if sets:
                 for _, begin, end in frames:
-                    yield tuple(messages(chunk[begin - position : end - position], header_format))
+                    yield tuple(messages(chunk[begin - position : end - position], batch_format))
             else:
-                for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], header_format):
+                for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], batch_format):
                     yield (message,)
 
-    def misplaced(self, messages: tuple[Message, ...], expected: int, last: int) -> str:
+    def offsets_error(self, messages: tuple[Message, ...], expected: int, last: int) -> str:
         """Return the error of the offsets in a compressed set, or an empty text."""
         offsets = [message.offset for message in messages]
         if not messages or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
@@ -370,9 +368,9 @@ class _SegmentReader:
         # A value may contain messages. So the first one found is the next message only if the bytes before it have a
         # valid checksum; otherwise the size is right, if a whole message follows at that place.
         end: int = begin + FRAME.size + FRAME.unpack(frame)[1]
-        if following < self.size and _is_whole(os.pread(self.descriptor, following - begin, begin)):
+        if following < self.size and _has_valid_checksum(os.pread(self.descriptor, following - begin, begin)):
             return following
-        if end == self.size or (begin < end < self.size and self.is_whole(end, begin, expected)):
+        if end == self.size or (begin < end < self.size and self.has_fitting_message(end, begin, expected)):
             return end
         return following
 
@@ -381,15 +379,14 @@ class _SegmentReader:
         position = begin + 1
         highest = self.highest(expected, self.size - begin)
         if not self.segment.gaps:
-            highest += (
-                (self.size - begin) * MAX_RATIO // MIN_BYTES
-            )  # a compressed set has the offset of its last message
+            # A compressed set has the offset of its last message.
+            highest += (self.size - begin) * MAX_RATIO // MIN_BYTES
         pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
         size = SMALLEST_CHUNK
         while position < self.size:
             window = os.pread(self.descriptor, size, position)
             for candidate in pattern.finditer(window):
-                if self.is_whole(position + candidate.start(), begin, expected):
+                if self.has_fitting_message(position + candidate.start(), begin, expected):
                     return position + candidate.start()
             if len(window) < size:
                 break
@@ -397,15 +394,15 @@ class _SegmentReader:
             size = min(2 * size, CHUNK)
         return self.size
 
-    def is_whole(self, position: int, begin: int, expected: int) -> bool:
+    def has_fitting_message(self, position: int, begin: int, expected: int) -> bool:
         """Return whether there is a whole message with a fitting offset at a position."""
-        data = self.whole_at(position)
+        data = self.message_at(position)
         if data is None or int.from_bytes(data[:8], "big", signed=True) < expected:
             return False
         first = first_offset(data, self.segment.header_format)
         return first is None or expected <= first <= self.highest(expected, position - begin)
 
-    def whole_at(self, position: int) -> bytes | None:
+    def message_at(self, position: int) -> bytes | None:
         """Return the bytes of the message at a position; ``None`` without a valid checksum."""
         head = os.pread(self.descriptor, MAGIC_AT + 1, position)
         if len(head) <= MAGIC_AT or head[MAGIC_AT] not in MAGICS:
@@ -420,7 +417,7 @@ class _SegmentReader:
             if self.checksums.part(position + MAGIC_AT, end) != int.from_bytes(head[CRC_AT:MAGIC_AT], "big"):
                 return None
         data = os.pread(self.descriptor, end - position, position)
-        return data if _is_whole(data) else None
+        return data if _has_valid_checksum(data) else None
 
     def highest(self, expected: int, between: int) -> int:
         """Return the highest offset that a message can have after a number of damaged bytes."""
@@ -447,7 +444,7 @@ def _note(index: list[tuple[int, int]], expected: int, position: int) -> None:
         index.append((expected, position))
 
 
-def _is_whole(data: bytes) -> bool:
+def _has_valid_checksum(data: bytes) -> bool:
     """Return whether the checksum of a message is valid, whatever its offset and size are."""
     if len(data) < MIN_BYTES or data[MAGIC_AT] not in MAGICS:
         return False

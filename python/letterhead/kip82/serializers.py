@@ -120,8 +120,10 @@ class HeaderSerializer(Serializer[Any]):
 
 
 def _serializer_of_type(type: str) -> HeaderSerializer:
-    ours = TYPES[type]
-    return HeaderSerializer(lambda value: Value(ours, value).bits, lambda bits: Value.from_bits(ours, bits).value, type)
+    value_type = TYPES[type]
+    return HeaderSerializer(
+        lambda value: Value(value_type, value).bits, lambda bits: Value.from_bits(value_type, bits).value, type
+    )
 
 
 _BY_TYPE = {type: _serializer_of_type(type) for type in TYPES}

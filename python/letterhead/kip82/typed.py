@@ -23,7 +23,7 @@ TYPES: dict[str, str] = {
 }
 """The draft's types in the order of their codes, which start at 0, and the names that this package uses elsewhere."""
 
-_DRAFT = {ours: type for type, ours in TYPES.items()}
+_DRAFT_NAMES = {ours: type for type, ours in TYPES.items()}
 
 
 class Typed:
@@ -59,12 +59,12 @@ class Typed:
     letterhead.errors.EncodeError: a number outside int8 (-128 to 127)
     """
 
-    __slots__ = ("_held",)
-    _held: Value
+    __slots__ = ("_value",)
+    _value: Value
 
     def __init__(self, type: str, value: Any) -> None:
         check_name("type", type, TYPES)
-        self._held = Value(TYPES[type], value)
+        self._value = Value(TYPES[type], value)
 
     @classmethod
     def from_value(cls, value: Value) -> Typed:
@@ -76,17 +76,17 @@ class Typed:
         >>> Typed.from_value(lh.Int64(3))
         Typed('long', 3)
         """
-        if value.type not in _DRAFT:
+        if value.type not in _DRAFT_NAMES:
             message = f"the draft has no type for {value.type}"
             raise EncodeError(message, format="kip82-typed", code="unknown_type")
         typed = cls.__new__(cls)
-        typed._held = value
+        typed._value = value
         return typed
 
     @property
     def type(self) -> str:
         """The draft's name of the type."""
-        return _DRAFT[self._held.type]
+        return _DRAFT_NAMES[self._value.type]
 
     @property
     def code(self) -> int:
@@ -96,17 +96,17 @@ class Typed:
     @property
     def value(self) -> PythonValue:
         """The value as a Python object."""
-        return self._held.value
+        return self._value.value
 
     def to_value(self) -> Value:
         """Return the value as the rest of this package represents it."""
-        return self._held
+        return self._value
 
     def __eq__(self, other: object) -> bool:
-        return self._held == other._held if isinstance(other, Typed) else NotImplemented
+        return self._value == other._value if isinstance(other, Typed) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._held)
+        return hash(self._value)
 
     def __repr__(self) -> str:
         return f"Typed({self.type!r}, {self.value!r})"

@@ -54,7 +54,7 @@ CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
 
 
 def check_version(version: int) -> None:
-    """Raise for an unknown version of a request."""
+    """Raise ``TypeError`` or ``ValueError`` for an unknown version of a request."""
     if isinstance(version, bool) or not isinstance(version, int):
         raise TypeError(f"a version must be int, not {version.__class__.__name__}")
     if version not in MAGIC:
