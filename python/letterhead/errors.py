@@ -10,6 +10,7 @@ No error message contains a user's values. Reasons come before places, so that e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -531,6 +532,11 @@ def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
     return type(error)(text, **{name: getattr(error, name) for name in _PLACE} | place)
 
 
+def without_message_number(message: str) -> str:
+    """Return the text of an error in a batch without the number of the message, which depends on how much is read at once."""
+    return _MESSAGE_NUMBER.sub("", message)
+
+
 def unknown_name(noun: str, wrong: object, names: Iterable[str]) -> ValueError:
     """Return the error for a misspelt name, with the nearest name and the list of all."""
     import difflib  # only needed for errors, and this package should be fast to import
@@ -556,6 +562,9 @@ def check_name(name: str, value: object, names: Iterable[str]) -> None:
     names = list(names)
     if value not in names:
         raise unknown_name(name, value, names)
+
+
+_MESSAGE_NUMBER = re.compile(r"^message \d+: ")
 
 
 def _text(message: str, where: str | None, column: str | None, places: Mapping[str, object]) -> str:

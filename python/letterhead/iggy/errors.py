@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from letterhead.errors import DecodeError, EncodeError, HeaderError, replaced
+from letterhead.errors import DecodeError, EncodeError, HeaderError, replaced, without_message_number
 from letterhead.iggy.formats import Format, check_format
 
 __all__ = ["iggy_code", "need_unsigned", "placed", "refuse_bytes", "refuse_value"]
@@ -44,7 +43,6 @@ _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
     ("out_of_range", "the identifier", 6, 6),
     ("out_of_range", "the number does not fit", 84, 84),
 )
-_WHICH_MESSAGE = re.compile(r"^message \d+: ")
 
 
 def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
@@ -73,7 +71,7 @@ def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
     (4018, 4019)
     """
     check_format(format)
-    message = _WHICH_MESSAGE.sub("", error.message)
+    message = without_message_number(error.message)
     for code, words, number_2023, number in _IGGY_ERRORS:
         if error.code == code and message.startswith(words):
             return number_2023 if format == "iggy-2023" else number

@@ -12,7 +12,7 @@ from letterhead import arrow as lha
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
-from letterhead.iggy.rows import CONSTANTS, IggyRowReader
+from letterhead.iggy.rows import CONSTANTS, IggyRowReader, topic_in_errors
 from letterhead.offsets.ranges import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
@@ -94,10 +94,8 @@ class MappedRowReader:
             if not any(selected):
                 return None
             mask = pa.array(selected)
-            rows, record_columns = (
-                rows.filter(mask),
-                {name: column.filter(mask) for name, column in record_columns.items()},
-            )
+            rows = rows.filter(mask)
+            record_columns = {name: column.filter(mask) for name, column in record_columns.items()}
         columns = [record_columns[name] if name in record_columns else rows.column(name) for name in self._columns]
         if self._headers:
             columns += self._selected(record_columns["headers"]).flatten()
@@ -115,12 +113,12 @@ class MappedRowReader:
         for name in names:
             column = record_columns[name] if name in record_columns else rows.column(name)
             columns.append((column.cast(pa.int64()) if name == "timestamp" else column).to_pylist())
-        blocks = (
-            lha.encode(record_columns["headers"], "kafka").to_pylist() if condition.has_headers else [None] * len(rows)
-        )
+        encoded: list[bytes | None] = [None] * len(rows)
+        if condition.has_headers:
+            encoded = lha.encode(record_columns["headers"], "kafka").to_pylist()
         return [
-            condition.selects(dict(zip(names, values, strict=True)), block)
-            for block, *values in zip(blocks, *columns, strict=True)
+            condition.selects(dict(zip(names, values, strict=True)), headers)
+            for headers, *values in zip(encoded, *columns, strict=True)
         ]
 
     def _selected(self, headers: pa.Array) -> pa.StructArray:
@@ -128,13 +126,12 @@ class MappedRowReader:
 
 
 def _placed(error: DecodeError, rows: pa.RecordBatch, row: int, constants: Mapping[str, Any]) -> DecodeError:
-    topic = f"{constants['stream']}/{constants['topic']}"
     offset = rows.column("offset")[row].as_py()
-    return replaced(error, topic=topic, partition=constants["partition"], offset=offset)
+    return replaced(error, topic=topic_in_errors(constants), partition=constants["partition"], offset=offset)
 
 
 def _stored(header: Mapping[str, Any]) -> tuple[bytes, bytes]:
-    """Return key and value as stored: columns have numbers with the most significant byte first."""
+    """Return key and value as stored, with little-endian numbers; in columns they are big-endian."""
     key, value = header["key"], header["value"]
     return (
         key if header["key_type"] in _AS_STORED else key[::-1],

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from letterhead.errors import HeaderError, replaced
+from letterhead.errors import HeaderError, replaced, without_message_number
 from letterhead.offsets.ranges import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import Dialect
 from letterhead.where.program import RecordField, fields_of_format
 
-__all__ = ["COLUMNS", "CONSTANTS", "FIELDS", "WHERE_FIELDS", "IggyRowReader"]
+__all__ = ["COLUMNS", "CONSTANTS", "FIELDS", "WHERE_FIELDS", "IggyRowReader", "topic_in_errors"]
 
 FIELDS = ("offset", "timestamp", "origin_timestamp", "id", "headers", "payload", "checksum")
 """Columns of a message."""
@@ -69,10 +68,15 @@ class IggyRowReader(RowReader):
     def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""
         offset = self._offset_in_error(_one_row(data), constants, None)
-        topic = None if constants["topic"] is None else f"{constants['stream']}/{constants['topic']}"
-        # The offset identifies the message; its number in the reply or file would only make equal errors differ.
-        message = re.sub(r"^message \d+: ", "", error.message)
-        return replaced(error, message, topic=topic, partition=constants["partition"], offset=offset, row=None)
+        # The offset identifies the message.
+        message = without_message_number(error.message)
+        place = {"topic": topic_in_errors(constants), "partition": constants["partition"], "offset": offset}
+        return replaced(error, message, **place, row=None)
+
+
+def topic_in_errors(constants: Mapping[str, Any]) -> str | None:
+    """Return stream and topic as errors name them; None if they are unknown."""
+    return None if constants["topic"] is None else f"{constants['stream']}/{constants['topic']}"
 
 
 def _one_row(data: Any) -> pa.BinaryArray:

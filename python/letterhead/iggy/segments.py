@@ -27,7 +27,7 @@ import pyarrow as pa
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError, HeaderError, counted, replaced
 from letterhead.file_window import FileWindow, check_regular
-from letterhead.iggy.rows import IggyRowReader
+from letterhead.iggy.rows import IggyRowReader, topic_in_errors
 from letterhead.kafka.indexes import index_entries
 from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
@@ -94,15 +94,15 @@ class IggySegmentsReader(SegmentsReader):
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
             self._range = requested_range(segments, self._bounds, self._message_bytes)  # type: ignore[arg-type]
-            before = self.done
+            done_before = self.done
             for segment in segments:
                 with FileWindow(segment.path) as file:
                     yield from self._file(segment, file)  # type: ignore[arg-type]
-                self.done = before = before + self._sizes[segment.path]
+                self.done = done_before = done_before + self._sizes[segment.path]
 
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
         position = _position_before(segment, file, self._range.start)
-        next_offset, before = segment.base_offset, self.done
+        next_offset, done_before = segment.base_offset, self.done
         constants = {"stream": segment.stream, "topic": segment.topic, "partition": segment.partition}
         previous: IggyBatchHeader | None = None
         while position < file.size:
@@ -116,7 +116,7 @@ class IggySegmentsReader(SegmentsReader):
             if batches:
                 previous = batches[-1]
                 position, next_offset = previous.end, previous.last_offset + 1
-                self.done = before + position
+                self.done = done_before + position
                 continue
             code, why = _flaw_at(file, position, self._message_bytes)
             if previous is not None and not _is_valid(file, previous.position, previous.end - previous.position):
@@ -156,11 +156,10 @@ class IggySegmentsReader(SegmentsReader):
             message = f"{segment.path}: the batch at offset {damage.first}: {why}: {damage.missing}"
             raise DecodeError(
                 message, format="iggy-batch", code=code, byte_offset=damage.position, offset=damage.offsets[0],
-                topic=None if segment.topic is None else f"{segment.stream}/{segment.topic}",
-                partition=segment.partition,
+                topic=topic_in_errors(constants), partition=segment.partition,
             )  # fmt: skip
         if not damage.torn:
-            self.damaged.append(Damaged.of(segment.path, damage, why))
+            self.damaged.append(Damaged.in_file(segment.path, damage, why))
         if self._reader.keeps_error_rows(constants):
             message = f"{why}: {damage.missing} (the batch at offset {damage.first}): {segment.path}"
             yield self._reader.error_row(constants, code, message, damage.position)
@@ -208,14 +207,14 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
         files.update(segments)
     for file in files:
         check_regular(file)
-    groups = [[*group] for _, group in groupby(sorted(files, key=_order), key=lambda file: file.parent)]
+    groups = [[*group] for _, group in groupby(sorted(files, key=_sort_key), key=lambda file: file.parent)]
     return [
         [_segment(file, following) for file, following in pairwise([*group, None]) if file is not None]
         for group in groups
     ]
 
 
-def _order(file: Path) -> tuple[list[tuple[int, str]], str]:
+def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:
     # Numbers are in order of their value.
     return [(int(part) if part.isdecimal() else -1, part) for part in file.parent.parts], file.name
 

@@ -44,25 +44,25 @@ def partitions(path: Paths) -> list[list[LogSegment]]:
     that are named by their offsets belong to one partition; each other file is a partition of its own.
     """
     if isinstance(path, str | os.PathLike):
-        only = Path(path)
-        if not only.exists():
-            raise FileNotFoundError(f"{printable(str(only))}: there is no such file or directory")
-        if only.is_dir():
-            return _in_directory(only)
-        check_regular(only)
-        return [_in_order([only])]
-    together: dict[Path, list[Path]] = {}
+        root = Path(path)
+        if not root.exists():
+            raise FileNotFoundError(f"{printable(str(root))}: there is no such file or directory")
+        if root.is_dir():
+            return _partitions_in(root)
+        check_regular(root)
+        return [_ordered([root])]
+    groups: dict[Path, list[Path]] = {}
     for file in map(Path, path):
         if file.is_dir() or not file.exists():
             raise FileNotFoundError(
                 f"{printable(str(file))}: there is no such file; a list must name files, not directories"
             )
         check_regular(file)
-        together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
-    return [_in_order(group) for group in together.values()]
+        groups.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
+    return [_ordered(group) for group in groups.values()]
 
 
-def _in_directory(directory: Path) -> list[list[LogSegment]]:
+def _partitions_in(directory: Path) -> list[list[LogSegment]]:
     segments = _segments(directory)
     if segments:
         return [segments]
@@ -89,11 +89,11 @@ def _segments(directory: Path) -> list[LogSegment]:
             raise ValueError(
                 f"{printable(str(swap))}: a compaction was not finished: start the broker once, which finishes it"
             )
-    return _in_order(files)
+    return _ordered(files)
 
 
-def _in_order(files: Iterable[Path]) -> list[LogSegment]:
-    ordered = sorted(map(_alone, files), key=lambda segment: (segment.base_offset, segment.path))
+def _ordered(files: Iterable[Path]) -> list[LogSegment]:
+    ordered = sorted(map(_segment, files), key=lambda segment: (segment.base_offset, segment.path))
     return [
         *(segment._replace(next_offset=following.base_offset) for segment, following in pairwise(ordered)),
         *(last._replace(next_offset=_next_offset(last)) for last in ordered[-1:]),
@@ -108,7 +108,7 @@ def _next_offset(last: LogSegment) -> int | None:
     return min((after for name in names if name and (after := int(name[1])) > last.base_offset), default=None)
 
 
-def _alone(file: Path) -> LogSegment:
+def _segment(file: Path) -> LogSegment:
     directory, name = _DIRECTORY.fullmatch(file.absolute().parent.name), _LOG.fullmatch(file.name)
     topic, partition = (directory["topic"], int(directory["partition"])) if directory else (None, None)
     return LogSegment(file, topic, partition, int(name[1]) if name else _first_offset(file), None)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced
+from letterhead.errors import DecodeError, HeaderError, LogTruncated, ProtocolError, replaced, without_message_number
 from letterhead.kafka.client import EARLIEST, LATEST, Fetched, Isolation, KafkaClient
 from letterhead.kafka.record_sets import (
     BatchHeader,
@@ -111,9 +110,8 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
                 )
             except HeaderError as error:
                 located = self._reader.located(error, fetched.records, group, constants=constants)
-                # The offset identifies the record; its number in the batch would only make equal errors differ.
-                message = re.sub(r"^message \d+: ", "", located.message)
-                raise replaced(located, message, row=None) from None
+                # The offset identifies the record.
+                raise replaced(located, without_message_number(located.message), row=None) from None
             if self._reader.where is not None:
                 self._pieces = next_pieces(self._pieces, group, 0 if rows is None else len(rows))
             if rows is not None:

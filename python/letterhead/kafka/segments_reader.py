@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -48,8 +48,12 @@ __all__ = ["COLUMNS", "Damaged", "OpenTransaction", "SegmentRowReader", "Segment
 COLUMNS: tuple[str, ...] = (*CONSTANTS, *FIELDS)
 """The default columns."""
 
-Invalid: TypeAlias = tuple[int, BatchFlaw]
-"""The index of the first invalid batch among several, and its error."""
+
+class Invalid(NamedTuple):
+    """The first invalid batch among several."""
+
+    place: int  # its index
+    flaw: BatchFlaw
 
 
 class Torn(NamedTuple):
@@ -76,7 +80,7 @@ class Damaged(NamedTuple):
     why: str
 
     @classmethod
-    def of(cls, path: Path, damage: DamagedRange, why: str) -> Damaged:
+    def in_file(cls, path: Path, damage: DamagedRange, why: str) -> Damaged:
         """Return the damage of a file."""
         return cls(str(path), damage.position, damage.end, *damage.offsets, damage.missing, why)
 
@@ -137,12 +141,12 @@ class SegmentsReader(Reader):
                 known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
             bounds = requested._replace(end=min([requested.end, *(begun.first_offset for begun in known.open)]))
             self.open_transactions += [begun for begun in known.open if begun.first_offset < requested.end]
-            before = self.done
+            done_before = self.done
             for segment in segments:
                 if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
                     with KafkaSegmentFile(segment, self._rows.message_bytes) as file:
                         yield from self._segment(file, bounds, known)
-                self.done = before = before + self._sizes[segment.path]
+                self.done = done_before = done_before + self._sizes[segment.path]
 
     def _report_torn(self, torn: Torn) -> None:
         self.torn.append(torn)
@@ -150,23 +154,22 @@ class SegmentsReader(Reader):
         warnings.warn(str(torn), TornTailWarning, stacklevel=6)
 
     def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
-        position, least, before = verified_position(file, bounds.start), file.segment.base_offset, self.done
+        position, least, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done
         pieces = 1
         while position < file.size:
             batches, flaw = file.batches(position, least, pieces)
             selected = 0
-            for rows, invalid in self._rows.rows(file, batches, bounds, known):
-                if invalid is None:
-                    selected += len(rows)
-                    yield rows
+            for result in self._rows.rows(file, batches, bounds, known):
+                if isinstance(result, Invalid):
+                    batches, flaw = batches[: result.place], result.flaw
                 else:
-                    at, flaw = invalid
-                    batches = batches[:at]
+                    selected += len(result)
+                    yield result
             if self._rows.where is not None:
                 pieces = next_pieces(pieces, batches, selected)
             if batches:
                 position, least = batches[-1].end, batches[-1].last_offset + 1
-                self.done = before + position
+                self.done = done_before + position
             if least >= bounds.end:
                 return
             if flaw is not None:
@@ -180,7 +183,7 @@ class SegmentsReader(Reader):
                 if damage.hides_records or flaw.of_file:
                     if self._rows.errors == "raise":
                         raise file.error(flaw, damage)
-                    self.damaged.append(Damaged.of(file.segment.path, damage, flaw.why))
+                    self.damaged.append(Damaged.in_file(file.segment.path, damage, flaw.why))
                     if self._rows.keeps_error_rows(file):
                         yield self._rows.error_row(file, flaw, damage)
                 position = damage.end
@@ -203,10 +206,10 @@ class SegmentRowReader:
         self.errors = errors
         self.where = resolve(where, WHERE_FIELDS, headers)
         self._error_column = error_column
-        on_error: Any = {"errors": errors, "error_column": error_column}
         options: Any = {"dialect": dialect, "limits": limits, "where": self.where}
+        # Each piece is read by the strict reader first, and after an error by the lax one, which handles it as `errors` says.
         self._strict = KafkaRowReader(columns, headers, **options)
-        self._lax = KafkaRowReader(columns, headers, **options, **on_error)
+        self._lax = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, **options)
         self.schema = self._lax.schema
         self.limits = limits
         self.message_bytes = self._lax.message_bytes
@@ -222,8 +225,8 @@ class SegmentRowReader:
 
     def rows(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
-    ) -> Iterator[tuple[pa.RecordBatch, Invalid | None]]:
-        """Yield the rows of batches with valid headers, each with ``None``; at the end, the first invalid batch, if any."""
+    ) -> Iterator[pa.RecordBatch | Invalid]:
+        """Yield the rows of batches with valid headers; at the end, the first invalid batch, if any."""
         if not batches:
             return
         try:
@@ -233,16 +236,17 @@ class SegmentRowReader:
                 raise
             # The decompressed batches are larger than an Arrow column can be.
             half = len(batches) // 2
-            for before, part in ((0, batches[:half]), (half, batches[half:])):
-                for rows, invalid in self.rows(file, part, bounds, known):
-                    yield rows, invalid and (before + invalid[0], invalid[1])
-                    if invalid is not None:
+            for first, part in ((0, batches[:half]), (half, batches[half:])):
+                for result in self.rows(file, part, bounds, known):
+                    if isinstance(result, Invalid):
+                        yield result._replace(place=first + result.place)
                         return
+                    yield result
             return
         if rows is not None and len(rows):
-            yield rows, None
+            yield rows
         if invalid is not None:
-            yield None, invalid
+            yield invalid
 
     def _read(
         self, file: KafkaSegmentFile, batches: Sequence[BatchHeader], bounds: OffsetRange, known: Transactions
@@ -257,7 +261,7 @@ class SegmentRowReader:
         control = [at for at, batch in enumerate(batches) if batch.control]
         invalid = _first_invalid(file, batches, control) if control else None
         if invalid is not None:
-            batches = batches[: invalid[0]]
+            batches = batches[: invalid.place]
         if not batches:
             return None, invalid
         try:
@@ -265,14 +269,15 @@ class SegmentRowReader:
         except HeaderError as error:
             if error.code == "too_large":
                 raise
-            read = [at for at, batch in enumerate(batches) if batch.last_offset >= bounds.start]
-            invalid = _first_invalid(file, batches, read) or invalid
-            whole = batches if invalid is None else batches[: invalid[0]]
-            if self.errors == "raise" and error.row is not None and error.row < len(whole):
-                place = {"origin": options["origin"], "constants": options["constants"]}
-                located = self._strict.located(error, file.data(batches), batches, **place)
-                raise _placed(file, whole[error.row], located) from None
-            return self._lax(file.data(whole), whole, **options) if whole else None, invalid
+            requested = [at for at, batch in enumerate(batches) if batch.last_offset >= bounds.start]
+            invalid = _first_invalid(file, batches, requested) or invalid
+            valid = batches if invalid is None else batches[: invalid.place]
+            if self.errors == "raise" and error.row is not None and error.row < len(valid):
+                located = self._strict.located(
+                    error, file.data(batches), batches, origin=batches[0].position, constants=_constants(file)
+                )
+                raise _placed(file, valid[error.row], located) from None
+            return self._lax(file.data(valid), valid, **options) if valid else None, invalid
         if rows is not None and self.errors == "column":
             no_errors = pa.nulls(len(rows), self._lax.schema.field(self._error_column).type)
             rows = pa.RecordBatch.from_arrays([*rows.columns, no_errors], schema=self._lax.schema)
@@ -339,8 +344,8 @@ def _offset_since(segments: Sequence[LogSegment], time: int, rows: SegmentRowRea
                     if records is None:
                         continue
                     times = records.column("timestamp").cast(pa.int64()).to_pylist()
-                    for row, of_record in enumerate(times):
-                        if of_record is not None and of_record >= time:
+                    for row, record_time in enumerate(times):
+                        if record_time is not None and record_time >= time:
                             return int(records.column("offset")[row].as_py())
     return None
 
@@ -362,7 +367,7 @@ def _constants(file: KafkaSegmentFile) -> dict[str, Any]:
 
 def _first_invalid(file: KafkaSegmentFile, batches: Sequence[BatchHeader], indexes: Sequence[int]) -> Invalid | None:
     flaws = zip(indexes, file.flaws([batches[at] for at in indexes]), strict=True)
-    return next(((at, flaw) for at, flaw in flaws if flaw is not None), None)
+    return next((Invalid(at, flaw) for at, flaw in flaws if flaw is not None), None)
 
 
 def _placed(file: KafkaSegmentFile, batch: BatchHeader, error: HeaderError) -> HeaderError:

@@ -57,14 +57,14 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
     """
     aborted: list[Aborted] = []
     begun: dict[int, tuple[LogSegment, BatchHeader]] = {}
-    endless: list[tuple[LogSegment, BatchHeader]] = []
+    maybe_ended: list[tuple[LogSegment, BatchHeader]] = []  # their control records may be among damaged bytes
     for segment in segments:
         if segment.next_offset is not None and segment.next_offset <= start:
             continue
         with KafkaSegmentFile(segment) as file:
             for batch in _transactional(file, start, strict=strict):
                 if batch is None:
-                    endless += begun.values()
+                    maybe_ended += begun.values()
                     begun.clear()
                 elif not batch.control:
                     begun.setdefault(batch.producer_id, (segment, batch))
@@ -72,12 +72,13 @@ def transactions(segments: Sequence[LogSegment], start: int = 0, *, strict: bool
                     first = begun.pop(batch.producer_id)[1].base_offset
                     if _is_abort(file, batch):
                         aborted.append(Aborted(batch.producer_id, first, batch.base_offset))
+    # A damaged header can look like the beginning of a transaction, which would never end.
     for segment, batch in begun.values():
         with KafkaSegmentFile(segment) as file:
-            _invalid(file, [batch], strict=True)
+            _with_wrong_checksum(file, [batch], strict=True)
     return Transactions(aborted, [
         OpenTransaction(segment.topic, segment.partition, batch.producer_id, batch.base_offset)
-        for segment, batch in (*endless, *begun.values())
+        for segment, batch in (*maybe_ended, *begun.values())
     ])  # fmt: skip
 
 
@@ -86,11 +87,11 @@ def _transactional(file: KafkaSegmentFile, start: int, *, strict: bool) -> Itera
     position, least = verified_position(file, start), file.segment.base_offset
     while position < file.size:
         batches, flaw = file.batches(position, least)
-        among = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
+        transactional = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         # Damaged records are found when the records are read; control records are read here only.
-        checked = [batch for batch in among if batch.control] if strict else among
-        bad = _invalid(file, checked, strict=strict)
-        yield from (None if batch in bad else batch for batch in among)
+        checked = [batch for batch in transactional if batch.control] if strict else transactional
+        damaged = _with_wrong_checksum(file, checked, strict=strict)
+        yield from (None if batch in damaged else batch for batch in transactional)
         if batches:
             position, least = batches[-1].end, batches[-1].last_offset + 1
         if flaw is not None:
@@ -109,10 +110,10 @@ def _is_abort(file: KafkaSegmentFile, batch: BatchHeader) -> bool:
     return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
 
-def _invalid(file: KafkaSegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
+def _with_wrong_checksum(file: KafkaSegmentFile, batches: Sequence[BatchHeader], *, strict: bool) -> set[BatchHeader]:
     """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
-    bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
-    if bad and strict:
-        batch, flaw = next(iter(bad.items()))
+    damaged = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
+    if damaged and strict:
+        batch, flaw = next(iter(damaged.items()))
         raise file.error(flaw, DamagedRange(batch.position, batch.end, False, batch.base_offset, batch.last_offset))
-    return {*bad}
+    return {*damaged}
