@@ -69,7 +69,7 @@ class Logic(Condition):
 class Test(Condition):
     """A test of one operand: a comparison with a literal, ``in``, ``starts_with`` or ``is_null``."""
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # pytest would collect a class of this name
 
     def __init__(self, operand: Operand, name: str, literals: tuple[Any, ...] = ()) -> None:
         self.operand = operand

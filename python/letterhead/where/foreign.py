@@ -52,7 +52,7 @@ def of_pyarrow(expression: Any) -> Condition:
 
     In a pickle it is an IPC file: the expression is in the metadata of the schema, and its literals are in the row.
     """
-    with _unknown_form("pyarrow"):
+    with _reject_unknown_form("pyarrow"):
         batch = pa.ipc.open_file(expression.__reduce__()[1][0]).get_batch(0)
         node = _pyarrow_node(deque(_metadata(batch.schema)), batch)
     return _condition(node, "pyarrow")
@@ -60,13 +60,14 @@ def of_pyarrow(expression: Any) -> Condition:
 
 def of_polars(expression: Any) -> Condition:
     """Translate a ``polars.Expr``."""
-    with _unknown_form("polars"), warnings.catch_warnings(action="ignore"):  # polars warns that the form may change
+    # polars warns that the form may change.
+    with _reject_unknown_form("polars"), warnings.catch_warnings(action="ignore"):
         node = _polars_node(json.loads(expression.meta.serialize(format="json")))
     return _condition(node, "polars")
 
 
 @contextmanager
-def _unknown_form(source: str) -> Iterator[None]:
+def _reject_unknown_form(source: str) -> Iterator[None]:
     try:
         yield
     except (AttributeError, LookupError, TypeError, pa.ArrowException) as error:
@@ -138,7 +139,7 @@ def _pyarrow_call(name: str, arguments: tuple[_Node, ...], options: Any) -> _Cal
 
 
 def _polars_node(node: Any) -> _Node:
-    tag, value = _only(node)
+    tag, value = _single_item(node)
     if tag == "Column":
         return col(value)
     if tag == "Literal":
@@ -162,7 +163,7 @@ _POLARS_FUNCTIONS = {
 
 
 def _polars_literal(value: Any) -> _Call | _Literal:
-    type, content = _only(value.get("Scalar", value.get("Dyn")))
+    type, content = _single_item(value.get("Scalar", value.get("Dyn")))
     if type == "List":
         values = pa.ipc.open_stream(bytes(content)).read_all().column(0).to_pylist()
         if len(values) == 1 and isinstance(values[0], list):
@@ -175,7 +176,7 @@ def _polars_literal(value: Any) -> _Call | _Literal:
     return _Call(f"literal {type}")
 
 
-def _only(node: Any) -> tuple[str, Any]:
+def _single_item(node: Any) -> tuple[str, Any]:
     """Return the only item of an object, or the text of anything else and None."""
     return next(iter(node.items())) if isinstance(node, dict) and len(node) == 1 else (str(node), None)
 

@@ -115,7 +115,7 @@ class Filter:
 
     @property
     def known(self) -> bool | None:
-        """Whether all messages, or none, are selected; ``None`` if that depends on the message."""
+        """True if all messages are selected, False if none are; ``None`` if that depends on the message."""
         return None if isinstance(self._node, Resolved | Combined) else bool(self._node)
 
     @property
@@ -370,12 +370,13 @@ def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
     parts = [_fold(part, leaf) for part in node.parts]
     if node.name == "not":
         return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and Combined("not", (parts[0],))
-    decisive = node.name == "or"
+    # True decides an `or`, and False an `and`; the other value changes nothing.
+    decisive, neutral = (True, False) if node.name == "or" else (False, True)
     if any(part is decisive for part in parts):
         return decisive
-    parts = [part for part in parts if part is not (not decisive)]
+    parts = [part for part in parts if part is not neutral]
     if all(part is None for part in parts):
-        return None if parts else not decisive
+        return None if parts else neutral
     return parts[0] if len(parts) == 1 else Combined(node.name, tuple(parts))
 
 
@@ -395,7 +396,7 @@ def truth(test: Resolved, value: Any) -> bool | None:
     if isinstance(value, datetime):
         value = (value - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     if name == "in":
-        # Not `value in literals`, which finds NaN by its identity.
+        # Not `value in literals`, for which a NaN equals itself.
         return any(value == literal for literal in test.literals)
     literal = test.literals[0]
     if name == "starts_with":
@@ -415,20 +416,23 @@ def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | N
     if isinstance(node, Resolved):
         if node.field is None or node.operand != field:
             return None, None
-        if node.name == "in" and not negated and node.literals:
+        if not node.literals:
+            return None, None
+        if node.name == "in" and not negated:
             return min(node.literals), max(node.literals)
-        name = _NEGATED.get(node.name) if negated else node.name
-        literal = node.literals[0] if node.literals else None
-        return {
+        literal = node.literals[0]
+        bounds_by_test: dict[str | None, tuple[int | None, int | None]] = {
             "==": (literal, literal), "<": (None, literal - 1), "<=": (None, literal),
             ">": (literal + 1, None), ">=": (literal, None),
-        }.get(name or "", (None, None)) if literal is not None else (None, None)  # fmt: skip
+        }  # fmt: skip
+        return bounds_by_test.get(_NEGATED.get(node.name) if negated else node.name, (None, None))
     if not isinstance(node, Combined):
         return None, None
     if node.name == "not":
         return _between(node.parts[0], field, not negated)
     bounds = [_between(part, field, negated) for part in node.parts]
     lows, highs = [low for low, _ in bounds], [high for _, high in bounds]
+    # A negated `or` selects what an `and` of the negated parts selects.
     if (node.name == "and") != negated:
         return max(_not_none(lows), default=None), min(_not_none(highs), default=None)
     return (None if None in lows else min(_not_none(lows))), (None if None in highs else max(_not_none(highs)))

@@ -38,7 +38,7 @@ class _Where(Dialect):
         KEYWORDS = _KEYWORDS
 
 
-_SHOWN = 80
+_MAX_PART_CHARS = 80
 """Characters of a part that an error shows."""
 
 _COMPARISONS = {exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
@@ -47,11 +47,13 @@ _ARGUMENTS: dict[Any, str] = {
     exp.And: "this expression", exp.Or: "this expression", exp.Not: "this", exp.Paren: "this",
     **dict.fromkeys(_COMPARISONS, "this expression"), exp.In: "this expressions", exp.Between: "this low high",
     exp.Is: "this expression", exp.Like: "this expression negate", exp.StartsWith: "this expression",
-    exp.Cast: "this to _type", exp.DataType: "this kind nested", exp.Column: "this", exp.Identifier: "this quoted",
+    exp.Cast: "this to _type", exp.DataType: "this kind nested", exp.Column: "this table", exp.Identifier: "this quoted",
     exp.Bracket: "this expressions", exp.Any: "this", exp.All: "this", exp.Literal: "this is_string", exp.Neg: "this",
     exp.HexString: "this", exp.Boolean: "this", exp.Null: "", exp.Anonymous: "this expressions",
 }  # fmt: skip
-"""The supported arguments of each supported expression; any other argument changes its meaning and is rejected."""
+"""The supported arguments of each supported expression; any other argument changes its meaning and is rejected.
+
+The table of a column is rejected later, by an error that names the remedy."""
 
 
 def condition_of_sql(text: str) -> Condition:
@@ -68,10 +70,10 @@ def condition_of_sql(text: str) -> Condition:
     except SqlglotError as error:
         place: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
         highlighted = f" at {place['highlight']!r}" if place.get("highlight") else ""
-        why = (place.get("description") or str(error)).partition(" for <")[0]
+        reason = (place.get("description") or str(error)).partition(" for <")[0]
         at = f", line {place['line']}, column {place['col']}" if place.get("line") else ""
         raise ValueError(
-            f"where: the text is not a SQL expression{highlighted}{at}: {why[:1].lower()}{why[1:]}"
+            f"where: the text is not a SQL expression{highlighted}{at}: {reason[:1].lower()}{reason[1:]}"
         ) from None
 
 
@@ -100,10 +102,7 @@ class _SqlTranslator:
         self._text = text
 
     def condition(self, node: Any) -> Condition:
-        condition: Condition = self._condition(node)
-        return condition
-
-    def _condition(self, node: Any) -> Any:
+        """Translate an expression into a condition."""
         self._check(node)
         match node:
             case exp.Paren():
@@ -119,7 +118,8 @@ class _SqlTranslator:
                 return self._operand(node.this).is_in([self._literal(literal) for literal in node.expressions])
             case exp.Between():
                 operand = self._operand(node.this)
-                return (operand >= self._literal(node.args["low"])) & (operand <= self._literal(node.args["high"]))
+                low, high = self._literal(node.args["low"]), self._literal(node.args["high"])
+                return operand._compared(">=", low) & operand._compared("<=", high)
             case exp.Is(expression=exp.Null()):
                 return self._operand(node.this).is_null()
             case exp.Like():
@@ -239,19 +239,17 @@ class _SqlTranslator:
         if known is None:
             raise self._error(node, "it is not supported")
         for name, value in node.args.items():
-            if name not in known.split() and value not in (None, False, []) and not (name, type(node)) == (
-                "table", exp.Column
-            ):  # fmt: skip
+            if name not in known.split() and value not in (None, False, []):
                 raise self._error(node, f"{name.replace('_', ' ')} is not supported")
 
-    def _error(self, node: Any, why: str) -> ValueError:
+    def _error(self, node: Any, reason: str) -> ValueError:
         starts = [part.meta["start"] for part in node.walk() if "start" in part.meta]
         start = min(starts, default=0)
         before = self._text[:start]
         line, column = before.count("\n") + 1, start - (before.rfind("\n") + 1) + 1
         part = printable(node.sql(dialect=_Where))
-        part = part if len(part) <= _SHOWN else f"{part[:_SHOWN]}…"
-        return ValueError(f"where: {part} (line {line}, column {column}): {why}")
+        part = part if len(part) <= _MAX_PART_CHARS else f"{part[:_MAX_PART_CHARS]}…"
+        return ValueError(f"where: {part} (line {line}, column {column}): {reason}")
 
 
 def _is_literal(node: Any) -> bool:

@@ -1,4 +1,4 @@
-"""`letterhead state check`: tell what another version of Kafka Streams, or another layout, does to stores, and try it on copies."""
+"""`letterhead state check`: predict how another version of Kafka Streams, or another layout, opens stores, and try it on copies."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from letterhead._formatting import printable
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, table, warn
-from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, opened
+from letterhead.cli.state.lag import check_one_source
+from letterhead.cli.state.options import ChangelogSource, Selection
+from letterhead.cli.state.restore import open_changelog
+from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.shown import store_json
 from letterhead.cli.state.upgrade import upgrade_all_rows
 from letterhead.errors import StateStoreError, UnexpectedColumnFamilyError
 from letterhead.state.reading.directory import StoreFiles, find_stores
@@ -34,7 +37,7 @@ KEPT, CONVERTED, DAMAGED, REFUSED = "kept", "converted", "damaged", "refused"
 REBUILT, LOST = "rebuilt", "lost"
 """Outcomes of a store that is refused, with a changelog and without one."""
 
-_EXPLAINED = {
+_MEANINGS = {
     KEPT: "opened as it is",
     CONVERTED: "rows move to the new column family when they are read by key or written; only the changelog restores the old store",
     DAMAGED: "Kafka Streams reads values with a byte 00 in front: delete the directory before, so that it is restored instead",
@@ -44,13 +47,12 @@ _EXPLAINED = {
 
 
 class Changelogs:
-    """Where changelogs are: a file or directory, or a broker."""
+    """The source of changelogs, a file, a directory or a broker, and how long their stores keep rows; false without a source."""
 
     def __init__(
         self, path: Path | None, brokers: BrokerSettings | None, retention: int | None, segment_interval: int | None
     ) -> None:
-        if path is not None and brokers is not None:
-            raise Failure("--changelog and brokers exclude each other: give one of them")
+        check_one_source(path, brokers)
         self.path = path
         self.brokers = brokers
         self.retention = retention
@@ -63,17 +65,13 @@ class Changelogs:
         """Return the records of a changelog, for `letterhead.state.restore`."""
         if self.brokers is None:
             return self.path
-        from letterhead.kafka.topic_reader import topic as read_topic
-
-        columns = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
-        return read_topic(
-            topic, settings=self.brokers, columns=columns, partitions=[partition], isolation_level="read_committed"
-        )
+        source = ChangelogSource(topic, self.brokers, self.retention, self.segment_interval)
+        return open_changelog(source, partition)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What becomes of a store; `tried` says what was done on a copy, and `failed` whether that contradicts it."""
+    """The predicted outcome for a store; `tried` describes the trial on a copy, and `failed` is whether that contradicts the outcome."""
 
     store: StoreReader
     target: DetectedType
@@ -85,7 +83,7 @@ class Outcome:
 
 
 def opens(stored: DetectedType, layout: str) -> str:
-    """Return what Kafka Streams does with a store that it opens with a layout: it is kept, converted, damaged or refused."""
+    """Return the outcome when Kafka Streams opens a store with a layout: kept, converted, damaged or refused."""
     if stored.keys == "versioned" and "headers" in (stored.layout_name, layout):
         return REFUSED  # there is no such store
     if LAYOUTS[stored.name, layout].family == stored.layout.family:
@@ -105,7 +103,7 @@ def run_check(
     source: Changelogs,
     json: bool,
 ) -> int:
-    """Print what becomes of every store."""
+    """Print the outcome for every store."""
     before = before or next(version for version in VERSIONS if version != to)
     for name, version in (("--to", to), ("--from", before)):
         if version not in VERSIONS:
@@ -116,9 +114,9 @@ def run_check(
         stores = find_stores(selection.directory, selection.name)
         if source.path is not None and len(stores) > 1:
             raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")
-        outcomes = [_outcome(opened(files, selection), to, before, layout) for files in stores]
+        outcomes = [_predict(open_selected(files, selection), to, before, layout) for files in stores]
         if tries:
-            outcomes = [_tried(outcome, selection, source) for outcome in outcomes]
+            outcomes = [_try_on_copy(outcome, selection, source) for outcome in outcomes]
     if json:
         print_json([_document(outcome) for outcome in outcomes])
     else:
@@ -128,21 +126,21 @@ def run_check(
     return BAD_DATA if any(outcome.failed or outcome.result in (DAMAGED, LOST) for outcome in outcomes) else OK
 
 
-def _outcome(store: StoreReader, to: str, before: str, layout: str | None) -> Outcome:
+def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Outcome:
     store_type = store.type
     target = replace(store_type, layout_name=_layout_of(store_type, layout or store_type.layout_name))
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     open_or_not_closed = store.process is not None
     for _, families in store.databases():
         open_or_not_closed |= families.dirty
-        places |= families.offsets()
+        offsets |= families.offsets()
     changelog = None
-    if len(places) == 1:
-        topic, _, partition = next(iter(places)).rpartition("-")
+    if len(offsets) == 1:
+        topic, _, partition = next(iter(offsets)).rpartition("-")
         changelog = topic, int(partition)
     result = opens(store_type, target.layout_name)
     if result == REFUSED:
-        result = REBUILT if places else LOST
+        result = REBUILT if offsets else LOST
     notes = []
     if open_or_not_closed:
         notes.append(
@@ -167,33 +165,33 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
     return layout
 
 
-def _tried(outcome: Outcome, selection: Selection, source: Changelogs) -> Outcome:
+def _try_on_copy(outcome: Outcome, selection: Selection, source: Changelogs) -> Outcome:
     """Do on a copy what Kafka Streams would do, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
-    with _copied(outcome.store.files) as copy:
+    with _copy_of(outcome.store.files) as copy:
         try:
             if outcome.result == CONVERTED:
-                moved = upgrade_all_rows(opened(copy, selection), outcome.target.layout_name)
-                return _compared(outcome, copy.directory, f"{counted(moved, 'row')} converted")
+                moved = upgrade_all_rows(open_selected(copy, selection), outcome.target.layout_name)
+                return _compare(outcome, copy.directory, f"{counted(moved, 'row')} converted")
             _open_and_close(copy, outcome.target)
         except UnexpectedColumnFamilyError:
             if outcome.result == KEPT:
                 return replace(outcome, tried="a copy is refused", failed=True)
-            return _restored(outcome, source)
+            return _try_restore(outcome, source)
         if outcome.result == KEPT:
-            return _compared(outcome, copy.directory, "opened")
+            return _compare(outcome, copy.directory, "opened")
         return replace(outcome, tried="a copy is opened", failed=True)
 
 
 @contextmanager
-def _copied(files: StoreFiles) -> Iterator[StoreFiles]:
+def _copy_of(files: StoreFiles) -> Iterator[StoreFiles]:
     """Copy a store into a temporary directory."""
     with TemporaryDirectory("check") as temporary:
-        place = temporary.path / "app" / "0_0"
+        path = temporary.path / "app" / "0_0"
         if not files.segmented:
-            place /= "rocksdb"
-        shutil.copytree(files.directory, place / files.name, ignore=shutil.ignore_patterns("LOCK"))
+            path /= "rocksdb"
+        shutil.copytree(files.directory, path / files.name, ignore=shutil.ignore_patterns("LOCK"))
         (copy,) = find_stores(temporary.path / "app" / "0_0")
         yield copy
 
@@ -204,7 +202,7 @@ def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
         database.close(clean=not database.dirty)
 
 
-def _restored(outcome: Outcome, source: Changelogs) -> Outcome:
+def _try_restore(outcome: Outcome, source: Changelogs) -> Outcome:
     store_type = outcome.target
     if not source:
         return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")
@@ -227,11 +225,11 @@ def _restored(outcome: Outcome, source: Changelogs) -> Outcome:
             start="earliest",
             force=True,  # the store itself names the topic
         )
-        return _compared(outcome, temporary.path, f"{counted(done.records, 'record')} restored")
+        return _compare(outcome, temporary.path, f"{counted(done.records, 'record')} restored")
 
 
-def _compared(outcome: Outcome, directory: Path, done: str) -> Outcome:
-    """Compare a copy with the store, by what both keep."""
+def _compare(outcome: Outcome, directory: Path, done: str) -> Outcome:
+    """Compare a copy with the store, by the parts of values that both keep."""
     store_type = outcome.store.type
     try:
         differences = sum(1 for _ in diff(outcome.store.files.directory, directory, store_type=store_type.name))
@@ -246,7 +244,7 @@ def _compared(outcome: Outcome, directory: Path, done: str) -> Outcome:
 def _table(outcomes: list[Outcome], *, tries: bool) -> Table:
     view = table("store", "type", "opened as", "outcome", *(["on a copy"] if tries else ["because"]), fold=True)
     for outcome in outcomes:
-        last = outcome.tried if tries else _EXPLAINED[outcome.result]
+        last = outcome.tried if tries else _MEANINGS[outcome.result]
         view.add_row(
             printable(outcome.store.files.label),
             str(outcome.store.type),
@@ -258,16 +256,12 @@ def _table(outcomes: list[Outcome], *, tries: bool) -> Table:
 
 
 def _document(outcome: Outcome) -> dict[str, Any]:
-    files = outcome.store.files
-    return {
-        "store": files.name,
-        "task": files.task or None,
-        "directory": str(files.directory),
+    return store_json(outcome.store.files) | {
         "store_type": outcome.store.type.name,
         "layout": outcome.store.type.layout_name,
         "opened_as": outcome.target.layout_name,
         "outcome": outcome.result,
-        "meaning": _EXPLAINED[outcome.result],
+        "meaning": _MEANINGS[outcome.result],
         "changelog": outcome.changelog and f"{outcome.changelog[0]}-{outcome.changelog[1]}",
         "notes": list(outcome.notes),
         "tried": outcome.tried or None,

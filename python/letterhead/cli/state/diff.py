@@ -16,7 +16,7 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.headers import SUMMARY_LIMIT, header_text, key_text
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, short, table, warn
 from letterhead.cli.state.options import ChangelogSource, Selection
-from letterhead.cli.state.restore import opened
+from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import failures
 from letterhead.cli.state.scan import DamagedRows
 from letterhead.headers import Header, HeaderKey
@@ -40,7 +40,7 @@ def run_diff(selection: Selection, source: ChangelogSource, *, limit: int | None
         try:
             differences = diff(
                 selection.directory,
-                opened(source),
+                open_changelog(source),
                 store=selection.name,
                 store_type=selection.store_type,
                 retention=source.retention,

@@ -7,23 +7,17 @@ from collections.abc import Iterator
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, print_json
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
+from letterhead.cli.state.rows import failures, open_selected, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.reading.rows import StoreReader, StoreRow
+from letterhead.state.reading.store_types import TIME_ORDERED_KEYS
 from letterhead.state.storage.database import StoredFamilies
-from letterhead.state.storage.keys import (
-    MAX_SEQUENCE,
-    MAX_TIME,
-    TimeOrderedSessionKeys,
-    TimeOrderedWindowKeys,
-    session_key,
-    window_key,
-)
+from letterhead.state.storage.keys import MAX_SEQUENCE, MAX_TIME, session_key, window_key
 from letterhead.state.versioned import VersionedStore
 
-NEEDED = {"key-value": (), "window": ("--start",), "session": ("--start", "--end"), "versioned": ()}
-ALLOWED = {**NEEDED, "versioned": ("--as-of",)}
+REQUIRED_TIMES = {"key-value": (), "window": ("--start",), "session": ("--start", "--end"), "versioned": ()}
+ALLOWED_TIMES = {**REQUIRED_TIMES, "versioned": ("--as-of",)}
 
 
 def run_get(
@@ -43,8 +37,8 @@ def run_get(
     count = 0
     with failures():
         for files in stores_of(selection):
-            store = opened(files, selection)
-            _check(store, times)
+            store = open_selected(files, selection)
+            _check_times(store, times)
             for row in _rows(store, raw_key, times):
                 if json:
                     print_json(row_json(files, store.type, row))
@@ -57,18 +51,18 @@ def run_get(
     return OK
 
 
-def _check(store: StoreReader, times: dict[str, int | None]) -> None:
+def _check_times(store: StoreReader, times: dict[str, int | None]) -> None:
     """Refuse times that the store type does not have, and require its own times."""
-    kind = store.type.keys
+    key_type = store.type.keys
     for option, time in times.items():
-        if time is None and option in NEEDED[kind]:
-            needed = " and ".join(NEEDED[kind])
+        if time is None and option in REQUIRED_TIMES[key_type]:
+            needed = " and ".join(REQUIRED_TIMES[key_type])
             raise Failure(
-                f"store {store.files.label} is a {kind} store: give {needed} too; `scan --from KEY --to KEY` shows all "
+                f"store {store.files.label} is a {key_type} store: give {needed} too; `scan --from KEY --to KEY` shows all "
                 "rows of a key"
             )
-        if time is not None and option not in ALLOWED[kind]:
-            raise Failure(f"store {store.files.label} is a {kind} store: it has no {option}")
+        if time is not None and option not in ALLOWED_TIMES[key_type]:
+            raise Failure(f"store {store.files.label} is a {key_type} store: it has no {option}")
 
 
 def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Iterator[StoreRow]:
@@ -87,14 +81,15 @@ def _rows(store: StoreReader, key: bytes, times: dict[str, int | None]) -> Itera
 
 def _stored_keys(store: StoreReader, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
     start, end = times["--start"] or 0, times["--end"] or 0
-    by_time = store.type.time_ordered
+    first = last = key
     if store.type.keys == "window":
         first, last = window_key(key, start), window_key(key, start, MAX_SEQUENCE)
-        return (TimeOrderedWindowKeys.row(first), TimeOrderedWindowKeys.row(last)) if by_time else (first, last)
-    if store.type.keys == "session":
-        first = session_key(key, start, end)
-        return (TimeOrderedSessionKeys.row(first),) * 2 if by_time else (first, first)
-    return key, key
+    elif store.type.keys == "session":
+        first = last = session_key(key, start, end)
+    if not store.type.time_ordered:
+        return first, last
+    row_key = TIME_ORDERED_KEYS[store.type.name].row
+    return row_key(first), row_key(last)
 
 
 def _version(store: StoreReader, key: bytes, as_of: int | None) -> Iterator[StoreRow]:

@@ -8,14 +8,13 @@ from pathlib import Path
 from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import Failure
 
-__all__ = ["end_offsets"]
+__all__ = ["check_one_source", "end_offsets"]
 
 
 def end_offsets(partitions: Iterable[str], changelog: Path | None, brokers: BrokerSettings | None) -> dict[str, int]:
     """Return the offset after the last record of each ``topic-partition`` that the changelog has."""
     requested = set(partitions)
-    if changelog is not None and brokers is not None:
-        raise Failure("--changelog and brokers exclude each other: give one of them")
+    check_one_source(changelog, brokers)
     if brokers is not None:
         return _of_broker(requested, brokers)
     ends: dict[str, int] = {}
@@ -34,6 +33,12 @@ def end_offsets(partitions: Iterable[str], changelog: Path | None, brokers: Brok
             partition = f"{row['topic']}-{row['partition']}"
             ends[partition] = max(ends.get(partition, 0), row["offset_max"] + 1)
     return {partition: end for partition, end in ends.items() if partition in requested}
+
+
+def check_one_source(changelog: Path | None, brokers: BrokerSettings | None) -> None:
+    """Refuse changelogs from files and from a broker at once."""
+    if changelog is not None and brokers is not None:
+        raise Failure("--changelog and brokers exclude each other: give one of them")
 
 
 def _of_broker(requested: set[str], brokers: BrokerSettings) -> dict[str, int]:

@@ -18,7 +18,8 @@ from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, moment, print_json, progress, table
 from letterhead.cli.state.lag import end_offsets
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, opened
+from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.shown import store_json
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
@@ -29,7 +30,7 @@ from letterhead.state.storage.versioned_rows import bounds
 
 @dataclass
 class SegmentContents:
-    """The contents of a segment, or of a store without segments; None where they were not counted.
+    """The contents of a segment, or of a store without segments. With --quick, only `rows` are estimated.
 
     `older` counts rows that have not been moved to the newer family yet, `index` counts index entries in addition to the rows;
     `versions` are those in the rows of a versioned store; `first` and `last` are the earliest and the latest time.
@@ -37,15 +38,19 @@ class SegmentContents:
 
     name: str
     rows: int = 0
-    older: int | None = 0
-    index: int | None = 0
-    versions: int | None = 0
-    key_bytes: int | None = 0
-    value_bytes: int | None = 0
-    header_bytes: int | None = 0
+    older: int = 0
+    index: int = 0
+    versions: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    header_bytes: int = 0
     first: int | None = None
     last: int | None = None
     damaged: int = 0
+
+
+NOT_ESTIMATED = ("older", "index", "versions", "key_bytes", "value_bytes", "header_bytes")
+"""The fields of :class:`SegmentContents` that are null in JSON with --quick."""
 
 
 @dataclass
@@ -68,10 +73,9 @@ class StoreListing:
         """The store type and the parts of values; a ? if the store cannot be read."""
         return "?" if self.store is None else str(self.store.type)
 
-    def total(self, field: str) -> int | None:
-        """Return the sum over all segments; None if it was not counted."""
-        numbers = [getattr(part, field) for part in self.segments]
-        return None if None in numbers else sum(numbers)
+    def total(self, field: str) -> int:
+        """Return the sum of a field over all segments."""
+        return sum(getattr(segment, field) for segment in self.segments)
 
 
 def run_ls(
@@ -126,7 +130,7 @@ def _show_all(listings: list[StoreListing], quick: bool, everything: bool) -> No
 def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreListing:
     listing = StoreListing(files)
     try:
-        listing.store = store = opened(files, selection)
+        listing.store = store = open_selected(files, selection)
         listing.families = sorted(set().union(*store.families_of_databases))
         # A process that has just opened the store may not have marked it as open yet.
         listing.open_or_not_closed = store.process is not None
@@ -148,7 +152,7 @@ def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreList
 
 def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
     rows = sum(families.estimate(family) for family, _ in store.sources(families))
-    return [SegmentContents(segment.directory.name, rows, None, None, None, None, None, None)]
+    return [SegmentContents(segment.directory.name, rows)]
 
 
 def _counted(
@@ -165,21 +169,20 @@ def _counted(
                 parts[prefix] = SegmentContents(_segment_name(prefix) if versioned else segment.directory.name)
             part = parts[prefix]
             if store.is_index(row.key):
-                part.index = (part.index or 0) + 1
+                part.index += 1
                 continue
             part.rows += 1
             if row.older is not None:
-                part.older = (part.older or 0) + 1
+                part.older += 1
                 if row.family not in listing.older_families:
                     listing.older_families.append(row.family)
-            part.key_bytes = (part.key_bytes or 0) + len(row.key)
-            part.value_bytes = (part.value_bytes or 0) + len(row.value)
+            part.key_bytes += len(row.key)
+            part.value_bytes += len(row.value)
             try:
                 if versioned:
-                    part.versions = (part.versions or 0) + len(store.versions(row.key, row.newer()))
+                    part.versions += len(store.versions(row.key, row.newer()))
                 # The file has no headers for an older row.
-                headers = 0 if row.older is not None else store.header_bytes(row.key, row.value)
-                part.header_bytes = (part.header_bytes or 0) + headers
+                part.header_bytes += 0 if row.older is not None else store.header_bytes(row.key, row.value)
                 for time in _times(store, row.key, row.value):
                     part.first = time if part.first is None else min(part.first, time)
                     part.last = time if part.last is None else max(part.last, time)
@@ -220,11 +223,12 @@ def _table(listings: list[StoreListing], quick: bool) -> Table:
 
 
 def _rows(listing: StoreListing, quick: bool) -> str:
-    return f"{'~' if quick else ''}{listing.total('rows') or 0:,}"
+    return f"{'~' if quick else ''}{listing.total('rows'):,}"
 
 
 def _sizes(listing: StoreListing) -> list[str]:
-    keys, values, headers = (listing.total(f"{part}_bytes") or 0 for part in ("key", "value", "header"))
+    """Return the bytes of keys, values and headers, and the share of headers in values; empty for a store without headers."""
+    keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
     with_headers = listing.store is not None and listing.store.type.values == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]
 
@@ -261,18 +265,17 @@ def _facts(listing: StoreListing, quick: bool) -> list[tuple[str, Text]]:
     if listing.error:
         return [*facts, ("error", Text(printable(listing.error), style="red"))]
     store = present(listing.store, "the store")
-    rows = f"about {listing.total('rows') or 0:,} (an estimate)" if quick else f"{listing.total('rows') or 0:,}"
+    rows = f"about {listing.total('rows'):,} (an estimate)" if quick else f"{listing.total('rows'):,}"
     if store.type.time_ordered and not quick:
-        rows += f", and {listing.total('index') or 0:,} entries of the index"
+        rows += f", and {listing.total('index'):,} entries of the index"
     if store.type.keys == "versioned" and not quick:
-        rows += f", with {counted(listing.total('versions') or 0, 'version')}"
+        rows += f", with {counted(listing.total('versions'), 'version')}"
     facts.append(("rows", Text(rows)))
     if not quick:
-        keys, values, headers = _sizes(listing)
-        facts += [("keys", Text(f"{keys} bytes")), ("values", Text(f"{values} bytes"))]
-        if headers:
-            number, share = headers.split(" ", 1)
-            facts.append(("headers", Text(f"{number} bytes {share} of the values")))
+        keys, values, headers = (listing.total(f"{part}_bytes") for part in ("key", "value", "header"))
+        facts += [("keys", Text(f"{keys:,} bytes")), ("values", Text(f"{values:,} bytes"))]
+        if store.type.values == "headers":
+            facts.append(("headers", Text(f"{headers:,} bytes ({_share(headers, values)}) of the values")))
     facts.append(("families", Text(printable(", ".join(listing.families)))))
     if older := listing.total("older"):
         where = ", ".join(listing.older_families)
@@ -311,14 +314,14 @@ def _time(time: int | None) -> str:
 
 def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
     """Return a store as JSON values."""
-    document: dict[str, Any] = {
-        "store": listing.files.name,
-        "task": listing.files.task or None,
-        "directory": str(listing.files.directory),
-    }
+    document = store_json(listing.files)
     if listing.error or listing.store is None:
         return document | {"error": listing.error}
     store_type = listing.store.type
+
+    def counted_total(field: str) -> int | None:
+        return None if quick else listing.total(field)
+
     document |= {
         "store_type": store_type.name,
         "values": store_type.values,
@@ -326,20 +329,22 @@ def _document(listing: StoreListing, quick: bool) -> dict[str, Any]:
         "families": listing.families,
         "rows": listing.total("rows"),
         "rows_are_estimated": quick,
-        "older_rows": listing.total("older"),
+        "older_rows": counted_total("older"),
         "older_families": listing.older_families,
     }
     if store_type.time_ordered:
-        document["index_entries"] = listing.total("index")
+        document["index_entries"] = counted_total("index")
     if store_type.keys == "versioned":
-        document["versions"] = listing.total("versions")
-    document |= {name: listing.total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
-    document |= {"damaged_rows": None if quick else listing.total("damaged"), "closed": not listing.open_or_not_closed}
+        document["versions"] = counted_total("versions")
+    document |= {name: counted_total(name) for name in ("key_bytes", "value_bytes", "header_bytes")}
+    document |= {"damaged_rows": counted_total("damaged"), "closed": not listing.open_or_not_closed}
     document |= {"offsets": listing.offsets, "position": listing.position.offsets}
     if listing.lag:
         document["lag"] = listing.lag
     if listing.files.segmented or store_type.keys == "versioned":
-        document["segments"] = [asdict(part) for part in listing.segments]
+        document["segments"] = [
+            asdict(segment) | (dict.fromkeys(NOT_ESTIMATED) if quick else {}) for segment in listing.segments
+        ]
     return document
 
 

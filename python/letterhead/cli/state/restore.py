@@ -39,7 +39,7 @@ def run_restore(
     with failures(), usage_errors(), progress(_total(source), "restoring", prints=False) as advance:
         try:
             done = restore(
-                opened(source, partition),
+                open_changelog(source, partition),
                 directory,
                 store,
                 store_type=store_type,  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ def _end(text: str | None) -> int | datetime | None:
 def _start(
     source: ChangelogSource, partition: int | None, start: str | None, store_type: str, end: int | datetime | None
 ) -> Start:
-    """Return where to begin, as the option says it; for a topic, find where Kafka Streams begins."""
+    """Return where to begin: as --start says; without it, a topic begins where Kafka Streams begins."""
     if start == "earliest":
         return "earliest"
     if start is not None:
@@ -100,7 +100,7 @@ def _start(
     return topic_retained_from(source.path, source.brokers, source.retention, partition, end)
 
 
-def opened(source: ChangelogSource, partition: int | None = None) -> Any:
+def open_changelog(source: ChangelogSource, partition: int | None = None) -> Any:
     """Return the source of a changelog, for `letterhead.state.restore`."""
     if source.brokers is None:
         return Path(source.path)

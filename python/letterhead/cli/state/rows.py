@@ -21,9 +21,9 @@ from letterhead.errors import (
     UnexpectedColumnFamilyError,
 )
 from letterhead.state.reading.directory import StoreFiles, find_stores
-from letterhead.state.reading.rows import INDEX, StoreReader, open_store
+from letterhead.state.reading.rows import StoreReader, open_store
 from letterhead.state.reading.store_types import DetectedType
-from letterhead.state.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
+from letterhead.state.storage.keys import INDEX, MAX_TIME, SessionKeys, WindowKeys, increment
 from letterhead.values import Value
 
 
@@ -70,7 +70,7 @@ def stores_of(selection: Selection) -> list[StoreFiles]:
     return stores
 
 
-def opened(files: StoreFiles, selection: Selection) -> StoreReader:
+def open_selected(files: StoreFiles, selection: Selection) -> StoreReader:
     """Open a store; warn about an assumed type, and if another process has it open."""
     store = open_store(files, selection.store_type, selection.values, selection.limits)
     if store.type.assumed:

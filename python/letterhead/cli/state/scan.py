@@ -9,7 +9,7 @@ import letterhead as lh
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import ROWS_IN_TABLE, console, counted, json_text, warn
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import KeyBounds, failures, opened, read_key, stores_of
+from letterhead.cli.state.rows import KeyBounds, failures, open_selected, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.cli.where import warn_of_unseen
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
@@ -51,7 +51,7 @@ def run_scan(
     keys = KeyBounds(first, last, prefix or b"")
     damage = DamagedRows(raises)
     with failures():
-        stores = [opened(files, selection) for files in stores_of(selection)]
+        stores = [open_selected(files, selection) for files in stores_of(selection)]
         filters = {store.type.name: _filter(where, store) for store in stores}
         rows = (
             (store, row)
@@ -68,11 +68,9 @@ def run_scan(
                 count += 1
         else:
             count = _show(chosen, keys_only=keys_only, everything=everything)
-        if limit is None or count < limit:
-            for store in stores[:1]:
-                row_filter = filters[store.type.name]
-                if row_filter is not None:
-                    warn_of_unseen(row_filter.unseen_headers, _fields(store))
+        row_filter = filters[stores[0].type.name]
+        if row_filter is not None and (limit is None or count < limit):
+            warn_of_unseen(row_filter.unseen_headers, _fields(stores[0]))
     if damage.count:
         warn(f"{counted(damage.count, 'damaged row')} left out")
     return BAD_DATA if damage.count else OK
@@ -92,7 +90,7 @@ def _filter(where: str | None, store: StoreReader) -> RowFilter | None:
 
 def _fields(store: StoreReader) -> list[str]:
     fields = ["task", "store", "key", "value", *_times(store)]
-    if store.type.values != "plain" and store.type.keys in ("key-value", "window"):
+    if store.type.has_timestamps:
         fields.append("timestamp")
     return fields
 

@@ -19,6 +19,11 @@ from letterhead.state.reading.store_types import DetectedType
 TIMES = {"window": ("start",), "session": ("start", "end"), "versioned": ("valid_from", "valid_to")}
 
 
+def store_json(files: StoreFiles) -> dict[str, Any]:
+    """Return the name, task and directory of a store as JSON values."""
+    return {"store": files.name, "task": files.task or None, "directory": str(files.directory)}
+
+
 def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, keys_only: bool = False) -> dict[str, Any]:
     """Return a row as JSON values."""
     document: dict[str, Any] = {"store": files.name}
@@ -27,7 +32,7 @@ def row_json(files: StoreFiles, store_type: DetectedType, row: StoreRow, *, keys
     document |= {"key": value_json(row.key), **row.times}
     if keys_only:
         return document
-    if _has_timestamp(store_type):
+    if store_type.has_timestamps:
         document["timestamp"] = row.timestamp
     if store_type.values == "headers":
         document["headers"] = None if row.headers is None else headers_json(row.headers, "text")
@@ -56,7 +61,7 @@ def rows_table(
 ) -> Table:
     """Return a table of rows of one store."""
     times = TIMES.get(store_type.keys, ())
-    with_timestamp = not keys_only and _has_timestamp(store_type)
+    with_timestamp = not keys_only and store_type.has_timestamps
     with_headers = not keys_only and store_type.values == "headers"
     names = ["key", *times, *["timestamp"] * with_timestamp, *["value"] * (not keys_only), *["headers"] * with_headers]
     view = table(*names, right=(*times, "timestamp"))
@@ -74,7 +79,3 @@ def rows_table(
             fields.append(Text() if row.headers is None else headers_summary(row.headers, everything=everything))
         view.add_row(*fields)
     return view
-
-
-def _has_timestamp(store_type: DetectedType) -> bool:
-    return store_type.values != "plain" and store_type.keys in ("key-value", "window")

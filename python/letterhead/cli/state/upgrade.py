@@ -14,7 +14,8 @@ from letterhead._formatting import printable
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, progress, table, warn
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, opened
+from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.shown import store_json
 from letterhead.errors import StateStoreError
 from letterhead.state.reading.directory import StoreSegment, find_stores
 from letterhead.state.reading.rows import StoreReader
@@ -34,11 +35,6 @@ class UpgradePlan:
     rows: list[int]
     moved: int = 0
 
-    @property
-    def layout(self) -> Layout:
-        """The families that the store will have."""
-        return self.target.layout
-
 
 def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json: bool) -> int:
     """Move the older rows of all stores of a directory."""
@@ -46,16 +42,16 @@ def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json
         stores = find_stores(selection.directory, selection.name)
         if selection.store_type is not None and len({store.name for store in stores}) > 1:
             raise Failure("--store-type applies to one store: choose it with --store")
-        plans = [_plan(opened(store, selection), to) for store in stores]
-        work = [plan for plan in plans if sum(plan.rows)]
-        if work and not dry_run:
-            _ask(work, yes, json)
-            _move(work)
+        plans = [_plan(open_selected(store, selection), to) for store in stores]
+        pending = [plan for plan in plans if sum(plan.rows)]
+        if pending and not dry_run:
+            _ask(pending, yes, json)
+            _move(pending)
     if json:
         print_json([_document(plan) for plan in plans])
         return OK
-    if work:
-        console().print(_table(work, dry_run=dry_run))
+    if pending:
+        console().print(_table(pending, dry_run=dry_run))
     for plan in plans:
         if not sum(plan.rows):
             console().print(printable(f"{plan.store.files.label}: {plan.target}: nothing to move"))
@@ -95,7 +91,7 @@ def _plan(store: StoreReader, to: str) -> UpgradePlan:
 
 def _older_rows(store: StoreReader, layout: Layout) -> tuple[list[str], list[int]]:
     """Count the rows to move; all older rows of a database are in one family."""
-    where: dict[str, None] = {}
+    older_families: dict[str, None] = {}
     counts = []
     for segment, families in store.databases():
         rows = {
@@ -106,31 +102,32 @@ def _older_rows(store: StoreReader, layout: Layout) -> tuple[list[str], list[int
         filled = [family for family, count in rows.items() if count]
         if len(filled) > 1:
             raise mixed_formats(segment.directory.name)
-        where |= dict.fromkeys(filled)
+        older_families |= dict.fromkeys(filled)
         counts.append(sum(rows.values()))
-    return list(where), counts
+    return list(older_families), counts
 
 
-def _ask(work: list[UpgradePlan], yes: bool, json: bool) -> None:
-    for store in (plan.store for plan in work if plan.store.process is not None):
+def _ask(pending: list[UpgradePlan], yes: bool, json: bool) -> None:
+    in_use = next((plan.store for plan in pending if plan.store.process is not None), None)
+    if in_use is not None:
         raise Failure(
-            f"store {store.files.label} is open in process {store.process}: stop it first. Nothing was changed"
+            f"store {in_use.files.label} is open in process {in_use.process}: stop it first. Nothing was changed"
         )
     if yes:
         return
     if not sys.stdin.isatty() or json:
         raise Failure("moved rows do not move back: pass --yes, or --dry-run to see what would be done")
-    console(sys.stderr).print(_table(work, dry_run=True))
-    if any(plan.store.type.keys == "versioned" for plan in work):
+    console(sys.stderr).print(_table(pending, dry_run=True))
+    if any(plan.store.type.keys == "versioned" for plan in pending):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory afterwards")
     if not typer.confirm("Move these rows? Only the changelog restores the older store", err=True):
         raise Failure("nothing was changed", BAD_DATA)
 
 
-def _move(work: list[UpgradePlan]) -> None:
-    total = sum(sum(plan.rows) for plan in work)
+def _move(pending: list[UpgradePlan]) -> None:
+    total = sum(sum(plan.rows) for plan in pending)
     with progress(total, "moving rows", prints=False) as advance:
-        for plan in work:
+        for plan in pending:
             for segment, rows in zip(plan.store.files.segments, plan.rows, strict=True):
                 if rows:
                     try:
@@ -146,7 +143,9 @@ def _move(work: list[UpgradePlan]) -> None:
 
 def _move_segment(plan: UpgradePlan, segment: StoreSegment, advance: Any) -> None:
     # With the write-ahead log, moved rows stay moved if the process dies.
-    database = Database(segment.directory.name, segment.directory, plan.layout, RocksDBOptions(write_ahead_log=True))
+    database = Database(
+        segment.directory.name, segment.directory, plan.target.layout, RocksDBOptions(write_ahead_log=True)
+    )
     # Kafka Streams may restore a store that was not closed cleanly: keep that mark.
     clean = not database.dirty
     try:
@@ -170,21 +169,17 @@ def _table(plans: list[UpgradePlan], *, dry_run: bool) -> Table:
             printable(plan.store.files.label),
             plan.target.name,
             ", ".join(plan.families),
-            plan.layout.family,
+            plan.target.layout.family,
             f"{sum(plan.rows) if dry_run else plan.moved:,}",
         )
     return view
 
 
 def _document(plan: UpgradePlan) -> dict[str, Any]:
-    files = plan.store.files
-    return {
-        "store": files.name,
-        "task": files.task or None,
-        "directory": str(files.directory),
+    return store_json(plan.store.files) | {
         "store_type": plan.target.name,
         "from": plan.families,
-        "to": plan.layout.family,
+        "to": plan.target.layout.family,
         "older_rows": sum(plan.rows),
         "moved": plan.moved,
     }

@@ -14,11 +14,13 @@ from letterhead.cli.document import value_json
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.render import console, counted, json_text, progress
 from letterhead.cli.state.options import Selection
-from letterhead.cli.state.rows import failures, opened
+from letterhead.cli.state.rows import failures, open_selected
+from letterhead.cli.state.shown import store_json
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, find_stores
 from letterhead.state.reading.rows import EncodedRow, StoreReader
 from letterhead.state.storage.database import POSITION, StoredFamilies
+from letterhead.state.storage.keys import INDEX
 from letterhead.state.storage.layouts import OFFSETS
 from letterhead.state.storage.position import Position
 
@@ -34,7 +36,7 @@ class RowError(NamedTuple):
     reason: str
 
 
-class Verified:
+class StoreResult:
     """The result for one store."""
 
     def __init__(self, files: StoreFiles) -> None:
@@ -50,7 +52,7 @@ class Verified:
 def run_verify(selection: Selection, *, json: bool) -> int:
     """Read all rows, and report errors as they occur: each row may have one."""
     with failures():
-        results = [Verified(files) for files in find_stores(selection.directory, selection.name)]
+        results = [StoreResult(files) for files in find_stores(selection.directory, selection.name)]
         if json:
             _print_documents(results, selection)
         else:
@@ -58,7 +60,7 @@ def run_verify(selection: Selection, *, json: bool) -> int:
     return BAD_DATA if any(result.errors for result in results) else OK
 
 
-def _show(results: list[Verified], selection: Selection) -> None:
+def _show(results: list[StoreResult], selection: Selection) -> None:
     screen = console()
     for result in results:
         for error in _verify(result, selection):
@@ -69,7 +71,7 @@ def _show(results: list[Verified], selection: Selection) -> None:
         screen.print(Text(hint, style="dim"), soft_wrap=True)
 
 
-def _print_documents(results: list[Verified], selection: Selection) -> None:
+def _print_documents(results: list[StoreResult], selection: Selection) -> None:
     """Print a list with one object for each store, whose errors come first."""
     separator = "["
     for result in results:
@@ -84,17 +86,17 @@ def _print_documents(results: list[Verified], selection: Selection) -> None:
     print("\n]")
 
 
-def _verify(result: Verified, selection: Selection) -> Iterator[RowError]:
+def _verify(result: StoreResult, selection: Selection) -> Iterator[RowError]:
     """Yield the errors of a store, and count them."""
     for error in _errors(result, selection):
         result.errors += 1
         yield error
 
 
-def _errors(result: Verified, selection: Selection) -> Iterator[RowError]:
+def _errors(result: StoreResult, selection: Selection) -> Iterator[RowError]:
     files = result.files
     try:
-        store = opened(files, selection)
+        store = open_selected(files, selection)
         result.store_type = str(store.type)
         result.has_index = any(store.has_index(families) for _, families in store.databases())
         for index, (segment, families) in enumerate(store.databases()):
@@ -110,7 +112,7 @@ def _errors(result: Verified, selection: Selection) -> Iterator[RowError]:
 
 
 def _family(
-    result: Verified,
+    result: StoreResult,
     store: StoreReader,
     segment: StoreSegment,
     families: StoredFamilies,
@@ -118,7 +120,7 @@ def _family(
     after: int | None,
 ) -> Iterator[RowError]:
     where = (segment.directory.name, family)
-    olders = dict(store.sources(families))
+    legacy_by_family = dict(store.sources(families))
     total = families.estimate(family)
     with progress(total, f"reading {family} of {segment.directory.name}", prints=True) as advance:
         for number, (key, value) in enumerate(families.rows(family)):
@@ -128,11 +130,11 @@ def _family(
             try:
                 if family == OFFSETS:
                     _check_offset(key, value)
-                elif family not in olders:
+                elif family not in legacy_by_family:
                     # Every database has the family `default`, even if the store does not use it.
                     raise _error(f"a store of this type has no rows in family {family}")
                 else:
-                    row = EncodedRow(key, value, family, olders[family])
+                    row = EncodedRow(key, value, family, legacy_by_family[family])
                     _check_time(store, segment, after, row)
                     store.parse_row(segment, row)
                     _check_index(result, store, families, row)
@@ -162,13 +164,13 @@ def _check_time(store: StoreReader, segment: StoreSegment, after: int | None, ro
         raise _error(f"the time {time} of its key is not in segment {segment.directory.name}")
 
 
-def _check_index(result: Verified, store: StoreReader, families: StoredFamilies, row: EncodedRow) -> None:
+def _check_index(result: StoreResult, store: StoreReader, families: StoredFamilies, row: EncodedRow) -> None:
     """Check that the index of a time-ordered store has a row, if the store has an index."""
     if not result.has_index:
         return
     if store.is_index(row.key):
         result.entries_without_row += store.get(families, store.row_key(row.key)) is None
-    elif store.get(families, b"\1" + store.plain_key(row.key)) is None:
+    elif store.get(families, INDEX + store.plain_key(row.key)) is None:
         raise _error("the index has no entry for it, so that no search by key finds it")
 
 
@@ -190,7 +192,7 @@ def _line(files: StoreFiles, error: RowError) -> Text:
     return Text(printable(f"! {place}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
 
 
-def _summary(result: Verified) -> Text:
+def _summary(result: StoreResult) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
     errors = counted(result.errors, "error") if result.errors else "no errors"
     line = f"{result.files.label}: {result.store_type}: {errors}; rows: {rows}"
@@ -199,11 +201,8 @@ def _summary(result: Verified) -> Text:
     return Text(printable(line), style="bold")
 
 
-def _document(result: Verified) -> dict[str, Any]:
-    return {
-        "store": result.files.name,
-        "task": result.files.task or None,
-        "directory": str(result.files.directory),
+def _document(result: StoreResult) -> dict[str, Any]:
+    return store_json(result.files) | {
         "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,

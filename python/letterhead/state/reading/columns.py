@@ -110,7 +110,7 @@ class StoreColumns:
             fields |= {"valid_from": time, "valid_to": time}
         if self._window_size is not None:
             fields["window_end"] = time
-        if type.values != "plain" and type.keys in ("key-value", "window"):
+        if type.has_timestamps:
             fields["timestamp"] = time
         fields["value"] = pa.binary()
         if type.values == "headers":

@@ -12,32 +12,20 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import letterhead as lh
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, holder
-from letterhead.state.reading.store_types import DetectedType, store_type_of
+from letterhead.state.reading.store_types import TIME_ORDERED_KEYS, DetectedType, store_type_of
 from letterhead.state.storage.database import StoredFamilies, list_families
-from letterhead.state.storage.keys import (
-    SessionKeys,
-    TimeOrderedSessionKeys,
-    TimeOrderedWindowKeys,
-    WindowKeys,
-    session_parts,
-    window_parts,
-)
+from letterhead.state.storage.keys import AFTER_INDEX, INDEX, SessionKeys, WindowKeys, session_parts, window_parts
 from letterhead.state.storage.layouts import Legacy
 from letterhead.state.storage.raw import headers_end, shifted
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["INDEX", "SUFFIXES", "EncodedRow", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
-
-INDEX = b"\1"
-AFTER_INDEX = b"\2"
-
-ByTime: TypeAlias = type[TimeOrderedWindowKeys] | type[TimeOrderedSessionKeys]
+__all__ = ["SUFFIXES", "EncodedRow", "StoreReader", "StoreRow", "StoredVersion", "open_store"]
 
 
 class EncodedRow(NamedTuple):
@@ -189,11 +177,11 @@ class StoreReader:
             return stored
         if stored[:1] not in (b"\0", INDEX):
             raise _damaged("the key begins with neither 00 nor 01", code="out_of_range")
-        return stored[1:] if self.is_index(stored) else self._by_time.of_row(stored)
+        return stored[1:] if self.is_index(stored) else TIME_ORDERED_KEYS[self.type.name].of_row(stored)
 
     def row_key(self, index: bytes) -> bytes:
         """Return the key of the row of an index entry."""
-        return self._by_time.row(index[1:])
+        return TIME_ORDERED_KEYS[self.type.name].row(index[1:])
 
     def key_parts(self, stored: bytes) -> tuple[bytes, dict[str, int | None]]:
         """Parse a stored key into the key and its times; raise DecodeError if it is invalid."""
@@ -233,13 +221,9 @@ class StoreReader:
         return versions
 
     @property
-    def _by_time(self) -> ByTime:
-        return TimeOrderedWindowKeys if self.type.keys == "window" else TimeOrderedSessionKeys
-
-    @property
     def value_format(self) -> str:
         """The format of values with headers."""
-        return "streams-timestamped" if self.type.keys in ("key-value", "window") else "streams"
+        return "streams" if self.type.keys in ("session", "versioned") else "streams-timestamped"
 
     def header_bytes(self, stored: bytes, value: bytes) -> int:
         """Count the bytes of headers in a row in the newer form; raise DecodeError if it is invalid."""

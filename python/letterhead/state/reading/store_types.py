@@ -16,6 +16,7 @@ from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFam
 from letterhead.state.reading.directory import StoreFiles, StoreSegment
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import (
+    INDEX,
     MAX_TIME,
     TimeOrderedKeys,
     TimeOrderedSessionKeys,
@@ -39,7 +40,16 @@ from letterhead.state.storage.layouts import (
 )
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow
 
-__all__ = ["LAYOUTS", "STORE_TYPES", "VALUES", "DetectedType", "check_store_type", "store_type_of", "values_of"]
+__all__ = [
+    "LAYOUTS",
+    "STORE_TYPES",
+    "TIME_ORDERED_KEYS",
+    "VALUES",
+    "DetectedType",
+    "check_store_type",
+    "store_type_of",
+    "values_of",
+]
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,
@@ -59,6 +69,12 @@ LAYOUTS: dict[tuple[str, str], Layout] = {
     ("versioned", "headers"): VERSIONED_HEADERS,
 }
 """The column families of each type of store, by the name of the layout."""
+
+TIME_ORDERED_KEYS: dict[str, type[TimeOrderedKeys]] = {
+    "time-ordered-window": TimeOrderedWindowKeys,
+    "time-ordered-session": TimeOrderedSessionKeys,
+}
+"""The keys of each type of time-ordered store."""
 
 STORE_TYPES = tuple(dict.fromkeys(name for name, _ in LAYOUTS))
 VALUES = ("plain", "timestamped", "headers")
@@ -92,6 +108,11 @@ class DetectedType:
     def values(self) -> str:
         """The format of its values, one of VALUES."""
         return values_of(self.name, self.layout_name)
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether its values have timestamps."""
+        return self.values != "plain" and self.keys in ("key-value", "window")
 
     @property
     def time_ordered(self) -> bool:
@@ -195,7 +216,7 @@ def _by_rows(store: StoreFiles, detected: DetectedType, candidates: list[str]) -
     if fits[best] == examined and not others:
         return DetectedType(best, detected.layout_name)
     for name in (best, *others):
-        if name in _BY_TIME and _is_indexed(store, _BY_TIME[name]):
+        if name in TIME_ORDERED_KEYS and _is_indexed(store, TIME_ORDERED_KEYS[name]):
             return DetectedType(name, detected.layout_name)
     why = f"its rows could be {' or '.join(others)}" if others else "not all of its rows look like that"
     return DetectedType(best, detected.layout_name, why)
@@ -261,14 +282,17 @@ def _session_fits(key: bytes, value: bytes, start: int | None, end: int | None) 
     return 0 <= session.start <= session.end and _in_segment(session.end, start, end)
 
 
-def _by_time(undo: Callable[[bytes], bytes], fits: Fits) -> Fits:
-    def by_time_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
-        if key[:1] == b"\1":
-            # An index entry has no value; an upgraded one has no headers.
-            return value in (b"", b"\0") and fits(key[1:], value, start, end)
-        return key[:1] == b"\0" and len(key) >= 13 and fits(undo(key), value, start, end)
+def _time_ordered_fits(store_type: str, plain_fits: Fits) -> Fits:
+    """Return the function for a time-ordered type from the function for the type with the same keys."""
 
-    return by_time_fits
+    def fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
+        if key[:1] == INDEX:
+            # An index entry has no value; an upgraded one has no headers.
+            return value in (b"", b"\0") and plain_fits(key[1:], value, start, end)
+        plain_key = TIME_ORDERED_KEYS[store_type].of_row
+        return key[:1] == b"\0" and len(key) >= 13 and plain_fits(plain_key(key), value, start, end)
+
+    return fits
 
 
 def _version_fits(key: bytes, value: bytes, start: int | None, end: int | None) -> bool:
@@ -291,16 +315,11 @@ def _in_segment(time: int, start: int | None, end: int | None) -> bool:
     return max(start, 0) <= time < (longest if end is None else min(longest, end))
 
 
-_BY_TIME: dict[str, type[TimeOrderedKeys]] = {
-    "time-ordered-window": TimeOrderedWindowKeys,
-    "time-ordered-session": TimeOrderedSessionKeys,
-}
-
 FITS: dict[str, Fits] = {
     "key-value": lambda key, value, start, end: True,
     "versioned": _version_fits,
     "window": _window_fits,
     "session": _session_fits,
-    "time-ordered-window": _by_time(TimeOrderedWindowKeys.of_row, _window_fits),
-    "time-ordered-session": _by_time(TimeOrderedSessionKeys.of_row, _session_fits),
+    "time-ordered-window": _time_ordered_fits("time-ordered-window", _window_fits),
+    "time-ordered-session": _time_ordered_fits("time-ordered-session", _session_fits),
 }

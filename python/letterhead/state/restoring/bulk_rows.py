@@ -22,16 +22,10 @@ from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
 from letterhead.state.context import CONSISTENCY_POSITION, position_of
 from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.reading.store_types import TIME_ORDERED_KEYS
 from letterhead.state.restoring.changelog_records import Records
 from letterhead.state.storage.database import POSITION, Database, RocksDBOptions
-from letterhead.state.storage.keys import (
-    KeySchema,
-    SessionKeys,
-    TimeOrderedKeys,
-    TimeOrderedSessionKeys,
-    TimeOrderedWindowKeys,
-    WindowKeys,
-)
+from letterhead.state.storage.keys import KeySchema, SessionKeys, WindowKeys
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.position import Position
 from letterhead.state.storage.segments import Segments, segment_interval
@@ -357,8 +351,8 @@ class SegmentedTarget(WrittenTarget):
         plan, retention = self.plan, present(self.plan.retention, "the retention")
         self._retention = retention
         self._interval = plan.segment_interval or segment_interval(retention)
-        keys, by_time = _KEYS[plan.store_type]
-        self._suffix, self._by_time = keys.suffix, by_time
+        keys: type[KeySchema] = WindowKeys if plan.store_type.endswith("window") else SessionKeys
+        self._suffix, self._by_time = keys.suffix, TIME_ORDERED_KEYS.get(plan.store_type)
         self._segments = Segments(plan.name, task / plan.place, retention, self._interval, plan.layout, OPTIONS)
 
     def databases(self) -> list[Database]:
@@ -413,11 +407,5 @@ def open_target(plan: RestorePlan, task: Path, place: tuple[str, int]) -> Target
     return types.get(plan.store_type, SegmentedTarget)(plan, task, place)
 
 
-_KEYS: dict[str, tuple[type[KeySchema], type[TimeOrderedKeys] | None]] = {
-    "window": (WindowKeys, None),
-    "session": (SessionKeys, None),
-    "time-ordered-window": (WindowKeys, TimeOrderedWindowKeys),
-    "time-ordered-session": (SessionKeys, TimeOrderedSessionKeys),
-}
 _NO_HEADERS = Headers()
 _INT64 = struct.Struct(">q")

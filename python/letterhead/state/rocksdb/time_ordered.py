@@ -21,6 +21,8 @@ from letterhead.state.reads import StoreScan
 from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, rows_of_segment
 from letterhead.state.storage.database import Database
 from letterhead.state.storage.keys import (
+    AFTER_INDEX,
+    INDEX,
     MAX_TIME,
     SessionKey,
     TimeOrderedKeys,
@@ -33,9 +35,6 @@ from letterhead.state.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, TIME_O
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 
 K = TypeVar("K")
-
-INDEX = b"\1"
-AFTER_INDEX = b"\2"
 
 
 class _TimeOrdered(SegmentedStore[K], Generic[K]):

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 from letterhead.errors import PrefixError
 
 __all__ = [
-    "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange", "TimeOrderedKeys", "TimeOrderedSessionKeys",
+    "AFTER_INDEX", "INDEX", "MAX_SEQUENCE", "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange", "TimeOrderedKeys", "TimeOrderedSessionKeys",
     "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment", "session_end", "session_key", "session_parts",
     "stored_key", "window_key", "window_parts", "window_start", "windowed",
 ]  # fmt: skip
@@ -30,6 +30,9 @@ MAX_TIME = (1 << 63) - 1
 """The largest time in milliseconds."""
 
 MAX_SEQUENCE = 0x7FFFFFFF
+
+INDEX, AFTER_INDEX = b"\1", b"\2"
+"""First byte of the index entries of time-ordered stores, and the key after all of them."""
 
 
 class WindowedKey(NamedTuple):
@@ -248,7 +251,7 @@ class TimeOrderedKeys:
     @staticmethod
     def index(stored: bytes) -> bytes:
         """Return the key of an index entry."""
-        return b"\1" + stored
+        return INDEX + stored
 
     @staticmethod
     def rows_from(time: int) -> bytes:
