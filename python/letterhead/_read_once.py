@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, Self, TypeVar
 
-__all__ = ["ENDED", "FAILED", "ReadOnce", "again"]
+__all__ = ["ENDED", "FAILED", "ReadOnce", "read_again_error"]
 
 T = TypeVar("T")
 
@@ -13,7 +13,7 @@ ENDED = "was read to its end"
 FAILED = "failed, so that rows after the error are missing"
 
 
-def again(stream: str, why: str) -> ValueError:
+def read_again_error(stream: str, why: str) -> ValueError:
     """Return the error of reading a stream that has no rows left to return."""
     return ValueError(f"{stream} {why}: make another one to read again")
 
@@ -40,12 +40,12 @@ class ReadOnce(Iterator[T], Generic[T]):
 
     def __iter__(self) -> Self:
         if self._why is not None:
-            raise again(self._stream, self._why)
+            raise read_again_error(self._stream, self._why)
         return self
 
     def __next__(self) -> T:
         if self._why is FAILED:
-            raise again(self._stream, FAILED)
+            raise read_again_error(self._stream, FAILED)
         try:
             return next(self._items)
         except StopIteration:

@@ -17,7 +17,8 @@ inserts the same table (``docs/shared_parameters.py``).
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from functools import cache
+from typing import TypeVar
 
 __all__ = ["documented", "insert"]
 
@@ -73,7 +74,7 @@ types : {"be", "le", "text", "binary"} or mapping of key to type, optional
     a key that occurs more than once. ``losses.types`` of a conversion can be passed to convert back.
 
 on_loss : {"raise", "drop", "report"}, default "raise"
-    What to do with what the format cannot carry: raise; write the nearest value, or leave it out; or do the latter and
+    What to do if the format cannot carry something: raise; write the nearest value, or leave it out; or do the latter and
     report the losses.
 
 nulls : {"empty", "raise"}, default "empty"
@@ -126,7 +127,7 @@ _RENAMED = {
     "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
     "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
-"""Entries whose parameter has another name, as several entries describe parameters of that name."""
+"""Names of parameters that several entries describe, by the name of the entry."""
 
 
 def documented(function: Documented) -> Documented:
@@ -143,16 +144,14 @@ def insert(docstring: str) -> str:
 
 
 def _entries(match: re.Match[str]) -> str:
-    lines = [line for name in re.findall(r"\w+", match["names"]) for line in _table()[name]]
+    lines = [line for name in re.findall(r"\w+", match["names"]) for line in _lines_by_name()[name]]
     return "\n".join(match["indent"] + line for line in lines)
 
 
-def _table() -> dict[str, list[str]]:
-    if not _entries_by_name:
-        for entry in _TABLE.strip().split("\n\n"):
-            name, _, rest = entry.partition(" : ")
-            _entries_by_name[name] = f"{_RENAMED.get(name, name)} : {rest}".split("\n")
-    return _entries_by_name
-
-
-_entries_by_name: dict[str, list[Any]] = {}
+@cache
+def _lines_by_name() -> dict[str, list[str]]:
+    lines = {}
+    for entry in _TABLE.strip().split("\n\n"):
+        name, _, rest = entry.partition(" : ")
+        lines[name] = f"{_RENAMED.get(name, name)} : {rest}".split("\n")
+    return lines

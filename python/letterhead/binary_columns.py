@@ -1,4 +1,4 @@
-"""Columns that are written: bytes, and numbers of partitions."""
+"""Convert columns to the types in which they are written, with errors that name the row and not the value."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def binary_column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def exact_column(batch: pa.RecordBatch, name: str, type: pa.DataType, before: int, format: str) -> pa.Array:
-    """Return a column of numbers or times as a type; an error names the row of the table, where pyarrow quotes the value."""
+    """Return a column of numbers or times as a type, or raise an error with the row; ``before`` rows precede the batch."""
     column = batch.column(name)
     try:
         return column.cast(type)
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid:  # its text quotes the value
         row = bisect_left(range(len(column)), True, key=lambda last: not _can_cast(column[: last + 1], type))
     except pa.ArrowNotImplementedError:
         raise TypeError(f"column {name!r} is {column.type}, and {type} is needed: cast it before") from None

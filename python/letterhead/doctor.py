@@ -25,7 +25,9 @@ __all__ = ["Finding", "Report", "examine", "findings", "report"]
 PACKAGES = {"pyarrow": "arrow", "pandas": "spark", "protobuf": "spark", "pyspark": "pyspark", "rocksdict": "state"}
 PACKAGES |= {"kafka-python": "kafka", "pysail": "sail"}
 """Optional packages, and the extra that installs each."""
-MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka"}
+
+_MODULES = {"protobuf": "google.protobuf", "kafka-python": "kafka"}
+"""Modules of packages that have another name."""
 
 SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#letterhead spark.executorEnv.PYTHONPATH=letterhead"
 
@@ -95,7 +97,7 @@ def examine() -> dict[str, Any]:
         "host": socket.gethostname(),
         "letterhead": _letterhead(),
         "decode": _decode(),
-        "packages": {name: _version(MODULES.get(name, name)) for name in PACKAGES},
+        "packages": {name: _version(_MODULES.get(name, name)) for name in PACKAGES},
         "java": shutil.which("java", path=os.path.join(home, "bin") if home else None),
         "workers": os.environ.get("PYSPARK_PYTHON") or shutil.which("python3"),
     }
@@ -149,27 +151,27 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False, sa
     def add(level: Literal["wrong", "note"], problem: str, remedy: str) -> None:
         results.append(Finding(level, where, problem, remedy))
 
-    own, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
-    in_zip = ".zip/" in own.get("location", "")  # Python cannot load native code from a zip file
-    again = SHIP if executor or in_zip else "pip install --force-reinstall --no-deps letterhead"
-    if "location" not in own and "No module named 'letterhead'" in own["error"]:
-        add("wrong", f"letterhead is not installed ({python} has none)", again)
-    elif "error" in own:
-        add("wrong", f"letterhead cannot be imported on {facts['system']}: {own['error']}", again)
+    package, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
+    in_zip = ".zip/" in package.get("location", "")  # Python cannot load native code from a zip file
+    reinstall = SHIP if executor or in_zip else "pip install --force-reinstall --no-deps letterhead"
+    if "location" not in package and "No module named 'letterhead'" in package["error"]:
+        add("wrong", f"letterhead is not installed ({python} has none)", reinstall)
+    elif "error" in package:
+        add("wrong", f"letterhead cannot be imported on {facts['system']}: {package['error']}", reinstall)
     elif facts["decode"] != "right":
-        add("wrong", f"a message is not decoded right: {facts['decode']}", again)
-    spark = ("pyarrow",) if executor else ("pyarrow", "pandas", "protobuf") if packages["pyspark"] else ()
-    oldest = dict(re.findall(r"(?:^|\n)([\w-]+)>=([\d.]+)", "\n".join(own.get("requires", []))))
-    for name, seen in packages.items():
-        if seen is None and name in spark:
+        add("wrong", f"a message is not decoded right: {facts['decode']}", reinstall)
+    required = ("pyarrow",) if executor else ("pyarrow", "pandas", "protobuf") if packages["pyspark"] else ()
+    oldest = dict(re.findall(r"(?:^|\n)([\w-]+)>=([\d.]+)", "\n".join(package.get("requires", []))))
+    for name, version in packages.items():
+        if version is None and name in required:
             add("wrong", f"{name} is not installed, and Spark needs it", "pip install 'letterhead[spark]'")
-        elif seen is not None and seen.startswith("cannot"):
-            add("wrong", f"{name} {seen}", f"pip install --force-reinstall {name}")
-        elif seen is not None and [] < _numbers(seen) < _numbers(oldest.get(name, "")):
-            add("wrong", f"{name} {seen} is older than {oldest[name]}", f"pip install '{name}>={oldest[name]}'")
+        elif version is not None and version.startswith("cannot"):
+            add("wrong", f"{name} {version}", f"pip install --force-reinstall {name}")
+        elif version is not None and [] < _numbers(version) < _numbers(oldest.get(name, "")):
+            add("wrong", f"{name} {version} is older than {oldest[name]}", f"pip install '{name}>={oldest[name]}'")
     if _numbers(packages["pyspark"] or "") >= [4, 2] and [17] <= _numbers(packages["pyarrow"] or "") < [18]:
-        what = f"pyspark {packages['pyspark']} needs pyarrow 18, and pyarrow is {packages['pyarrow']}"
-        add("wrong", what, "pip install 'pyarrow>=18'")
+        problem = f"pyspark {packages['pyspark']} needs pyarrow 18, and pyarrow is {packages['pyarrow']}"
+        add("wrong", problem, "pip install 'pyarrow>=18'")
     if [] < _numbers(packages["pysail"] or "") <= [0, 7, 2] and _numbers(packages["pyspark"] or "") >= [4, 3]:
         problem = f"pysail {packages['pysail']} refuses pyspark {packages['pyspark']}: its sessions are not running"
         add("note", problem, "to use Sail, pip install 'letterhead[sail]' in an environment of its own")
@@ -187,10 +189,10 @@ def _numbers(version: str) -> list[int]:
 
 
 def _rows(facts: Mapping[str, Any]) -> dict[str, str]:
-    own = facts["letterhead"]
-    rows = {"letterhead": own.get("version") or own["error"], "location": own.get("location", "-")}
+    package = facts["letterhead"]
+    rows = {"letterhead": package.get("version") or package["error"], "location": package.get("location", "-")}
     rows |= {name: facts[name] or "not installed" for name in ("python", "executable", "system", "decode", "java")}
     packages = facts["packages"].items()
     return rows | {
-        name: seen or f"not installed: pip install 'letterhead[{PACKAGES[name]}]'" for name, seen in packages
+        name: version or f"not installed: pip install 'letterhead[{PACKAGES[name]}]'" for name, version in packages
     }

@@ -280,10 +280,10 @@ def convert(
     """
     converted: bytes | None
     read, write = (lenient, strict_types, limits), (on_loss, plain_types(types), nulls, canonical)
-    converted, losses, types_back = _native().convert(bytes_of(data), format, target, read, write)
+    converted, losses, value_types = _native().convert(bytes_of(data), format, target, read, write)
     if on_loss != "report":
         return converted
-    return Converted(converted, Losses((Loss(*loss) for loss in losses), _types(types_back)))
+    return Converted(converted, Losses((Loss(*loss) for loss in losses), _types_by_key(value_types)))
 
 
 @overload
@@ -532,11 +532,11 @@ def _messages_of(reader: MessageReader) -> Iterator[Message]:
             raise error
 
 
-def _types(types_back: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
+def _types_by_key(value_types: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
     """Return, for every key with a value that lost its type, the types of all its values."""
-    lost = {key for key, _, was_lost in types_back if was_lost}
+    lost = {key for key, _, was_lost in value_types if was_lost}
     by_key: dict[HeaderKey, list[str]] = {}
-    for key, type, _ in types_back:
+    for key, type, _ in value_types:
         if key in lost:
             by_key.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
     return {key: types if len(set(types)) > 1 else types[0] for key, types in by_key.items()}

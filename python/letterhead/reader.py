@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from letterhead._context_managers import Closing
-from letterhead._read_once import ENDED, FAILED, ReadOnce, again
+from letterhead._read_once import ENDED, FAILED, ReadOnce, read_again_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,6 +79,7 @@ class Reader(Closing):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         import pyarrow as pa
 
+        # Before the lock, which a thread that did not survive a fork may have held, and with it.
         self._check_readable()
         with self._lock:
             self._check_readable()
@@ -103,7 +104,7 @@ class Reader(Closing):
 
     def _check_readable(self) -> None:
         if self._unreadable is not None:
-            raise again("the reader", self._unreadable)
+            raise read_again_error("the reader", self._unreadable)
         self._check_process()
 
     def _check_process(self) -> None:
@@ -124,7 +125,7 @@ class Reader(Closing):
         self._check_process()
         with self._lock:
             if self._unreadable in (_CLOSED, FAILED):
-                raise again("the reader", self._unreadable)
+                raise read_again_error("the reader", self._unreadable)
             if self._batches is None:
                 self._batches = self._open()
             try:

@@ -99,7 +99,7 @@ class Label(NamedTuple):
     header : int or None
         Header in the message, counted from 0.
     text : str
-        Their value, as text.
+        The value of the bytes, as text.
     """
 
     start: int
@@ -124,7 +124,7 @@ def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[P
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
     for key in types:
         check_key("a key of types", key)
-    return [(plain_key(key), _type_names(key, of_key, sql)) for key, of_key in types.items()]
+    return [(plain_key(key), _type_names(key, key_types, sql)) for key, key_types in types.items()]
 
 
 def _type_names(key: GivenKey, types: Any, sql: bool) -> str | list[str]:

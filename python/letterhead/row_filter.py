@@ -48,11 +48,12 @@ class RowFilter:
         self._errors = errors
         self._limits = limits
         operands = where_filter.headers
+        # Output columns have the number of their header as name: a condition can read a key as several types.
         self._specs = [(str(at), *spec[1:]) for at, spec in enumerate(operands)]
-        self._places = {operand: str(at) for at, operand in enumerate(operands)}
+        self._names = {operand: str(at) for at, operand in enumerate(operands)}
         self.fields = frozenset(test.operand for test in where_filter.tests() if isinstance(test.operand, str))
         """Names of the fields that the condition tests."""
-        self._unseen = {str(at): spec[1] for at, spec in enumerate(operands)}
+        self._unseen_keys = {name: key for name, key, *_ in self._specs}
         self._tested = False
 
     @property
@@ -63,7 +64,7 @@ class RowFilter:
     @property
     def unseen_headers(self) -> list[PlainKey]:
         """Keys of headers of which no row that was tested for headers had a value."""
-        return [*self._unseen.values()] if self._tested else []
+        return [*self._unseen_keys.values()] if self._tested else []
 
     def selects(self, fields: Mapping[str, Any], data: bytes | None) -> bool:
         """Return whether a row is selected; raise DecodeError if its headers cannot be read.
@@ -84,21 +85,21 @@ class RowFilter:
             except DecodeError as error:
                 if self._errors != "null":
                     raise replaced(error, column=error.column and "where") from None
-                values = self._valid(data)
+                values = self._readable_values(data)
 
         self._tested = True
-        for place in [place for place in self._unseen if values.get(place) not in (None, [])]:
-            del self._unseen[place]
+        unseen = self._unseen_keys.items()
+        self._unseen_keys = {name: key for name, key in unseen if values.get(name) in (None, [])}
 
         def by_everything(test: Resolved) -> bool | None:
             if isinstance(test.operand, str):
                 return by_fields(test)
-            return truth(test, values.get(self._places[test.operand]))
+            return truth(test, values.get(self._names[test.operand]))
 
         return self._filter.decide(by_everything) is True
 
-    def _valid(self, data: bytes) -> Mapping[str, Any]:
-        """Return null for headers that cannot be read."""
+    def _readable_values(self, data: bytes) -> Mapping[str, Any]:
+        """Return the values of the headers, null for those that cannot be read."""
         import pyarrow as pa
 
         columns = {name: Field(type, key, repeat) for name, key, type, repeat, _ in self._specs}  # type: ignore[arg-type]

@@ -5,12 +5,9 @@ from __future__ import annotations
 from letterhead.errors import HeaderError
 from letterhead.headers import GivenKey, text_or_value
 from letterhead.one_message import decode, encode, select
-from letterhead.values import Binary, Char, Value, of_message
+from letterhead.values import UNNAMED, Binary, Char, Value, of_message
 
 __all__ = ["BYTES", "UNNAMED", "parse_number", "text_of", "text_of_key", "text_with_type"]
-
-UNNAMED = frozenset(f"type-{code}" for code in range(16, 256))
-"""Types of Iggy that have no name yet."""
 
 BYTES = frozenset({"binary", *UNNAMED})
 """Types whose values have no text form."""
@@ -50,6 +47,6 @@ def _with_type(value: Value, text: str | None) -> str:
 
 def parse_number(type: str, text: str) -> Value:
     """Parse a number or boolean as the core does, which knows all spellings."""
-    block = encode([("k", text)], "iggy", types={"k": f"{type}:text"})
-    value = decode(block, "iggy")["k"]
+    message = encode([("k", text)], "iggy", types={"k": f"{type}:text"})
+    value = decode(message, "iggy")["k"]
     return value if isinstance(value, Value) else of_message(type, value or b"")

@@ -62,7 +62,9 @@ _Value = TypeVar("_Value", bound="Value")
 PythonValue: TypeAlias = bool | int | float | str | bytes
 
 _CLASSES: dict[str, type[Value]] = {}
-_UNNAMED = {f"type-{code}" for code in range(16, 256)}
+
+UNNAMED = frozenset(f"type-{code}" for code in range(16, 256))
+"""Types of Iggy that have no name yet."""
 
 
 class _ValueType(type):
@@ -247,7 +249,7 @@ _CODES = {
 
 class _Number(Value):
     _pack: ClassVar[Callable[[Any], bytes]]
-    """Return the bits of a value of the exact Python type."""
+    """Returns the bits of an instance of int or float itself, not of a subclass."""
 
     def __init_subclass__(cls, type: str = "") -> None:
         super().__init_subclass__(type=type)
@@ -438,7 +440,7 @@ def _class_of(type: str) -> type[Value]:
     known = _CLASSES.get(type) if isinstance(type, str) else None
     if known is not None:
         return known
-    if type in _UNNAMED:
+    if type in UNNAMED:
         return Value
     known = _CLASSES.get(type_name(type))
     if known is None:

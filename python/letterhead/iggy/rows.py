@@ -63,7 +63,7 @@ class IggyRowReader(RowReader):
         if where is not None and where.known is False:
             return None
         rows = self._rows(_one_row(data), where, start, end)
-        return None if rows is None else self._with_constants(rows, constants)
+        return None if rows is None else self._in_schema(rows, constants)
 
     def located(self, error: HeaderError, data: Any, *, constants: Mapping[str, Any]) -> HeaderError:
         """Return an error that a call for these bytes raised, with topic, partition and offset of its message."""

@@ -131,7 +131,7 @@ class KafkaRowReader(RowReader):
             return None
         if "timestamp" in self._columns:
             rows = self._check_times(rows, all_batches)
-        return self._with_constants(rows, constants)
+        return self._in_schema(rows, constants)
 
     def located(
         self,

@@ -65,15 +65,17 @@ def requested_ranges(
     points = {partition: bounds.of_partition(partition.partition) for partition in partitions}
     first, last = log.first_offsets(partitions), log.end_offsets(partitions)
     starts, ends = (
-        resolved_offsets(log, {partition: both[side] for partition, both in points.items()}, first, last)
+        resolved_offsets(
+            log, {partition: start_and_end[side] for partition, start_and_end in points.items()}, first, last
+        )
         for side in (0, 1)
     )
-    for partition, both in points.items():
+    for partition, start_and_end in points.items():
         if first[partition] > last[partition]:
             raise ProtocolError(f"{partition} begins at offset {first[partition]} and ends at {last[partition]}")
-        if both[0].exact and starts[partition] < first[partition]:
+        if start_and_end[0].exact and starts[partition] < first[partition]:
             raise OffsetsGone(partition, starts[partition], f"it was deleted, and the first one is {first[partition]}")
-        for name, point in zip(bounds.names, both, strict=True):
+        for name, point in zip(bounds.names, start_and_end, strict=True):
             if point.exact and point.value > last[partition]:
                 raise ValueError(
                     f"{partition}: {name} is offset {point.value}, but the partition ends at {last[partition]}"

@@ -69,7 +69,7 @@ class PartitionLog(Closing, ABC, Generic[ClientT]):
 
     @abstractmethod
     def offsets_since(self, times: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int | None]:
-        """Return the offset of the first record that is not older than a time; None if all are."""
+        """Return the offset of the first record of each partition that is not older than a time; None if all are older."""
 
     @abstractmethod
     def constants(self, partition: TopicPartition) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class RowReader:
         self._error_column = error_column
         self.message_bytes: int = (limits or Limits()).filled().message_bytes  # type: ignore[assignment]
         self._times = self.time_types(dialect)
-        empty = self._messages(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.constants)))
+        empty = self._decode(pa.array([], pa.binary()), self.where and self.where.bind(dict.fromkeys(self.constants)))
         types = {field.name: field.type for field in empty.type}
         # A column of headers can have the name of a column that was not requested.
         types |= {name: type for name, type in {**self.constants, **self._times}.items() if name in columns}
@@ -102,7 +102,7 @@ class RowReader:
         self, batches: pa.Array, where: Filter | None, start: int = 0, end: int = LAST_OFFSET
     ) -> pa.RecordBatch | None:
         """Decode a column of batches, and return the rows from ``start`` to before ``end``; None if there are none."""
-        rows = pa.RecordBatch.from_struct_array(self._messages(batches, where))
+        rows = pa.RecordBatch.from_struct_array(self._decode(batches, where))
         offsets = rows.column("offset")
         bounds = pc.min_max(offsets).as_py()
         if bounds["min"] is not None and (bounds["min"] < start or bounds["max"] >= end):
@@ -110,8 +110,8 @@ class RowReader:
             rows = rows.filter(pc.fill_null(inside, True))  # a row whose offset could not be read stays
         return rows if len(rows) else None
 
-    def _with_constants(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
-        """Return the columns of the schema."""
+    def _in_schema(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
+        """Return rows with the columns of the schema."""
         columns = [self._column(rows, field, constants) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -126,10 +126,10 @@ class RowReader:
         """Return the offset of the first record that cannot be read; ``first`` is the least possible one."""
         where = self.where and self.where.bind(constants)
         options = replace(self._options, errors="column", error_column=UNUSED_NAME)
-        rows = self._messages(batches, where, ["offset"], options)
+        rows = self._decode(batches, where, ["offset"], options)
         return first_offset_in_error(rows.field("offset"), rows.field(UNUSED_NAME), first)
 
-    def _messages(
+    def _decode(
         self,
         batches: pa.Array,
         where: Filter | None,

@@ -63,6 +63,7 @@ class OffsetBounds(NamedTuple):
         if isinstance(start, Mapping) and isinstance(end, Mapping):
             partitions = [*{*start} & {*end}]
         else:
+            # Without a mapping all partitions have the same points, and 0 stands for them.
             partitions = [*(start if isinstance(start, Mapping) else end if isinstance(end, Mapping) else [0])]
         for partition in partitions:
             _check_order(names, *bounds.of_partition(partition))
@@ -93,7 +94,7 @@ def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPo
     if not isinstance(spec, Mapping):
         return _parse_point(name, spec)
     points = {partition: _parse_point(name, point) for partition, point in spec.items()}
-    return {number: point._replace(exact=point.kind == "offset") for number, point in points.items()}
+    return {partition: point._replace(exact=point.kind == "offset") for partition, point in points.items()}
 
 
 def _parse_point(name: str, spec: object) -> OffsetPoint:
