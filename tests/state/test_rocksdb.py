@@ -636,7 +636,7 @@ def test_a_database_is_marked_closed_and_its_families_are_closed_newest_first(up
 
 def test_a_database_that_is_forgotten_closes_its_families_newest_first(upgrading: Database) -> None:
     directory, calls = upgrading.directory, recording(upgrading)
-    upgrading._forgotten()
+    upgrading._finalizer()
     assert calls == [("close", family) for family in NEWEST_FIRST]
     with StoredFamilies(directory) as families:
         assert families.dirty

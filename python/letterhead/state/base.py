@@ -81,7 +81,7 @@ class BytesStore:
         if record is not None and record.topic is not None:
             self.position.update(record.topic, record.partition, record.offset)
 
-    def _expired(self, part: str) -> None:
+    def _count_expired(self, part: str) -> None:
         """Count an expired record, and log a warning at most once in :data:`WARN_EVERY` seconds."""
         self.expired_records += 1
         now = monotonic()

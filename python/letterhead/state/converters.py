@@ -98,7 +98,7 @@ def _split_timestamped(value: bytes, context: RecordContext) -> Parts:
 def _split_headers(value: bytes, context: RecordContext) -> Parts:
     payload, timestamp, start, end = split_value(value, True)
     headers = _new(LazyHeaders)  # without the call of __init__: this runs at every write
-    headers._block = value, start, end, None, None
+    headers._encoded = value, start, end, None, None
     return payload, timestamp, headers
 
 

@@ -4,8 +4,8 @@ Keys and values are bytes, times are milliseconds since 1970. The bytes of a val
 
     plain         payload
     timestamped   int64 timestamp ‖ payload
-    headers       varint size ‖ block ‖ int64 timestamp ‖ payload      key-value and window stores
-                  varint size ‖ block ‖ payload                        session and versioned stores
+    headers       varint size ‖ headers ‖ int64 timestamp ‖ payload    key-value and window stores
+                  varint size ‖ headers ‖ payload                      session and versioned stores
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ class _WithHeadersSerde(Serde[T], Generic[T, V]):
 
 
 class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V]):
-    """A value with its timestamp and headers: ``varint size ‖ block ‖ int64 timestamp ‖ payload``.
+    """A value with its timestamp and headers: ``varint size ‖ headers ‖ int64 timestamp ‖ payload``.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
 
 
 class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V]):
-    """An aggregation with its headers: ``varint size ‖ block ‖ payload``.
+    """An aggregation with its headers: ``varint size ‖ headers ‖ payload``.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ class StateSerdes(Generic[K, V]):
 
 
 def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, part: str) -> bytes | None:
-    """Serialize a key or a value (``what`` is "key" or "value").
+    """Serialize a key or a value; ``part`` is "key" or "value", for the error.
 
     Raises
     ------

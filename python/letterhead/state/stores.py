@@ -234,7 +234,7 @@ class Stores:
     @staticmethod
     def in_memory_key_value_store(name: str) -> Supplier:
         """Keep values in memory."""
-        suppliers.check_name(name)
+        suppliers.check_store_name(name)
         return supply("key-value", memory.InMemoryKeyValueStore, name, order="memory")
 
     @staticmethod

@@ -90,7 +90,7 @@ def supply(
 
 def key_value(format: ValueFormat, name: str, options: RocksDBOptions | None) -> Supplier:
     """Return a supplier of a key-value store in RocksDB."""
-    check_name(name)
+    check_store_name(name)
     return supply("key-value", rocksdb.RocksDBKeyValueStore, name, format=format, options=options)
 
 
@@ -165,7 +165,7 @@ def _time_order(with_index: bool) -> Order:
 # Checks of names and durations, with the messages of Kafka Streams.
 
 
-def check_name(name: str) -> None:
+def check_store_name(name: str) -> None:
     """Raise a ``TypeError`` if a store has no name."""
     if name is None:
         raise TypeError("name cannot be null")
@@ -173,7 +173,7 @@ def check_name(name: str) -> None:
 
 def window_times(name: str, retention_period: Milliseconds, window_size: Milliseconds) -> tuple[int, int]:
     """Return the retention and the length of the windows of a store, in milliseconds."""
-    check_name(name)
+    check_store_name(name)
     retention = milliseconds("retentionPeriod", retention_period)
     size = milliseconds("windowSize", window_size)
     if size > retention:
@@ -186,7 +186,7 @@ def window_times(name: str, retention_period: Milliseconds, window_size: Millise
 
 def session_time(name: str, retention_period: Milliseconds) -> int:
     """Return the retention of a session store, in milliseconds."""
-    check_name(name)
+    check_store_name(name)
     return milliseconds("retentionPeriod", retention_period)
 
 
@@ -194,7 +194,7 @@ def versioned_times(
     name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None
 ) -> tuple[int, int | None]:
     """Return the history retention and the length of the segments of a store, in milliseconds."""
-    check_name(name)
+    check_store_name(name)
     retention = milliseconds("historyRetention", history_retention)
     if segment_interval is None:
         return retention, None

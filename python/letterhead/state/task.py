@@ -72,12 +72,12 @@ class Task:
         self._now = now
         self._build = build or (lambda builder: builder.build())
         self._resumed = resumed
-        self._ready = False
+        self._initialized = False
         self._restored: dict[str, int] = {}
         self._schedules: list[_Schedule] = []
-        self._first: list[_Schedule] = []
-        self._beginning = Progress(-1, ())
-        self._nodes: dict[str, _Context] = {}
+        self._initial_schedules: list[_Schedule] = []
+        self._initial_progress = Progress(-1, ())
+        self._nodes: dict[str, _NodeContext] = {}
 
     def open(self) -> None:
         """Open the stores and initialize the processors."""
@@ -88,20 +88,20 @@ class Task:
                 self.stores[name] = store
             for name in self.topology.processors():
                 node = instance(self.topology.nodes[name], ProcessorNode)
-                self._nodes[name] = _Context(self, node)
+                self._nodes[name] = _NodeContext(self, node)
             for context in self._nodes.values():
                 context.processor.init(context)
         except BaseException:
             self._close_stores()
             raise
-        self._ready = True
-        self._first = list(self._schedules)
-        self._beginning = self.progress()
+        self._initialized = True
+        self._initial_schedules = list(self._schedules)
+        self._initial_progress = self.progress()
 
     def progress(self) -> Progress:
         """Return the progress of the task."""
         return Progress(
-            self.stream_time, tuple(-1 if schedule.cancelled else schedule.next for schedule in self._first)
+            self.stream_time, tuple(-1 if schedule.cancelled else schedule.next for schedule in self._initial_schedules)
         )
 
     def resume(self, progress: Progress | None) -> None:
@@ -112,15 +112,15 @@ class Task:
         TopologyError
             If the processors schedule another number of punctuations than in the progress.
         """
-        progress = progress or self._beginning
-        if len(progress.punctuations) != len(self._first):
+        progress = progress or self._initial_progress
+        if len(progress.punctuations) != len(self._initial_schedules):
             raise TopologyError(
-                f"the processors schedule {len(self._first)} punctuations, and the progress has "
+                f"the processors schedule {len(self._initial_schedules)} punctuations, and the progress has "
                 f"{len(progress.punctuations)}: the topology has changed, and must start from the beginning"
             )
         self.stream_time = progress.stream_time
-        self._schedules = list(self._first)
-        for schedule, time in zip(self._first, progress.punctuations, strict=True):
+        self._schedules = list(self._initial_schedules)
+        for schedule, time in zip(self._initial_schedules, progress.punctuations, strict=True):
             schedule.next, schedule.cancelled = time, time < 0
 
     def process(self, topic: str, partition: int, offset: int, record: ChangelogRecord) -> None:
@@ -190,14 +190,14 @@ class Task:
         """Return the offset of the last record in a store's changelog; empty without a changelog."""
         if not getattr(self.topology.stores[name], "logged", True):
             return {}
-        place = changelog_topic(self.context.application_id, name), self.context.partition
-        if place in written:
-            return {place: written[place]}
+        changelog = changelog_topic(self.context.application_id, name), self.context.partition
+        if changelog in written:
+            return {changelog: written[changelog]}
         if name in self._restored:
-            return {place: self._restored[name]}
+            return {changelog: self._restored[name]}
         bottom = chain(store)[-1]
         committed: dict[str, int] = bottom.committed_offsets() if bottom.persistent else {}
-        return {place: committed.get(f"{place[0]}-{place[1]}")}
+        return {changelog: committed.get(f"{changelog[0]}-{changelog[1]}")}
 
     def _forward(self, node: SourceNode | ProcessorNode, record: Record[Any, Any], child: str | None = None) -> None:
         if child is not None and child not in node.children:
@@ -264,7 +264,7 @@ class _Schedule:
         self.next += self.interval * ((now - self.next) // self.interval + 1)
 
 
-class _Context:
+class _NodeContext:
     """The :class:`ProcessorContext` of a node."""
 
     def __init__(self, task: Task, node: ProcessorNode) -> None:
@@ -311,7 +311,7 @@ class _Context:
                 f"processor {self.node.name!r} schedules a punctuation by wall_clock_time, but this engine runs processors "
                 "only when records arrive: schedule it by stream_time"
             )
-        if self.task._ready:
+        if self.task._initialized:
             raise TopologyError(
                 f"processor {self.node.name!r} schedules a punctuation after init, but this engine cannot resume it with "
                 "the next records: schedule it in init"

@@ -30,7 +30,7 @@ V = TypeVar("V")
 Origin: TypeAlias = tuple[str, RowKey]
 """The name of the store and the key of the row that a value comes from."""
 
-Block: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
+EncodedHeaders: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
 """A stored value, the start and end of its headers, its origin, and limits for reading it."""
 
 
@@ -48,19 +48,14 @@ class LazyHeaders(Headers):
     (False, b'acme', True)
     """
 
-    __slots__ = ("_block",)
-    _block: Block
+    __slots__ = ("_encoded",)
+    _encoded: EncodedHeaders
 
     def __init__(
         self, value: bytes, start: int, end: int, origin: Origin | None = None, limits: Limits | None = None
     ) -> None:
-        self._block = (
-            value,
-            start,
-            end,
-            origin,
-            limits,
-        )  # a single attribute, because this runs for every row of a scan
+        # A single attribute, because this runs for every row of a scan.
+        self._encoded = value, start, end, origin, limits
 
     @property
     def parsed(self) -> bool:
@@ -75,7 +70,7 @@ class LazyHeaders(Headers):
         """Return the encoded headers until they are parsed; ``None`` afterwards, as they may have been changed."""
         if self.parsed:
             return None
-        value, start, end, _, _ = self._block
+        value, start, end, _, _ = self._encoded
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
@@ -93,7 +88,7 @@ class LazyHeaders(Headers):
         return Headers, ([tuple(header) for header in self._list()],)
 
     def _read(self) -> list[Header] | Packed:
-        value, start, end, origin, limits = self._block
+        value, start, end, origin, limits = self._encoded
         if start == end:
             return []
         try:
@@ -117,7 +112,7 @@ class _WithHeaders:
 
     __slots__ = ("_headers",)
     _fields: ClassVar[tuple[str, ...]]
-    _headers: Headers | Block
+    _headers: Headers | EncodedHeaders
 
     @property
     def headers(self) -> Headers:

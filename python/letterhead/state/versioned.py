@@ -21,7 +21,7 @@ from letterhead.state.interfaces import (
     StoreIterator,
     VersionedBytes,
 )
-from letterhead.state.storage.keys import MAX_TIME
+from letterhead.state.storage.keys import MAX_TIME, segment_of
 from letterhead.state.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
 
 __all__ = ["VersionedStore", "default_segment_interval"]
@@ -97,7 +97,7 @@ class VersionedStore(BytesStore):
         self._check_open()
         check_time(timestamp)
         if self._is_late(timestamp):
-            self._expired("put")
+            self._count_expired("put")
             return PUT_NOT_VALID
         self._observed = max(self._observed, timestamp)
         valid_to = self._put(key, value, timestamp)
@@ -202,9 +202,9 @@ class VersionedStore(BytesStore):
             key = self._key_from(_INT64.pack(segment + 1))
 
     def _segment_of(self, time: int) -> int:
-        return time // self.segment_interval if time >= 0 else -(-time // self.segment_interval)
+        return segment_of(time, self.segment_interval)
 
-    def _from(self, time: int) -> list[int]:
+    def _segments_from(self, time: int) -> list[int]:
         """Return the segments from a time on, newest first."""
         return self._segments[bisect_left(self._segments, self._segment_of(time)) :][::-1]
 
@@ -253,7 +253,7 @@ class VersionedStore(BytesStore):
         if timestamp > latest.timestamp or value is None:
             segment = self._live_segment(timestamp)
             if segment is not None:
-                rows.append(self._appended(segment, key, latest.timestamp, timestamp, latest.value))
+                rows.append(self._append_to_segment(segment, key, latest.timestamp, timestamp, latest.value))
         rows.append((LATEST + key, None if value is None else Latest(timestamp, value).write()))
         self._write(rows)
 
@@ -268,7 +268,7 @@ class VersionedStore(BytesStore):
             # The version that was valid so far now ends in an older segment.
             older = self._live_segment(timestamp)
             if older is not None:
-                rows.append(self._appended(older, key, replaced.valid_from, timestamp, replaced.value))
+                rows.append(self._append_to_segment(older, key, replaced.valid_from, timestamp, replaced.value))
             row.update(index, timestamp, value)
         else:
             row.insert(index, timestamp, value)
@@ -284,7 +284,7 @@ class VersionedStore(BytesStore):
         # A tombstone has no latest row: the segment of its time records that the key was deleted.
         segment = self._live_segment(timestamp)
         if segment is not None:
-            self._write([self._appended(segment, key, timestamp, timestamp, None)])
+            self._write([self._append_to_segment(segment, key, timestamp, timestamp, None)])
 
     def _put_before(self, key: bytes, value: bytes | None, timestamp: int, next_start: int) -> None:
         """Put a version before the next version, into the segment in which the next version begins."""
@@ -301,7 +301,7 @@ class VersionedStore(BytesStore):
             row.insert_as_earliest(timestamp, value)
         self._write([(_row_key(segment, key), row.write())])
 
-    def _appended(
+    def _append_to_segment(
         self, segment: int, key: bytes, valid_from: int, valid_to: int, value: bytes | None
     ) -> tuple[bytes, bytes]:
         row = self._row(segment, key)
@@ -317,15 +317,15 @@ class VersionedStore(BytesStore):
         return timestamp < self._observed - self.history_retention
 
     def _latest(self, key: bytes) -> Latest | None:
-        return self._parsed(LATEST + key, Latest.read)
+        return self._read_and_parse(LATEST + key, Latest.read)
 
     def _row(self, segment: int, key: bytes) -> SegmentRow | None:
-        return self._parsed(_row_key(segment, key), SegmentRow.read)
+        return self._read_and_parse(_row_key(segment, key), SegmentRow.read)
 
     def _search(self, key: bytes, timestamp: int) -> tuple[tuple[int, SegmentRow] | None, int | None]:
         """Return the segment and the row that contain a time, and the start of the first version after it."""
         later = None
-        for segment in self._from(timestamp):
+        for segment in self._segments_from(timestamp):
             data = self._read(_row_key(segment, key))
             if data is None:
                 continue
@@ -337,7 +337,7 @@ class VersionedStore(BytesStore):
             later = first
         return None, later
 
-    def _parsed(self, key: bytes, parse: Callable[[bytes], R]) -> R | None:
+    def _read_and_parse(self, key: bytes, parse: Callable[[bytes], R]) -> R | None:
         data = self._read(key)
         return None if data is None else self._parse(key, parse, data)
 
@@ -357,7 +357,7 @@ class VersionedStore(BytesStore):
             yield VersionedBytes(latest.value, latest.timestamp)
         if first > last:
             return
-        for segment in self._from(first):
+        for segment in self._segments_from(first):
             try:
                 row = self._row(segment, key)
             except DamagedRowError as error:

@@ -23,7 +23,7 @@ from letterhead.errors import (
 from letterhead.state.reading.directory import StoreFiles, find_stores
 from letterhead.state.reading.rows import StoreReader, open_store
 from letterhead.state.reading.store_types import DetectedType
-from letterhead.state.storage.keys import INDEX, MAX_TIME, SessionKeys, WindowKeys, increment
+from letterhead.state.storage.keys import INDEX, MAX_TIME, SessionKeys, WindowKeys, increment, within
 from letterhead.values import Value
 
 
@@ -35,12 +35,7 @@ class KeyBounds(NamedTuple):
     prefix: bytes = b""
 
     def __contains__(self, key: object) -> bool:
-        return (
-            isinstance(key, bytes)
-            and key.startswith(self.prefix)
-            and (self.first is None or key >= self.first)
-            and (self.last is None or key <= self.last)
-        )
+        return isinstance(key, bytes) and key.startswith(self.prefix) and within(key, self.first, self.last)
 
     def stored(self, store_type: DetectedType) -> tuple[bytes | None, bytes | None]:
         """Return bounds of stored keys that enclose the range; other keys may lie between them."""

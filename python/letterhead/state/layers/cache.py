@@ -84,9 +84,8 @@ class Namespace:
         self._write = write
         self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
-        self._sorted: list[
-            bytes
-        ] = []  # the keys of `_entries` that are not in `_new`, and keys that were removed since
+        # The keys of `_entries` that are not in `_new`, and keys that were removed since.
+        self._sorted: list[bytes] = []
         self._new: list[bytes] = []
         self._flushing = False
 

@@ -249,7 +249,7 @@ class _CachingSegments(_Caching):
         rows: _CachedRows = []
         for cache_key, entry in entries:
             row = self._key(cache_key)
-            if self._is_in_range(row, query) and _within(row.key, query.key_from, query.key_to):
+            if self._is_in_range(row, query) and keys.within(row.key, query.key_from, query.key_to):
                 rows.append((order(row), row, entry.value))
         rows.sort(key=_first, reverse=query.backward)
         return rows
@@ -304,8 +304,8 @@ class CachingWindowStore(_CachingSegments):
         return max(row.start, 0) // self._interval, row.start, row.key
 
     def _key(self, cache_key: bytes) -> WindowedKey:
-        (start,) = _SEGMENT.unpack_from(cache_key, len(cache_key) - 12)
-        return windowed(cache_key[8:-12], start, self._size)
+        key, start, _ = keys.window_parts(cache_key[8:])
+        return windowed(key, start, self._size)
 
     def _get_below(self, cache_key: bytes) -> Any:
         row = self._key(cache_key)
@@ -357,18 +357,13 @@ class CachingSessionStore(_CachingSegments):
         return self._cache_key(keys.session_key(key, start, end), end)
 
     def _key(self, cache_key: bytes) -> SessionKey:
-        end, start = _TWO.unpack_from(cache_key, len(cache_key) - 16)
-        return SessionKey(cache_key[8:-16], start, end)
+        return keys.session_parts(cache_key[8:])
 
     def _get_below(self, cache_key: bytes) -> Any:
         return self.reads.fetch_session(*self._key(cache_key))
 
     def _put_below(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(self._key(cache_key), value)
-
-
-def _within(key: bytes, low: bytes | None, high: bytes | None) -> bool:
-    return (low is None or low <= key) and (high is None or key <= high)
 
 
 def _itself(key: bytes) -> bytes:
@@ -380,4 +375,3 @@ def _first(row: tuple[Any, Any, bytes | None]) -> Any:
 
 
 _SEGMENT = struct.Struct(">q")
-_TWO = struct.Struct(">qq")

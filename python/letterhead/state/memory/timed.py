@@ -19,6 +19,7 @@ from letterhead.state.storage.keys import (
     session_parts,
     window_parts,
     windowed,
+    within,
 )
 
 __all__ = ["InMemorySessionStore", "InMemoryWindowStore"]
@@ -48,7 +49,7 @@ class _TimedStore(InMemoryStore, Generic[K]):
 
     def _put_or_drop(self, key: K, time: int, value: bytes | None) -> None:
         if not self._put(key, time, value):
-            self._expired("segment")
+            self._count_expired("segment")
         self._update_position()
 
     def _put(self, key: K, time: int, value: bytes | None) -> bool:
@@ -173,7 +174,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
         for start, numbered, value in self._read(starts, first, last, query.backward):
             key = numbered[:-4]
             # With a sequence number appended, a key can sort after a longer key that begins with it.
-            if (low is None or low <= key) and (high is None or key <= high):
+            if within(key, low, high):
                 yield windowed(key, start, self.window_size), value
 
     def _parts(self, stored: bytes) -> tuple[bytes, int]:

@@ -6,8 +6,7 @@
     <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
 
 Callers can pass any of these directories. A directory with any file of a database is a database, even if other files are
-missing.
-Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
+missing. Versions before 1.0 named a segment `<store>-yyyyMMddHHmm`.
 """
 
 from __future__ import annotations

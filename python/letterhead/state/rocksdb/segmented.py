@@ -89,7 +89,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         self._observed = max(self._observed, time)
         segment = self._open_segments().live(time, self._observed)
         if segment is None:
-            self._expired("segment")
+            self._count_expired("segment")
             return
         self._update_position()
         self._write(segment, stored, value)

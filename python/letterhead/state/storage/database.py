@@ -83,7 +83,7 @@ class Database:
 
     Attributes
     ----------
-    rows : Rows
+    rows : StoredRows
         The rows.
     dirty : bool
         Whether the database was not closed when it was last used.
@@ -123,13 +123,13 @@ class Database:
             raise _open_error(name, directory, error) from error
         self._families: dict[str, Any] = {}
         self._handles: dict[str, Any] = {}
-        self._forgotten = finalize(self, _release, self._families, self._newest_first, self._process)
+        self._finalizer = finalize(self, _release, self._families, self._newest_first, self._process)
         self.is_open = self.usable = True
-        _open.add(self)
+        _open_databases.add(self)
         try:
             for family in existing or families:
                 self._use(family)
-            legacy = self._filled(layout)
+            legacy = self._legacy_with_rows(layout)
             # Created last, when the store opens: an older store could not open the files with a new family.
             for family in families:
                 if family not in self._families:
@@ -221,26 +221,26 @@ class Database:
         """
         self.check_open()
         family = self._newest_first[0]
-        with self._adding():
+        with self._file_errors():
             # A killed process can leave the file as a second link to a file of the database, which must not be overwritten.
             file.unlink(missing_ok=True)
             writer = self._rocksdict.SstFileWriter(self._options_of(family))
             writer.open(str(file))
         for chunk in rows:  # outside of the context: an error of the caller's iterator is not an error of the store
-            with self._adding():
+            with self._file_errors():
                 for key, value in chunk:
                     if value is None:
                         del writer[key]
                     else:
                         writer[key] = value
-        with self._adding():
+        with self._file_errors():
             writer.finish()
             options = self._rocksdict.IngestExternalFileOptions()
             options.set_move_files(True)
             self._families[family].ingest_external_file([str(file)], options)
 
     @contextmanager
-    def _adding(self) -> Iterator[None]:
+    def _file_errors(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -274,7 +274,7 @@ class Database:
         if os.getpid() != self._process:
             return  # the parent process closes it
         # Every handle of a family keeps the database open and locked: all are released, even after an error.
-        self._forgotten.detach()
+        self._finalizer.detach()
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _in_order(self._families, self._newest_first)]
         steps.append(self._database.close)
@@ -310,7 +310,7 @@ class Database:
             raise _open_error(self.name, self.directory, error) from error
         self._use(family)
 
-    def _filled(self, layout: Layout) -> Legacy | None:
+    def _legacy_with_rows(self, layout: Layout) -> Legacy | None:
         """Return the family that has rows of an older version of the store."""
         old = [legacy for legacy in layout.legacy if legacy.family in self._families]
         filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
@@ -333,35 +333,39 @@ class Database:
         return None if value is None or len(value) != 8 else struct.unpack(">q", value)[0]
 
 
-_open: WeakSet[Database] = WeakSet()
-_started_in: int | None = None
+_open_databases: WeakSet[Database] = WeakSet()
+_process_of_threads: int | None = None
 
 
-def _leave_to_parent() -> None:
-    for database in _open:
+def _keep_references_in_child() -> None:
+    for database in _open_databases:
         database.usable = False
         # Closing waits for threads that exist in the parent only, so a child keeps references until it ends.
-        for held in (database.__dict__.get("_database"), *database._families.values(), *database._handles.values()):
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+        for reference in (
+            database.__dict__.get("_database"),
+            *database._families.values(),
+            *database._handles.values(),
+        ):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(reference))
 
 
 def _check_threads(name: str) -> None:
     """Raise in a forked process, where a database would wait forever for the threads that write files."""
-    if _started_in not in (None, os.getpid()):
+    if _process_of_threads not in (None, os.getpid()):
         raise InvalidStateStoreError(
             f"Store {name} cannot be opened here: this process was forked from one that had used RocksDB, and has none "
             "of its threads; start it with spawn or forkserver"
         )
-    _note_threads()
+    _remember_process()
 
 
-def _note_threads() -> None:
-    global _started_in
-    _started_in = os.getpid() if _started_in is None else _started_in
+def _remember_process() -> None:
+    global _process_of_threads
+    _process_of_threads = os.getpid() if _process_of_threads is None else _process_of_threads
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+    os.register_at_fork(after_in_child=_keep_references_in_child)
 
 
 class StoredFamilies(Closing):
@@ -389,7 +393,7 @@ class StoredFamilies(Closing):
 
     def __init__(self, directory: Path) -> None:
         rocksdict = load_rocksdict()
-        _note_threads()
+        _remember_process()
         self._process = os.getpid()
         self._name = name = directory.name
         if not directory.is_dir() or not has_database_files(os.listdir(directory)):

@@ -21,9 +21,10 @@ from typing import NamedTuple, TypeAlias
 from letterhead.errors import PrefixError
 
 __all__ = [
-    "AFTER_INDEX", "INDEX", "MAX_SEQUENCE", "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange", "TimeOrderedKeys", "TimeOrderedSessionKeys",
-    "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment", "session_end", "session_key", "session_parts",
-    "stored_key", "window_key", "window_parts", "window_start", "windowed",
+    "AFTER_INDEX", "INDEX", "MAX_SEQUENCE", "MAX_TIME", "KeySchema", "RowKey", "SessionKey", "SessionKeys", "StoredRange",
+    "TimeOrderedKeys", "TimeOrderedSessionKeys", "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment",
+    "segment_of", "session_end", "session_key", "session_parts", "stored_key", "window_key", "window_parts", "window_start",
+    "windowed", "within",
 ]  # fmt: skip
 
 MAX_TIME = (1 << 63) - 1
@@ -149,6 +150,16 @@ def increment(prefix: bytes) -> bytes:
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
+def within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
+    """Return whether a key is between two others, both included; ``None`` means no bound."""
+    return (first is None or key >= first) and (last is None or key <= last)
+
+
+def segment_of(time: int, interval: int) -> int:
+    """Return the number of the segment of a time, rounded towards zero as in Kafka Streams."""
+    return time // interval if time >= 0 else -(-time // interval)
+
+
 def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
     """Return the key of a row with the end of its window, which is not stored."""
     return WindowedKey(key, start, min(start + window_size, MAX_TIME))
@@ -208,7 +219,7 @@ class WindowKeys(KeySchema):
     @staticmethod
     def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Return whether a key is in the range and its window starts between the two times."""
-        return time_from <= window_start(stored) <= time_to and _within(stored[:-12], key_from, key_to)
+        return time_from <= window_start(stored) <= time_to and within(stored[:-12], key_from, key_to)
 
 
 class SessionKeys(KeySchema):
@@ -232,7 +243,7 @@ class SessionKeys(KeySchema):
     def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Return whether a key is in the range, and its session ends no earlier and starts no later."""
         session = session_parts(stored)
-        return session.end >= time_from and session.start <= time_to and _within(session.key, key_from, key_to)
+        return session.end >= time_from and session.start <= time_to and within(session.key, key_from, key_to)
 
 
 class TimeOrderedKeys:
@@ -296,10 +307,6 @@ def _tail(stored: bytes, size: int) -> int:
     if at < 0:
         raise ValueError(f"a stored key of {len(stored)} bytes is too short: {size} of it are the time")
     return at
-
-
-def _within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
-    return (first is None or key >= first) and (last is None or key <= last)
 
 
 def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> StoredRange:

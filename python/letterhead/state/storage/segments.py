@@ -17,6 +17,7 @@ from pathlib import Path
 
 from letterhead.errors import ProcessorStateError
 from letterhead.state.storage.database import Database, RocksDBOptions
+from letterhead.state.storage.keys import segment_of
 from letterhead.state.storage.layouts import Layout
 from letterhead.state.storage.rows import failed
 
@@ -90,8 +91,8 @@ class Segments:
             raise
 
     def id(self, time: int) -> int:
-        """Return the number of the segment of a time, rounded towards zero."""
-        return time // self._interval if time >= 0 else -(-time // self._interval)
+        """Return the number of the segment of a time."""
+        return segment_of(time, self._interval)
 
     def of(self, time: int) -> Database | None:
         """Return the segment of a time, if it exists."""

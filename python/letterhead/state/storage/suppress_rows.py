@@ -89,7 +89,7 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     if count > len(value):
         raise _invalid(f"the count of headers {count} is larger than the row", cursor.at - 4)
     # Versions before 2.2 wrote -1 for no headers.
-    of_record = Headers((cursor.text(), cursor.sized()) for _ in range(max(count, 0)))
+    record_headers = Headers((cursor.text(), cursor.sized()) for _ in range(max(count, 0)))
     prior = cursor.sized()
     size = cursor.integer(">i")
     old = prior if size == -2 else cursor.value(size)
@@ -97,16 +97,16 @@ def read_suppressed(value: bytes, headers: Sequence[tuple[str, bytes | None]]) -
     time = cursor.integer(">q")
     if cursor.at != len(value):
         raise _invalid("there are bytes after the buffer time", cursor.at, "trailing_bytes")
-    before_old = last.get(OLD)
-    before_prior = last.get(PRIOR, before_old if size == -2 else None)
+    old_prefix = last.get(OLD)
+    prior_prefix = last.get(PRIOR, old_prefix if size == -2 else None)
     return Suppressed(
         topic,
         partition,
         offset,
         time,
-        Buffered(new, timestamp, of_record),
-        _buffered(old, before_old),
-        _buffered(prior, before_prior),
+        Buffered(new, timestamp, record_headers),
+        _buffered(old, old_prefix),
+        _buffered(prior, prior_prefix),
     )
 
 
@@ -117,14 +117,14 @@ def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | No
     """
     headers: list[tuple[str, bytes | None]] = [("v", VERSION)]
     if row.prior != row.old and row.prior.timestamp is not None:
-        headers.append((PRIOR, _before(row.prior)))
+        headers.append((PRIOR, _encoded_prefix(row.prior)))
     if row.old.timestamp is not None:
-        headers.append((OLD, _before(row.old)))
-    of_record = row.new.headers or Headers()
+        headers.append((OLD, _encoded_prefix(row.old)))
+    record_headers = row.new.headers or Headers()
     name = row.topic.encode()
     parts = [struct.pack(">qqi", row.new.timestamp or 0, row.offset, len(name)), name]
-    parts.append(struct.pack(">ii", row.partition, len(of_record)))
-    for key, value in cast("Sequence[tuple[str, bytes | None]]", of_record):
+    parts.append(struct.pack(">ii", row.partition, len(record_headers)))
+    for key, value in cast("Sequence[tuple[str, bytes | None]]", record_headers):
         parts += [_sized(key.encode()), _sized(value)]
     same = row.old.value is not None and row.old.value == row.prior.value
     parts += [_sized(row.prior.value), struct.pack(">i", -2) if same else _sized(row.old.value), _sized(row.new.value)]
@@ -132,7 +132,7 @@ def write_suppressed(row: Suppressed) -> tuple[bytes, list[tuple[str, bytes | No
     return b"".join(parts), headers
 
 
-def _before(buffered: Buffered) -> bytes:
+def _encoded_prefix(buffered: Buffered) -> bytes:
     """Return headers and timestamp of a value, which a store with headers writes before the value."""
     message = Message(headers=buffered.headers or Headers(), timestamp=buffered.timestamp, payload=b"")
     return present(encode(message, "streams-timestamped"), "the encoded headers")
@@ -142,10 +142,10 @@ def _sized(data: bytes | None) -> bytes:
     return struct.pack(">i", -1) if data is None else struct.pack(">i", len(data)) + data
 
 
-def _buffered(value: bytes | None, before: bytes | None) -> Buffered:
-    if value is None or before is None:
+def _buffered(value: bytes | None, prefix: bytes | None) -> Buffered:
+    if value is None or prefix is None:
         return Buffered(value, None, None)
-    message: Any = decode(before + value, "streams-timestamped")
+    message: Any = decode(prefix + value, "streams-timestamped")
     return Buffered(value, message.timestamp, message.headers)
 
 
