@@ -162,7 +162,7 @@ def test_partitions_that_are_complete_are_kept_when_another_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = pa.concat_tables([changelogs.table([record(b"k", b"1")] * 3, partition=part) for part in range(3)])
-    finish = restoring._Restoring.finish
+    finish = restoring._PartitionRestore.finish
 
     def broken(self: Any) -> Path:
         if self._options["partition"] == 2:
@@ -170,7 +170,7 @@ def test_partitions_that_are_complete_are_kept_when_another_one_fails(
         return finish(self)
 
     with monkeypatch.context() as patched:
-        patched.setattr(restoring._Restoring, "finish", broken)
+        patched.setattr(restoring._PartitionRestore, "finish", broken)
         with pytest.raises(ProcessorStateError, match="cut"):
             restore(parts, tmp_path / "0_{partition}", "store")
     assert (tmp_path / "0_0" / "rocksdb" / "store").exists()
@@ -192,7 +192,7 @@ def test_an_interrupt_waits_for_what_is_written_and_writes_no_more(
     begun, ended = [], []
     write = bulk_rows.KeyValueTarget.write
 
-    def slow(self: bulk_rows.KeyValueTarget, some: list[bulk_rows.Rows]) -> None:
+    def slow(self: bulk_rows.KeyValueTarget, some: list[bulk_rows.RowBatch]) -> None:
         begun.append(some[-1].offset)
         time.sleep(0.1)
         write(self, some)
@@ -225,7 +225,7 @@ def test_rows_that_wait_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(restoring, "WRITE_BYTES", 3 * size)
     monkeypatch.setattr(restoring, "MEMORY_BYTES", 8 * size)
     memory, files = [], []
-    add, add_file = restoring._Writes.add, Database.add_file
+    add, add_file = restoring._WriteQueue.add, Database.add_file
 
     def measured(self: Any, target: Any, rows: Any) -> None:
         add(self, target, rows)
@@ -236,7 +236,7 @@ def test_rows_that_wait_need_bounded_memory(tmp_path: Path, monkeypatch: pytest.
         add_file(self, file, rows)
         files.append(self.directory)
 
-    monkeypatch.setattr(restoring._Writes, "add", measured)
+    monkeypatch.setattr(restoring._WriteQueue, "add", measured)
     monkeypatch.setattr(Database, "add_file", slow)
     # One partition after the other, as from a topic; then in turns.
     for name, order in (("one", batches), ("turns", sorted(batches, key=lambda batch: batch["offset"][0].as_py()))):

@@ -20,10 +20,10 @@ def end_offsets(partitions: Iterable[str], changelog: Path | None, brokers: Brok
     ends: dict[str, int] = {}
     if changelog is None:
         return ends
-    from letterhead.state.restoring.changelog_records import records_of
+    from letterhead.state.restoring.changelog_records import read_path
 
     columns = ["topic", "partition", "offset"]
-    for batch in records_of(changelog, columns):
+    for batch in read_path(changelog, columns):
         import pyarrow as pa
 
         if missing := {*columns} - {*batch.schema.names}:

@@ -125,7 +125,7 @@ class StoreColumns:
             columns = {name: column.filter(kept) for name, column in columns.items()}
             rows.keep(kept.to_pylist())
         columns |= self._values(rows)
-        rows.add_missing_errors()
+        rows.add_condition_errors()
         for name, label in _labels(rows.store).items():
             if name in self._requested:
                 columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
@@ -152,7 +152,7 @@ class StoreColumns:
             except DecodeError as error:
                 if self._errors == "raise":
                     raise rows.damaged(row, error) from error
-                rows.missing_errors[row] = error
+                rows.condition_errors[row] = error
                 selected.append(self._errors == "column")
         if self._errors == "column":
             selected = [is_selected or rows.has_errors(row) for row, is_selected in enumerate(selected)]
@@ -238,30 +238,30 @@ class _DatabaseRows:
         self._families = families
         self._raises = errors == "raise"
         self._errors: dict[int, list[dict[str, Any]]] = {}
-        self._at: list[int] | None = None
-        # Errors of the condition's headers, by row, which no column reports if it has none of them.
-        self.missing_errors: dict[int, DecodeError] = {}
+        self._value_offsets: list[int] | None = None
+        # Errors of reading a value for the condition, by row: if no column reads the value, nothing else reports them.
+        self.condition_errors: dict[int, DecodeError] = {}
 
     def keep(self, kept: Sequence[bool]) -> None:
-        """Remove the other rows."""
-        places = [row for row, is_kept in enumerate(kept) if is_kept]
-        self.keys = [self.keys[row] for row in places]
-        self.values = [self.values[row] for row in places]
-        self._at = self._at and [self._at[row] for row in places]
-        self._errors = {at: self._errors[row] for at, row in enumerate(places) if row in self._errors}
-        self.missing_errors = {
-            at: self.missing_errors[row] for at, row in enumerate(places) if row in self.missing_errors
+        """Keep the rows for which the mask is true."""
+        rows = [row for row, is_kept in enumerate(kept) if is_kept]
+        self.keys = [self.keys[row] for row in rows]
+        self.values = [self.values[row] for row in rows]
+        self._value_offsets = self._value_offsets and [self._value_offsets[row] for row in rows]
+        self._errors = {new: self._errors[row] for new, row in enumerate(rows) if row in self._errors}
+        self.condition_errors = {
+            new: self.condition_errors[row] for new, row in enumerate(rows) if row in self.condition_errors
         }
 
     def has_errors(self, row: int) -> bool:
         """Return whether a row has errors so far."""
         return row in self._errors
 
-    def add_missing_errors(self) -> None:
+    def add_condition_errors(self) -> None:
         """Add the errors of the condition in rows without another error."""
-        for row, error in self.missing_errors.items():
+        for row, error in self.condition_errors.items():
             if row not in self._errors and not self._raises:
-                byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+                byte_offset = None if error.byte_offset is None else error.byte_offset + self._value_offset(row)
                 self._add(row, self.keys[row], replaced(error, byte_offset=byte_offset))
 
     def split_versions(self) -> dict[str, pa.Array]:
@@ -277,7 +277,7 @@ class _DatabaseRows:
             keys += [key] * len(versions)
             versions_of_rows += versions
         self.keys, self.values = keys, [version and version.value for version in versions_of_rows]
-        self._at = [version.at if version else 0 for version in versions_of_rows]
+        self._value_offsets = [version.at if version else 0 for version in versions_of_rows]
         return {
             "valid_from": pa.array([version and version.valid_from for version in versions_of_rows], pa.int64()),
             "valid_to": pa.array([version and version.valid_to for version in versions_of_rows], pa.int64()),
@@ -299,9 +299,9 @@ class _DatabaseRows:
     def add_errors(self, errors: pa.Array) -> None:
         """Add the column of errors of decoded values."""
         for row in pc.indices_nonzero(errors.is_valid()).to_pylist():
-            moved = self._moved(row)
+            value_offset = self._value_offset(row)
             for error in errors[row].as_py():
-                byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + moved
+                byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + value_offset
                 self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
 
     def errors(self, type: pa.DataType) -> pa.Array:
@@ -312,7 +312,7 @@ class _DatabaseRows:
 
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
         """Return the error for a value that cannot be decoded."""
-        byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+        byte_offset = None if error.byte_offset is None else error.byte_offset + self._value_offset(row)
         return DamagedRowError(self._name, self.keys[row], replaced(error, byte_offset=byte_offset, row=None))
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
@@ -321,10 +321,10 @@ class _DatabaseRows:
         entry = ErrorDetail(error.code, error.message, error.byte_offset, column=error.column)
         self._errors.setdefault(row, []).append(entry._asdict())
 
-    def _moved(self, row: int) -> int:
+    def _value_offset(self, row: int) -> int:
         """Return the offset of a value in the stored value, in bytes."""
-        if self._at is not None:
-            return self._at[row]
+        if self._value_offsets is not None:
+            return self._value_offsets[row]
         stored = self.store.find(self._families, self.keys[row])
         return 0 if stored is None else -stored.added
 

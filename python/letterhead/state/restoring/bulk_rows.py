@@ -20,6 +20,7 @@ from letterhead import arrow
 from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
+from letterhead.offsets.ranges import TopicPartition
 from letterhead.state.context import CONSISTENCY_POSITION, position_of
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.reading.store_types import TIME_ORDERED_KEYS
@@ -61,7 +62,7 @@ class RestorePlan(NamedTuple):
         return self.store_type not in ("key-value", "versioned")
 
     @property
-    def place(self) -> Path:
+    def path(self) -> Path:
         """The directory of the store, below the directory of its task."""
         return Path(self.name) if self.segmented else Path("rocksdb", self.name)
 
@@ -136,8 +137,8 @@ def without_positions(records: Records, position: Position) -> tuple[Records, Po
     merged = position.copy()
     for headers in all_headers.to_pylist():
         record = ChangelogRecord(b"", None, 0, Headers((header["key"], header["value"]) for header in headers or ()))
-        plain, of_record = position_of(record)
-        merged.merge(of_record)
+        plain, record_position = position_of(record)
+        merged.merge(record_position)
         kept.append([{"key": key, "value": value} for key, value in plain.headers])
     return records._replace(headers=pa.array(kept, all_headers.type)), merged
 
@@ -164,25 +165,22 @@ class Target:
         The position of the store.
     """
 
-    def __init__(self, plan: RestorePlan, task: Path, place: tuple[str, int]) -> None:
+    def __init__(self, plan: RestorePlan, task: Path, changelog: TopicPartition) -> None:
         self.plan = plan
-        self.place = place
+        self.changelog = changelog
         self.offset = self.added = self.observed = -1
         self.position = Position()
         self._open(task)
         # A database without an offset was created for a batch that was lost, and has no rows.
         offsets_of_databases = [(database.offsets(), database) for database in self.databases()]
-        kept = [entry for entry in offsets_of_databases if self._topic in entry[0]]
-        if kept:
-            offsets, behind = min(kept, key=lambda entry: entry[0][self._topic])
-            self.offset = max(offsets[self._topic], -1)
+        topic_partition = str(changelog)
+        with_offset = [entry for entry in offsets_of_databases if topic_partition in entry[0]]
+        if with_offset:
+            offsets, behind = min(with_offset, key=lambda entry: entry[0][topic_partition])
+            self.offset = max(offsets[topic_partition], -1)
             self.observed = offsets.get(OBSERVED.decode(), -1)
             self.position = behind.position()
         self.added = max([self.offset, *(offsets.get(ADDED.decode(), -1) for offsets, _ in offsets_of_databases)])
-
-    @property
-    def _topic(self) -> str:
-        return f"{self.place[0]}-{self.place[1]}"
 
     def _open(self, task: Path) -> None:
         raise NotImplementedError
@@ -195,9 +193,10 @@ class Target:
         """Write rows, and empty the list, which releases their memory early."""
         raise NotImplementedError
 
-    def _marks(self) -> list[tuple[bytes, bytes | None]]:
+    def _progress_entries(self) -> list[tuple[bytes, bytes | None]]:
+        """Return the entries of the family of offsets that describe the rows written so far."""
         return [
-            (self._topic.encode(), _INT64.pack(self.offset)),
+            (str(self.changelog).encode(), _INT64.pack(self.offset)),
             (OBSERVED, _INT64.pack(self.observed)),
             (POSITION, self.position.serialize()),
         ]
@@ -206,7 +205,7 @@ class Target:
         """Commit all databases as Kafka Streams does, and write them to files."""
         offset = self.offset if self.offset >= 0 else None
         for database in self.databases():
-            database.commit({self.place: offset}, self.position)
+            database.commit({self.changelog: offset}, self.position)
             database.flush()
 
     def finish(self) -> None:
@@ -231,7 +230,7 @@ class KeyValueTarget(Target):
     """
 
     def _open(self, task: Path) -> None:
-        self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
+        self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
         # Beside the database, so that a file left by a killed process is not moved into place with it.
         self._file = task / "rows.sst"
 
@@ -251,7 +250,7 @@ class KeyValueTarget(Target):
         self._database.add_file(self._file, _pairs(keys, values))
         self.offset, self.position = offset, position
         self.added = max(self.added, offset)
-        self._database.write((), self._marks())
+        self._database.write((), self._progress_entries())
         self._database.flush()
 
 
@@ -277,7 +276,7 @@ class WrittenTarget(Target):
             self.offset, self.position = batch.offset, batch.position
             for database, changes in changed.items():
                 if database.is_open:
-                    database.write(changes, self._marks(), self._dropped())
+                    database.write(changes, self._progress_entries(), self._dropped())
         batches.clear()
 
     def _changes(self, rows: RowBatch) -> dict[Database, Changes]:
@@ -292,7 +291,7 @@ class VersionedTarget(WrittenTarget):
     """A versioned store, whose new rows depend on existing rows."""
 
     def _open(self, task: Path) -> None:
-        self._database = Database(self.plan.name, task / self.plan.place, self.plan.layout, OPTIONS)
+        self._database = Database(self.plan.name, task / self.plan.path, self.plan.layout, OPTIONS)
         self._versions = _BufferedVersions(self.plan, self._database)
 
     def databases(self) -> list[Database]:
@@ -353,7 +352,7 @@ class SegmentedTarget(WrittenTarget):
         self._interval = plan.segment_interval or segment_interval(retention)
         keys: type[KeySchema] = WindowKeys if plan.store_type.endswith("window") else SessionKeys
         self._suffix, self._by_time = keys.suffix, TIME_ORDERED_KEYS.get(plan.store_type)
-        self._segments = Segments(plan.name, task / plan.place, retention, self._interval, plan.layout, OPTIONS)
+        self._segments = Segments(plan.name, task / plan.path, retention, self._interval, plan.layout, OPTIONS)
 
     def databases(self) -> list[Database]:
         """Return the open databases."""
@@ -374,7 +373,7 @@ class SegmentedTarget(WrittenTarget):
                 continue
             if is_new:
                 # A new segment lacks no earlier rows, even if the process dies before these are written.
-                database.write((), self._marks())
+                database.write((), self._progress_entries())
                 database.flush()
             changes[database] = [*self._stored(pairs[at] for at in indexes)]
         return changes
@@ -401,10 +400,10 @@ class SegmentedTarget(WrittenTarget):
         return np.ascontiguousarray(bytes_of_times).view(">i8")[:, 0].astype(np.int64)
 
 
-def open_target(plan: RestorePlan, task: Path, place: tuple[str, int]) -> Target:
+def open_target(plan: RestorePlan, task: Path, changelog: TopicPartition) -> Target:
     """Create the databases of a store below a task directory, or open the databases of an interrupted restore."""
     types: dict[str, type[Target]] = {"key-value": KeyValueTarget, "versioned": VersionedTarget}
-    return types.get(plan.store_type, SegmentedTarget)(plan, task, place)
+    return types.get(plan.store_type, SegmentedTarget)(plan, task, changelog)
 
 
 _NO_HEADERS = Headers()

@@ -23,11 +23,11 @@ __all__ = [
     "Integers",
     "Records",
     "Source",
-    "batches_of",
+    "read_batches",
     "changelog_records",
     "check_end",
     "milliseconds_of",
-    "records_of",
+    "read_path",
     "stop_index",
 ]
 
@@ -96,7 +96,7 @@ def changelog_records(
     topics: set[str | None] = set()
     last: dict[int, int] = {}
     ended: set[int] = set()
-    for batch in batches_of(source, (*REQUIRED, *OPTIONAL)):
+    for batch in read_batches(source, (*REQUIRED, *OPTIONAL)):
         for records in _by_partition(batch, partition):
             topics.add(records.topic)
             if len(topics) > 1:
@@ -146,11 +146,11 @@ def stop_index(offsets: Integers, timestamps: Integers, end: int | datetime | No
     return len(offsets) if end is None else int(np.searchsorted(offsets, end))
 
 
-def batches_of(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_batches(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Read a source; of a file only some columns."""
     stream: Iterable[pa.RecordBatch]
     if isinstance(source, str | Path):
-        stream = records_of(Path(source), columns)
+        stream = read_path(Path(source), columns)
     elif isinstance(source, Reader):
         stream = source  # an error of an Arrow stream would lose its type
     else:
@@ -161,7 +161,7 @@ def batches_of(source: Source, columns: Sequence[str]) -> Iterator[pa.RecordBatc
             yield batch.slice(start, step)
 
 
-def records_of(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_path(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Read the records of a Parquet file or a directory of such files, or the committed records of log segments.
 
     Columns that a Parquet file lacks are missing. Kafka Streams reads its changelogs in the same way under exactly-once;

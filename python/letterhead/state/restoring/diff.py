@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RowDifference", "StoredRow", "diff"]
 
-OnError: TypeAlias = Callable[[DamagedRowError], object] | None
+ErrorCallback: TypeAlias = Callable[[DamagedRowError], object] | None
+
+RowId: TypeAlias = tuple[bytes, tuple[tuple[str, int | None], ...]]
+"""The key of a row or version, and its times."""
 
 
 class StoredRow(NamedTuple):
@@ -127,14 +130,16 @@ def diff(
     """
     ours = find_stores(Path(first), store)
     if isinstance(second, str | Path) and _has_stores(Path(second)):
-        yield from _directories(ours, find_stores(Path(second), store), store_type, on_error, limits)
+        yield from _compare_directories(ours, find_stores(Path(second), store), store_type, on_error, limits)
         return
     if len(ours) > 1:
         names = ", ".join(files.label for files in ours)
         raise StoreChoiceError(f"a changelog belongs to one store: choose one of {names}")
     opened = open_store(ours[0], store_type, None, limits)
     with _restored(opened, second, retention, segment_interval) as directory:
-        yield from _stores(opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_error)
+        yield from _compare_stores(
+            opened, open_store(find_stores(directory)[0], opened.type.name, None, limits), on_error
+        )
 
 
 def _has_stores(path: Path) -> bool:
@@ -144,8 +149,12 @@ def _has_stores(path: Path) -> bool:
         return False
 
 
-def _directories(
-    ours: list[StoreFiles], theirs: list[StoreFiles], store_type: str | None, on_error: OnError, limits: Limits | None
+def _compare_directories(
+    ours: list[StoreFiles],
+    theirs: list[StoreFiles],
+    store_type: str | None,
+    on_error: ErrorCallback,
+    limits: Limits | None,
 ) -> Iterator[RowDifference]:
     if len(ours) == len(theirs) == 1:
         pairs = [(ours[0], theirs[0])]
@@ -163,7 +172,7 @@ def _directories(
         pairs = [(files, theirs_by_name[name]) for name, files in ours_by_name.items()]
     for our_files, their_files in pairs:
         first, second = (open_store(side, store_type, None, limits) for side in (our_files, their_files))
-        yield from _stores(first, second, on_error)
+        yield from _compare_stores(first, second, on_error)
 
 
 @contextmanager
@@ -171,18 +180,18 @@ def _restored(
     store: StoreReader, source: Source, retention: Milliseconds | None, segment_interval: Milliseconds | None
 ) -> Iterator[Path]:
     """Restore the changelog of a store up to the offset that the store has."""
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     for _, families in store.databases():
-        for place, offset in families.offsets().items():
-            places[place] = max(offset, places.get(place, -1))
-    known = {place: offset for place, offset in places.items() if offset >= 0}
+        for topic_partition, offset in families.offsets().items():
+            offsets[topic_partition] = max(offset, offsets.get(topic_partition, -1))
+    known = {topic_partition: offset for topic_partition, offset in offsets.items() if offset >= 0}
     if len(known) != 1:
         raise StoreChoiceError(
             f"store {store.files.label} has no changelog offset: it was not closed, or has no changelog. Restore the "
             "changelog into a directory, and compare with that"
         )
-    ((place, offset),) = known.items()
-    topic, _, partition = place.rpartition("-")
+    ((topic_partition, offset),) = known.items()
+    topic, _, partition = topic_partition.rpartition("-")
     with TemporaryDirectory("diff") as temporary:
         restore(
             source,
@@ -201,7 +210,9 @@ def _restored(
         yield temporary.path
 
 
-def _stores(first_store: StoreReader, second_store: StoreReader, on_error: OnError) -> Iterator[RowDifference]:
+def _compare_stores(
+    first_store: StoreReader, second_store: StoreReader, on_error: ErrorCallback
+) -> Iterator[RowDifference]:
     if first_store.type.name != second_store.type.name:
         raise StoreChoiceError(
             f"store {first_store.files.label} is {first_store.type}, and the other {second_store.type}: choose the type "
@@ -210,8 +221,9 @@ def _stores(first_store: StoreReader, second_store: StoreReader, on_error: OnErr
     compared = ["value"]
     compared += ["timestamp"] * all(store.type.values != "plain" for store in (first_store, second_store))
     compared += ["headers"] * all(store.type.values == "headers" for store in (first_store, second_store))
-    sides = ({segment.start: segment for segment in store.files.segments} for store in (first_store, second_store))
-    first_segments, second_segments = sides
+    first_segments, second_segments = (
+        {segment.start: segment for segment in store.files.segments} for store in (first_store, second_store)
+    )
     same = first_store.type.values == second_store.type.values
     for start in sorted({*first_segments, *second_segments}, key=lambda start: start or 0):
         for stored, first_value, second_value in _merged(
@@ -220,31 +232,29 @@ def _stores(first_store: StoreReader, second_store: StoreReader, on_error: OnErr
             if same and first_value == second_value:
                 continue
             errors: list[DamagedRowError] = []
-            before = _parsed(first_store, first_segments.get(start), stored, first_value, errors)
-            after = _parsed(second_store, second_segments.get(start), stored, second_value, errors)
+            before = _parse(first_store, first_segments.get(start), stored, first_value, errors)
+            after = _parse(second_store, second_segments.get(start), stored, second_value, errors)
             for error in errors:
                 if on_error is None:
                     raise error
                 on_error(error)
             if errors:
                 continue
-            for place in [*before, *(place for place in after if place not in before)]:
-                yield from _compared(first_store.files.label, place, before.get(place), after.get(place), compared)
+            for row_id in dict.fromkeys([*before, *after]):
+                yield from _compare_rows(
+                    first_store.files.label, row_id, before.get(row_id), after.get(row_id), compared
+                )
 
 
-def _compared(
-    store: str,
-    place: tuple[bytes, tuple[tuple[str, int | None], ...]],
-    first: StoreRow | None,
-    second: StoreRow | None,
-    compared: list[str],
+def _compare_rows(
+    store: str, row_id: RowId, first: StoreRow | None, second: StoreRow | None, compared: list[str]
 ) -> Iterator[RowDifference]:
     differs = ["row"]
     if first is not None and second is not None:
         differs = [name for name in compared if getattr(first, name) != getattr(second, name)]
     if differs:
         rows = (None if row is None else StoredRow(row.value, row.timestamp, row.headers) for row in (first, second))
-        yield RowDifference(store, place[0], dict(place[1]), tuple(differs), *rows)
+        yield RowDifference(store, row_id[0], dict(row_id[1]), tuple(differs), *rows)
 
 
 def _merged(
@@ -274,9 +284,9 @@ def _rows(store: StoreReader, segment: StoreSegment | None) -> Iterator[tuple[by
             yield from store.rows(families)
 
 
-def _parsed(
+def _parse(
     store: StoreReader, segment: StoreSegment | None, stored: bytes, value: bytes | None, errors: list[DamagedRowError]
-) -> dict[tuple[bytes, tuple[tuple[str, int | None], ...]], StoreRow]:
+) -> dict[RowId, StoreRow]:
     """Parse a row, or the versions of one, by key and times; append the error of one that cannot be read."""
     if segment is None or value is None:
         return {}

@@ -19,7 +19,7 @@ with needed("the records of a changelog", "'letterhead[arrow,state]'"):
     import pyarrow as pa
     import pyarrow.compute as pc
 
-from letterhead.state.restoring.changelog_records import Integers, Source, batches_of, milliseconds_of, stop_index
+from letterhead.state.restoring.changelog_records import Integers, Source, milliseconds_of, read_batches, stop_index
 
 __all__ = ["can_be_read_again", "retained_from", "topic_retained_from"]
 
@@ -27,7 +27,7 @@ COLUMNS = ("partition", "offset", "timestamp")
 TRANSACTIONAL = "transactional"
 
 
-class _Positions(NamedTuple):
+class _RecordTimes(NamedTuple):
     """Records of one partition, without keys and values."""
 
     partition: int
@@ -60,12 +60,12 @@ def retained_from(
     end : int or datetime, optional
         Where every partition stops: the last record is the one before it.
     """
-    last: dict[int, _Positions] = {}
-    for records in _positions(source, partition, end):
+    last: dict[int, _RecordTimes] = {}
+    for records in _record_times(source, partition, end):
         last[records.partition] = records
     times = seek_times(last.values(), retention)
     first: dict[int, int] = {}
-    for records in _positions(source, partition, end):
+    for records in _record_times(source, partition, end):
         number = records.partition
         if number in times and number not in first:
             retained = np.flatnonzero(records.timestamps >= times[number])
@@ -81,7 +81,7 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Return the same for a topic: brokers find the first record by its time, so that only the last one is read.
+    """Return the result of :func:`retained_from` for a topic: brokers find the first record by its time, and the last one is read.
 
     ``settings`` are those of :func:`letterhead.read.topic`, with ``bootstrap.servers``.
     """
@@ -91,15 +91,23 @@ def topic_retained_from(
     from letterhead.offsets.ranges import TopicPartition
 
     with KafkaClient(reader_settings(None, settings)) as client:
-        partitions = [place for place in client.partitions([topic]) if partition in (None, place.partition)]
+        partitions = [
+            topic_partition
+            for topic_partition in client.partitions([topic])
+            if partition in (None, topic_partition.partition)
+        ]
         begins = client.offsets(dict.fromkeys(partitions, EARLIEST), "read_committed")
         ends = client.offsets(dict.fromkeys(partitions, LATEST), "read_committed")
         if isinstance(end, datetime):
             late = client.offsets(dict.fromkeys(partitions, round(end.timestamp() * 1000)), "read_committed")
-            ends |= {number: offset for number, offset in late.items() if offset >= 0}
+            ends |= {topic_partition: offset for topic_partition, offset in late.items() if offset >= 0}
         elif end is not None:
-            ends = {number: min(offset, end) for number, offset in ends.items()}
-        last = {number.partition: ends[number] - 1 for number in partitions if ends[number] > begins[number]}
+            ends = {topic_partition: min(offset, end) for topic_partition, offset in ends.items()}
+        last = {
+            topic_partition.partition: ends[topic_partition] - 1
+            for topic_partition in partitions
+            if ends[topic_partition] > begins[topic_partition]
+        }
         with read_topic(
             topic,
             settings=settings,
@@ -109,24 +117,24 @@ def topic_retained_from(
             partitions=last,
             isolation_level="read_committed",
         ) as reader:
-            times = seek_times(_positions(reader, None, None), retention)
+            times = seek_times(_record_times(reader, None, None), retention)
         offsets = client.offsets(
             {TopicPartition(topic, number): time for number, time in times.items()}, "read_committed"
         )
-    return {place.partition: offset for place, offset in offsets.items() if offset >= 0}
+    return {topic_partition.partition: offset for topic_partition, offset in offsets.items() if offset >= 0}
 
 
-def seek_times(last: Iterable[_Positions], retention: int) -> dict[int, int]:
-    """Return the time from which records are restored, by partition, from the last records."""
+def seek_times(last: Iterable[_RecordTimes], retention: int) -> dict[int, int]:
+    """Return the time from which records are restored, by partition; ``last`` are the last records of the partitions."""
     times = {
         records.partition: int(records.timestamps[-1]) - retention for records in last if not records.transactional
     }
     return {number: time for number, time in times.items() if time > 0}
 
 
-def _positions(source: Source, partition: int | None, end: int | datetime | None) -> Iterator[_Positions]:
+def _record_times(source: Source, partition: int | None, end: int | datetime | None) -> Iterator[_RecordTimes]:
     ended: set[int] = set()
-    for batch in batches_of(source, (*COLUMNS, TRANSACTIONAL)):
+    for batch in read_batches(source, (*COLUMNS, TRANSACTIONAL)):
         columns = {name: batch.column(name) for name in batch.schema.names}
         for name in ("offset", "timestamp"):
             if name not in columns:
@@ -143,4 +151,4 @@ def _positions(source: Source, partition: int | None, end: int | datetime | None
                 ended.add(number)
             if stop:
                 transactional = TRANSACTIONAL in columns and columns[TRANSACTIONAL].filter(selected)[stop - 1].as_py()
-                yield _Positions(number, offsets[:stop], timestamps[:stop], bool(transactional))
+                yield _RecordTimes(number, offsets[:stop], timestamps[:stop], bool(transactional))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
 from letterhead.errors import ProcessorStateError, check_name
+from letterhead.offsets.ranges import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
 from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
@@ -163,9 +164,9 @@ def restore(
     restored, pattern = Restored(), str(directory)
     check_end(end)
     first = _first_offsets(source, plan, start, partition, end)
-    targets: dict[int, _Restoring] = {}
+    targets: dict[int, _PartitionRestore] = {}
 
-    def target_of(number: int, topic_of_source: str | None) -> _Restoring:
+    def target_of(number: int, topic_of_source: str | None) -> _PartitionRestore:
         if number not in targets:
             if targets and "{partition}" not in pattern:
                 raise ValueError(
@@ -173,14 +174,14 @@ def restore(
                     "into the directory, as in state/app/0_{partition}"
                 )
             task = Path(pattern.replace("{partition}", str(number)))
-            place = _topic(topic, topic_of_source), number
+            changelog = TopicPartition(_topic(topic, topic_of_source), number)
             if not force:
-                _check_names(plan.name, task, place, topic_of_source)
-            targets[number] = _Restoring(plan, task, place, end)
+                _check_names(plan.name, task, changelog, topic_of_source)
+            targets[number] = _PartitionRestore(plan, task, changelog, end)
         return targets[number]
 
     with ThreadPoolExecutor(thread_name_prefix="letterhead-restore") as pool:
-        writes = _Writes(pool)
+        writes = _WriteQueue(pool)
         try:
             for records in changelog_records(source, partition=partition, end=end):
                 target = target_of(records.partition, records.topic)
@@ -234,16 +235,16 @@ def _first_offsets(
     return lambda number: offsets.get(number, 0)
 
 
-class _Writes:
+class _WriteQueue:
     """Queues rows, and writes them in threads: one write at a time for each partition."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self._pool = pool
-        self._waiting: dict[_Restoring, list[RowBatch]] = {}
-        self._bytes: dict[_Restoring, int] = {}
-        self._running: dict[_Restoring, tuple[Future[None], int]] = {}
+        self._waiting: dict[_PartitionRestore, list[RowBatch]] = {}
+        self._bytes: dict[_PartitionRestore, int] = {}
+        self._running: dict[_PartitionRestore, tuple[Future[None], int]] = {}
 
-    def add(self, target: _Restoring, rows: RowBatch) -> None:
+    def add(self, target: _PartitionRestore, rows: RowBatch) -> None:
         """Queue rows of a partition; write them when there are enough, or when all queued rows take too much memory."""
         if self._bytes.get(target, 0) and self._bytes[target] + rows.memory > WRITE_BYTES:
             self._write(target)
@@ -266,13 +267,13 @@ class _Writes:
         for target in [*self._running]:
             self._wait(target)
 
-    def _write(self, target: _Restoring) -> None:
+    def _write(self, target: _PartitionRestore) -> None:
         if target in self._running:
             self._wait(target)
         rows, size = self._waiting.pop(target), self._bytes.pop(target)
         self._running[target] = self._pool.submit(target.write, rows), size
 
-    def _wait(self, target: _Restoring) -> None:
+    def _wait(self, target: _PartitionRestore) -> None:
         self._running[target][0].result()
         del self._running[target]
 
@@ -292,37 +293,36 @@ def plan_of(
     if (store_type, layout) not in LAYOUTS:
         layouts = " or ".join(values for name, values in LAYOUTS if name == store_type)
         raise ValueError(f"a {store_type} store cannot be {layout}: its layout is {layouts}")
-    kept = None if retention is None else milliseconds("retention", retention)
-    interval = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
-    if interval == 0:
+    retention_ms = None if retention is None else milliseconds("retention", retention)
+    interval_ms = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
+    if interval_ms == 0:
         raise ValueError("segment_interval cannot be 0")
-    if store_type == "key-value" and (kept is not None or interval is not None):
+    if store_type == "key-value" and (retention_ms is not None or interval_ms is not None):
         raise ValueError("rows of a key-value store do not expire: leave out retention= and segment_interval=")
-    if store_type != "key-value" and kept is None:
+    if store_type != "key-value" and retention_ms is None:
         raise ValueError(f"rows of a {store_type} store expire: pass retention=, as the application does")
     if not store or "/" in store or store.startswith("."):
         raise ValueError(f"{store!r} is not the name of a store")
-    return RestorePlan(
-        store, store_type, layout, values_of(store_type, layout), LAYOUTS[store_type, layout], kept, interval
-    )
+    values, families = values_of(store_type, layout), LAYOUTS[store_type, layout]
+    return RestorePlan(store, store_type, layout, values, families, retention_ms, interval_ms)
 
 
-class _Restoring:
+class _PartitionRestore:
     """The restore of one partition, in a hidden directory until it is complete.
 
     The file ``options.json`` in it has the options, and whether all rows are written.
     """
 
-    def __init__(self, plan: RestorePlan, task: Path, place: tuple[str, int], end: int | datetime | None) -> None:
+    def __init__(self, plan: RestorePlan, task: Path, changelog: TopicPartition, end: int | datetime | None) -> None:
         from letterhead.state.restoring.bulk_rows import open_target
 
         self._plan = plan
-        self._directory = task / plan.place
+        self._directory = task / plan.path
         self._hidden = task / f".{plan.name}.restoring"
         self._file = self._hidden / "options.json"
         self._options = {
-            "topic": place[0],
-            "partition": place[1],
+            "topic": changelog.topic,
+            "partition": changelog.partition,
             "store_type": plan.store_type,
             "layout": plan.layout_name,
             "retention": plan.retention,
@@ -332,31 +332,31 @@ class _Restoring:
         self._target: Target | None = None
         self._position = Position()
         if self._directory.exists():
-            if not self._hidden.exists() or not self._moved():
+            if not self._hidden.exists() or not self._is_in_place():
                 raise FileExistsError(
                     f"store {plan.name} exists in {self._directory}: restore into another directory, or move this one away"
                 )
-            self.complete, self.offset = True, _stored_offset(self._directory, place)
+            self.complete, self.offset = True, _stored_offset(self._directory, changelog)
             return
         self.complete = self._begin()
-        self._target = open_target(plan, self._hidden, place)
+        self._target = open_target(plan, self._hidden, changelog)
         self.offset, self._position = self._target.offset, self._target.position
 
-    def _moved(self) -> bool:
+    def _is_in_place(self) -> bool:
         """Return whether this restore created the store that exists, and only has to remove the hidden directory."""
         if not any(self._hidden.iterdir()):
             return True
-        return self._begin() and not (self._hidden / self._plan.place).exists()
+        return self._begin() and not (self._hidden / self._plan.path).exists()
 
     def _begin(self) -> bool:
         """Create the hidden directory, or check the options of an interrupted restore; return whether it was complete."""
         try:
-            before = json.loads(read_text(self._file))
-            complete: bool = before.pop("complete")
+            stored_options = json.loads(read_text(self._file))
+            complete: bool = stored_options.pop("complete")
         except (FileNotFoundError, ValueError):
             self._save(complete=False)
             return False
-        conflicts = [f"{name}={value!r}" for name, value in before.items() if self._options.get(name) != value]
+        conflicts = [f"{name}={value!r}" for name, value in stored_options.items() if self._options.get(name) != value]
         if conflicts:
             raise ProcessorStateError(
                 f"a restore of store {self._plan.name} was interrupted that had {', '.join(conflicts)}: repeat it with that, "
@@ -393,7 +393,7 @@ class _Restoring:
                 self._save(complete=True)
             self._target.finish()
             self._directory.parent.mkdir(parents=True, exist_ok=True)
-            (self._hidden / self._plan.place).rename(self._directory)
+            (self._hidden / self._plan.path).rename(self._directory)
         return self._directory
 
     def clean(self) -> None:
@@ -417,17 +417,17 @@ class _Restoring:
             self._target.close()
 
 
-def _stored_offset(directory: Path, place: tuple[str, int]) -> int:
+def _stored_offset(directory: Path, changelog: TopicPartition) -> int:
     offsets = []
     for current in directory.rglob("CURRENT"):
         with StoredFamilies(current.parent) as families:
-            offsets.append(families.offsets().get(f"{place[0]}-{place[1]}", -1))
+            offsets.append(families.offsets().get(str(changelog), -1))
     return max(offsets, default=-1)
 
 
-def _check_names(store: str, task: Path, place: tuple[str, int], topic_of_source: str | None) -> None:
+def _check_names(store: str, task: Path, changelog: TopicPartition, topic_of_source: str | None) -> None:
     """Raise ValueError if names show that the records belong to another store or task."""
-    topic, partition = place
+    topic, partition = changelog
     task_number = task_partition(task.absolute().name)
     problem = None
     if topic_of_source not in (None, topic):

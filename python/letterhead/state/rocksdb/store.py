@@ -101,9 +101,14 @@ class PersistentStore(BytesStore):
         offset, of the topics and partitions for which all databases have one.
         """
         self._check_open()
-        kept = [database.offsets() for database in self._databases()]
-        places = [place for place in kept[0] if all(place in offsets for offsets in kept)] if kept else []
-        return {place: min(offsets[place] for offsets in kept) for place in places}
+        all_offsets = [database.offsets() for database in self._databases()]
+        if not all_offsets:
+            return {}
+        return {
+            partition: min(offsets[partition] for offsets in all_offsets)
+            for partition in all_offsets[0]
+            if all(partition in offsets for offsets in all_offsets)
+        }
 
     @property
     def upgrading(self) -> bool:
