@@ -32,7 +32,7 @@ ROWS_ON_SCREEN = 20
 # Tables with more columns are unreadable on a screen: print each row as a list of its fields.
 MAX_COLUMNS = 7
 BATCH = 10_000
-# Values that `--format auto` examines.
+# Number of values that `--format auto` examines.
 SNIFFED = 100
 
 
@@ -54,13 +54,13 @@ class RowOptions(NamedTuple):
     everything: bool
 
     @property
-    def options(self) -> ErrorOptions:
+    def error_options(self) -> ErrorOptions:
         """The error options of a reader: with --errors null, too, errors are a column, so that bad rows can be counted."""
         return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
 
     def read_options(self, reading: ReadArguments) -> ReadOptions:
         """Return the options of an operation that reads a column."""
-        return ReadOptions(**self.options, **reading)
+        return ReadOptions(**self.error_options, **reading)
 
     @property
     def on_screen(self) -> bool:
@@ -89,7 +89,10 @@ class NewColumns:
 
 
 class RowCounts:
-    """Counts of input values, rows, bad rows and their error codes."""
+    """Counts of input values, rows, bad rows and their error codes.
+
+    ``noun`` names what is counted, and ``whole`` what it is read from: rows of a file, or partitions.
+    """
 
     def __init__(self, noun: str = "row", whole: str = "row") -> None:
         self.noun = noun
@@ -107,8 +110,8 @@ class RowCounts:
             self.bad += len(errors) - errors.null_count
             self.codes.update(errors.flatten().field("code").to_pylist())
 
-    def of(self, total: int) -> str:
-        """Return how much was read of the rows of a file, or of partitions."""
+    def summary(self, total: int) -> str:
+        """Return how many rows were read from how many: rows of a file, or partitions."""
         if self.noun == self.whole:
             return f"{self.rows:,} of {counted(total, self.whole)}"
         values = f"from {self.values:,} " if self.whole == "row" else ""
@@ -135,7 +138,7 @@ def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str
     return format_of(format, itertools.islice(values, SNIFFED))
 
 
-def processed(
+def process_column(
     parquet: Any, column: str, work: Callable[[Any], NewColumns], rows: RowOptions, *, tally: RowCounts, doing: str
 ) -> Iterator[pa.RecordBatch]:
     """Process a column batch by batch; the result replaces the column."""
@@ -153,11 +156,11 @@ def processed(
             try:
                 new = work(batch.column(column))
             except lh.errors.HeaderError as error:
-                # Name the row of the file, not that of the batch.
+                # Name the row in the file instead of the row in the batch.
                 raise error if error.row is None else replaced(error, row=error.row + tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
-            result, errors = _replaced(batch, column, new), new.errors
+            result, errors = _replace_column(batch, column, new), new.errors
             if limit is not None:
                 # Batch formats return more rows than there were values.
                 result = result.slice(0, limit - tally.rows)
@@ -182,8 +185,8 @@ def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
     errors = fields.get(rows.error_column) if rows.errors != "raise" else None
     if errors is not None and rows.errors == "null":
         del fields[rows.error_column]
-        whole = pc.if_else(errors.is_null(), pa.array(range(len(array)), pa.int64()), None)
-        fields = {name: array.take(whole) for name, array in fields.items()}
+        good_rows = pc.if_else(errors.is_null(), pa.array(range(len(array)), pa.int64()), None)
+        fields = {name: array.take(good_rows) for name, array in fields.items()}
     return NewColumns(fields, errors)
 
 
@@ -191,7 +194,7 @@ def deliver(
     batches: Iterator[pa.RecordBatch],
     tally: RowCounts,
     source: Path | None,
-    in_file: int,
+    total: int,
     rows: RowOptions,
     document: Callable[[dict[str, Any]], Any],
     *,
@@ -206,7 +209,7 @@ def deliver(
             for row in batch.to_pylist():
                 print(json_text(document(row)))
     else:
-        _show(batches, tally, in_file, rows, prefix)
+        _show(batches, tally, total, rows, prefix)
 
 
 def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) -> None:
@@ -230,7 +233,7 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path | None) ->
         partial.unlink(missing_ok=True)
 
 
-def _show(batches: Iterator[pa.RecordBatch], tally: RowCounts, in_file: int, rows: RowOptions, prefix: str) -> None:
+def _show(batches: Iterator[pa.RecordBatch], tally: RowCounts, total: int, rows: RowOptions, prefix: str) -> None:
     """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
     shown = 0
@@ -255,7 +258,7 @@ def _show(batches: Iterator[pa.RecordBatch], tally: RowCounts, in_file: int, row
         screen.print(view)
         if not part:
             break
-    screen.print(Text(tally.of(in_file), style="dim"))
+    screen.print(Text(tally.summary(total), style="dim"))
 
 
 def _field(name: str, value: Any, rows: RowOptions) -> Text:
@@ -271,7 +274,7 @@ def _field(name: str, value: Any, rows: RowOptions) -> Text:
     return Text(printable(str(value).lower() if isinstance(value, bool) else str(value)))
 
 
-def _replaced(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:
+def _replace_column(batch: pa.RecordBatch, column: str, new: NewColumns) -> pa.RecordBatch:
     import pyarrow as pa
 
     others = batch if new.rows is None else batch.take(new.rows)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import letterhead as lh
-from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, processed
+from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import plain, value_json
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, row_of
 from letterhead.cli.headers import key_text
-from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
+from letterhead.cli.losses import KEEP_HINT, LossSummary, header_count, show_losses, warn_if_emptied
 from letterhead.cli.options import (
     Canonical,
     Format,
@@ -110,7 +110,7 @@ def _convert_column(
     row_of(to)
     format = column_format(format, parquet, column, of_bytes)
     convert = Convert(format, to, rows.read_options(options), writing) if of_bytes else Encode(to, writing)
-    tally, losses = RowCounts(), Summary()
+    tally, losses = RowCounts(), LossSummary()
     emptied = 0
 
     def work(values: pa.Array) -> NewColumns:
@@ -125,12 +125,12 @@ def _convert_column(
         converted.fields = {column if name == "data" else name: array for name, array in converted.fields.items()}
         return converted
 
-    batches = processed(parquet, column, work, rows, tally=tally, doing="converting")
+    batches = process_column(parquet, column, work, rows, tally=tally, doing="converting")
     deliver(batches, tally, path, parquet.metadata.num_rows, rows, plain)
     if writing.on_loss == "report":
         losses.show(format, to, tally.rows)
     if emptied:
-        warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP}")
+        warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP_HINT}")
     return tally.report("convert")
 
 

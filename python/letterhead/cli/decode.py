@@ -11,7 +11,7 @@ from rich.text import Text
 import letterhead as lh
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, processed
+from letterhead.cli.column import NewColumns, RowCounts, RowOptions, column_format, deliver, new_columns, process_column
 from letterhead.cli.document import headers_of, plain, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import ReadArguments, in_microseconds, is_batch
@@ -88,7 +88,7 @@ def _decode_message(data: bytes, format: str, rows: RowOptions, options: ReadArg
     except lh.errors.HeaderError:
         if rows.errors == "raise":
             raise
-        messages = _partly(data, format, rows, options)
+        messages = _decode_readable_parts(data, format, rows, options)
     if rows.json:
         documents = [None if fields is None else to_json(fields, format) for fields in messages]
         print_json({"messages": documents} if is_batch(format) else documents[0])
@@ -104,7 +104,7 @@ def _messages(data: bytes, format: str, options: ReadArguments) -> list[Fields |
     return [{"headers": message} if isinstance(message, lh.Headers) else message._asdict()]
 
 
-def _partly(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
+def _decode_readable_parts(data: bytes, format: str, rows: RowOptions, options: ReadArguments) -> list[Fields | None]:
     """Decode a bad message as a column of one row, which keeps the fields and messages that can be read."""
     try:
         import pyarrow as pa
@@ -139,7 +139,7 @@ def _decode_column(
         decoded.fields = {prefix + name: array for name, array in decoded.fields.items()}
         return decoded
 
-    batches = processed(parquet, column, work, rows, tally=tally, doing="decoding")
+    batches = process_column(parquet, column, work, rows, tally=tally, doing="decoding")
     # With a profile the new columns have no list of headers.
     document = plain if columns else functools.partial(to_json, format=format, headers=prefix + "headers")
     deliver(batches, tally, path, parquet.metadata.num_rows, rows, document, prefix=prefix)

@@ -3,7 +3,7 @@
     {"headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}], "timestamp": 1767225600000, …}
 
 `decode` prints a value as null, or as an object with "hex" and, if it is text, "text". Typed values also have "type"; their
-"hex" holds the bits, most significant byte first. `encode` needs one of them, also reads "base64", and takes a string as
+"hex" holds the bits, most significant byte first. `encode` needs "hex", "text" or "base64", and takes a string as
 text (`"acme"`) or as a typed value (`"int32:3"`), which a format without types takes only with --types. A key is a string, a
 number in formats with integer keys, and in formats with typed keys a string like `"int32:3"` or an object like a value.
 """
@@ -48,14 +48,14 @@ def value_json(value: HeaderValue) -> dict[str, str] | None:
     """Return a value as JSON: its type if it has one, its bits as hex, and its text if it has one."""
     if value is None:
         return None
-    spelt = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
+    document = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
     text = text_of(value) if isinstance(value, Value) else None
     if text is not None:
-        spelt["text"] = text
+        document["text"] = text
     elif isinstance(value, bytes) or value.type == "binary":
         with contextlib.suppress(UnicodeDecodeError):
-            spelt["text"] = (value if isinstance(value, bytes) else value.bits).decode("utf-8")
-    return spelt
+            document["text"] = (value if isinstance(value, bytes) else value.bits).decode("utf-8")
+    return document
 
 
 def plain(value: Any) -> Any:
@@ -85,7 +85,7 @@ def read_message(document: Any, format: str, *, with_types: bool = False) -> Any
         raise Failure(f"{format} is a batch: its messages are written one by one")
     fields = dict(row_of(format)["fields"])
     if not isinstance(document, dict):
-        raise Failure(f'JSON: an object with "headers" is needed, not {_name(document)}')
+        raise Failure(f'JSON: an object with "headers" is needed, not {_json_type(document)}')
     unknown = [name for name in document if name not in fields]
     if unknown:
         raise Failure(f"JSON: {format} has no field {unknown[0]!r}: it has {', '.join(fields)}")
@@ -96,9 +96,11 @@ def read_message(document: Any, format: str, *, with_types: bool = False) -> Any
     if list(fields) == ["headers"]:
         return headers
     message_fields = {
-        name: _field(name, document[name], arrow_type) for name, arrow_type in fields.items() if name in document
+        name: _field(name, document[name], arrow_type)
+        for name, arrow_type in fields.items()
+        if name in document and name != "headers"
     }
-    return lh.Message(**{**message_fields, "headers": headers})
+    return lh.Message(**message_fields, headers=headers)
 
 
 def _typed(type: str | None, bits: Any) -> Any:
@@ -108,20 +110,20 @@ def _typed(type: str | None, bits: Any) -> Any:
 def _key_json(key: HeaderKey, form: KeyForm) -> Any:
     if isinstance(key, int):
         return key
-    spelt = spell_key(key, form)
+    text = spell_key(key, form)
     if isinstance(key, Value):
         with contextlib.suppress(Failure):
-            if read_key(spelt, form) == key:
-                return spelt
+            if read_key(text, form) == key:
+                return text
         return {"type": key.type, "hex": key.bits.hex()}
-    return spelt
+    return text
 
 
 def _headers(document: Any, format: str, *, with_types: bool) -> lh.Headers | None:
     if document is None:
         return None
     if not isinstance(document, list):
-        raise Failure(f'JSON: "headers" is a list, not {_name(document)}')
+        raise Failure(f'JSON: "headers" is a list, not {_json_type(document)}')
     form, with_types = row_of(format)["keys"], with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
     for index, item in enumerate(document):
@@ -135,42 +137,42 @@ def _headers(document: Any, format: str, *, with_types: bool) -> lh.Headers | No
                 f"{place}: {json.dumps(value)} is a value with a type, and {format} has none: pass --types be, le or text "
                 f'to write the value, or {{"text": …}} to write this text'
             )
-        typed = _at(place, read_value, value) if with_types and isinstance(value, str) else None
+        typed = _naming_place(place, read_value, value) if with_types and isinstance(value, str) else None
         headers.add(key, _value(value, place, types=True) if typed is None else typed)
     return headers
 
 
 def _key(document: Any, form: KeyForm, place: str) -> HeaderKey:
     if form == "int":
-        return _whole(document, f"{place}: a key", -(1 << 31), 1 << 31)
+        return _integer(document, f"{place}: a key", -(1 << 31), 1 << 31)
     if form == "typed" and isinstance(document, dict):
         value = _value(document, f"{place}: its key", types=True)
         if not isinstance(value, Value):
             raise Failure(f'{place}: its key has no "type"')
         return as_key(value)
     if not isinstance(document, str):
-        raise Failure(f"{place}: a key is a string, not {_name(document)}")
+        raise Failure(f"{place}: a key is a string, not {_json_type(document)}")
     _encodable(document, f"{place}: its key")
-    key: HeaderKey = _at(f"{place}: its key", read_key, document, form)
+    key: HeaderKey = _naming_place(f"{place}: its key", read_key, document, form)
     return key
 
 
 def _field(name: str, document: Any, arrow_type: str) -> Any:
-    if name == "headers" or document is None:
+    if document is None:
         return None
     place = f'JSON: "{name}"'
     if arrow_type == "binary":
         return _value(document, place)
     if arrow_type == "bool":
         if not isinstance(document, bool):
-            raise Failure(f"{place} is true or false, not {_name(document)}")
+            raise Failure(f"{place} is true or false, not {_json_type(document)}")
         return document
-    return _whole(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
+    return _integer(document, place, *((0, 1 << 64) if arrow_type.startswith("decimal") else (-(1 << 63), 1 << 63)))
 
 
-def _whole(number: Any, place: str, low: int, high: int) -> int:
+def _integer(number: Any, place: str, low: int, high: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int):
-        raise Failure(f"{place} is a whole number, not {_name(number)}")
+        raise Failure(f"{place} is a whole number, not {_json_type(number)}")
     if not low <= number < high:
         raise Failure(f"{place} does not fit {(high - low).bit_length() - 1} bits")
     return number
@@ -191,11 +193,13 @@ def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value |
         raise Failure(f'{place}: a value is null, a string, or an object with "hex", "text" or "base64"')
     for name, text in document.items():
         if not isinstance(text, str):
-            raise Failure(f'{place}: "{name}" is a string, not {_name(text)}')
+            raise Failure(f'{place}: "{name}" is a string, not {_json_type(text)}')
     type = document.get("type")
     if type is not None:
-        type = _at(place, check_type, type)
-    bytes_by_spelling = {name: _spelt(name, text, type, place) for name, text in document.items() if name != "type"}
+        type = _naming_place(place, check_type, type)
+    bytes_by_spelling = {
+        name: _decode_spelling(name, text, type, place) for name, text in document.items() if name != "type"
+    }
     if len(set(bytes_by_spelling.values())) > 1:
         raise Failure(
             f"{place}: {' and '.join(bytes_by_spelling)} are not the same bytes: change both, or leave one out"
@@ -204,16 +208,16 @@ def _value(document: Any, place: str, *, types: bool = False) -> bytes | Value |
     return data if type is None else of_message(type, data)
 
 
-def _spelt(name: str, text: str, type: str | None, place: str) -> bytes:
+def _decode_spelling(name: str, text: str, type: str | None, place: str) -> bytes:
     if name == "hex":
         return parse_hex(text, f"{place}: hex")
     if name == "base64":
         return parse_base64(text, f"{place}: base64")
     data = _encodable(text, place) if type != "char" else b""
-    return data if type is None else _at(place, of_text, type, text).bits
+    return data if type is None else _naming_place(place, of_text, type, text).bits
 
 
-def _at(place: str, parse: Any, *arguments: Any) -> Any:
+def _naming_place(place: str, parse: Any, *arguments: Any) -> Any:
     """Call a reader; its failure names the place in the document."""
     try:
         return parse(*arguments)
@@ -228,6 +232,6 @@ def _encodable(text: str, place: str) -> bytes:
         raise Failure(f"{place} has a lone surrogate, which UTF-8 does not have") from error
 
 
-def _name(value: Any) -> str:
+def _json_type(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
     return names.get(type(value), "a number")

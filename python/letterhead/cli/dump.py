@@ -97,13 +97,13 @@ def dump_command(
     if any(path.lower().startswith(SCHEMES) for path in paths):
         if len(paths) > 1 or committed:
             raise Failure("an Iggy topic is dumped by itself, and without --committed: Iggy has no transactions")
-        topic = TopicDump(paths[0], start, end, rows.options["errors"], limits)
+        topic = TopicDump(paths[0], start, end, rows.error_options["errors"], limits)
         return _dump_topic(topic, where, limit, rows)
     files = [Path(path) for path in paths]
     try:
         segments = partitions(files[0] if len(files) == 1 else files)
         names = (*(() if len(segments) == 1 else ("topic", "partition")), *ON_SCREEN) if rows.on_screen else COLUMNS
-        row_reader = SegmentRowReader(names, None, rows.options["errors"], limits=limits, where=where)
+        row_reader = SegmentRowReader(names, None, rows.error_options["errors"], limits=limits, where=where)
         reader = SegmentsReader(segments, row_reader, bounds, committed=committed)
     except (OSError, ValueError, ImportError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
@@ -111,7 +111,7 @@ def dump_command(
     document = functools.partial(to_json, format="record-batch")
 
     def matching(condition: Condition) -> SegmentsReader:
-        offsets = SegmentRowReader(["offset"], None, rows.options["errors"], limits=limits, where=condition)
+        offsets = SegmentRowReader(["offset"], None, rows.error_options["errors"], limits=limits, where=condition)
         return SegmentsReader(segments, offsets, bounds, committed=committed)
 
     # A torn end is reported below, as one line.

@@ -26,8 +26,8 @@ BYTES_PER_LINE = 8
 BYTES_PER_LINE_WIDE = 16
 WIDE = 120
 # A field with more lines than this is folded.
-LINES_PER_FIELD = 2
-MEANING = 48
+MAX_LINES_PER_FIELD = 2
+MAX_MEANING = 48
 
 FIELD_STYLES = {
     "key": "green",
@@ -39,13 +39,13 @@ FIELD_STYLES = {
     "reserved": "dim",
 }
 # The first field of each message of a batch.
-BEGINS = {"iggy-batch": "checksum"}
+FIRST_FIELDS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 # Attributes of a record batch.
 BITS = {0x08: "log append time", 0x10: "transactional", 0x20: "control", 0x40: "delete horizon"}
 CONTROL = 0x20
-CONTROL_TYPES = {
+CONTROL_TYPES: dict[int | None, str] = {
     0: "abort of a transaction",
     1: "commit of a transaction",
     2: "leader change",
@@ -91,35 +91,37 @@ def inspect_command(
 
 
 def _document(data: bytes, format: str, inspection: Inspection, options: ReadArguments) -> dict[str, Any]:
-    places = _places(data, format, inspection["labels"], options)
+    parts = _batch_parts(data, format, inspection["labels"], options)
     document: dict[str, Any] = {
         "format": format,
         "bytes": len(data),
-        "labels": _label_documents(data, inspection["labels"], places),
+        "labels": _label_documents(data, inspection["labels"], parts),
         "errors": [error._asdict() for error in inspection["errors"]],
     }
-    if any(place.compressed for place in places):
+    if any(part.compressed for part in parts):
         document["compressed"] = [
             {
-                "start": place.start,
-                "bytes": len(opened.data) - opened.skip,
-                "labels": _label_documents(opened.data, opened.labels, opened.places, opened.skip),
+                "start": part.start,
+                "bytes": len(decompressed.data) - decompressed.skip,
+                "labels": _label_documents(
+                    decompressed.data, decompressed.labels, decompressed.parts, decompressed.skip
+                ),
             }
-            for place in places
-            if place.compressed and (opened := _opened(data, format, place, options)) is not None
+            for part in parts
+            if part.compressed and (decompressed := _decompress(data, format, part, options)) is not None
         ]
     return document
 
 
 def _label_documents(
-    data: bytes, labels: Sequence[Label], places: Sequence[_BatchPart], skip: int = 0
+    data: bytes, labels: Sequence[Label], parts: Sequence[_BatchPart], skip: int = 0
 ) -> list[dict[str, Any]]:
     documents = []
     for label in labels:
         document = label._asdict() | {"start": label.start - skip, "end": label.end - skip}
         document["hex"] = data[label.start : label.end].hex()
-        if place := bisect.bisect_right(places, label.start, key=lambda place: place.start):
-            document["message"] = places[place - 1].number
+        if after := bisect.bisect_right(parts, label.start, key=lambda part: part.start):
+            document["message"] = parts[after - 1].number
         documents.append(document)
     return documents
 
@@ -136,24 +138,24 @@ class _BatchPart(NamedTuple):
     headers: int = 0  # in a compressed set, where no label counts them
 
 
-class _Opened(NamedTuple):
-    """A compressed set without its compression; its labels begin at a byte."""
+class _DecompressedSet(NamedTuple):
+    """The decompressed messages of a compressed set. What precedes them in ``data``, ``skip`` bytes, is not shown again."""
 
     data: bytes
     skip: int
     labels: list[Label]
-    places: list[_BatchPart]
+    parts: list[_BatchPart]
 
 
-def _places(
+def _batch_parts(
     data: bytes, format: str, labels: list[Label], options: ReadArguments, number: int | None = 0
 ) -> list[_BatchPart]:
     """Find the messages of a batch; those after an unreadable compressed set have no number."""
     if not is_batch(format):
         return []
-    begins = BEGINS.get(format, "offset")
-    starts = [at for at, label in enumerate(labels) if label.header is None and label.field == begins]
-    places = []
+    first_field = FIRST_FIELDS.get(format, "offset")
+    starts = [at for at, label in enumerate(labels) if label.header is None and label.field == first_field]
+    parts = []
     for at, next_at in itertools.pairwise([*starts, len(labels)]):
         fields = labels[at:next_at]
         start, end = fields[0].start, labels[next_at].start if next_at < len(labels) else len(data)
@@ -173,37 +175,37 @@ def _places(
             heading = _heading(number, messages, CODECS.get(bits & CODEC, "an unknown codec"), opens=opens)
             if control:
                 heading += ", control records"
-            places.append(_BatchPart(start, end, number, messages, heading, opens, headers))
+            parts.append(_BatchPart(start, end, number, messages, heading, opens, headers))
         elif any(label.field == "record count" for label in fields):
-            places.append(_BatchPart(start, end, None, 0, "a control batch" if control else "a batch"))
+            parts.append(_BatchPart(start, end, None, 0, "a control batch" if control else "a batch"))
             records = [at for at, label in enumerate(fields) if label.field == "record length"]
             for at, next_record in itertools.pairwise([*records, len(fields)]):
                 heading = _heading(number, 1)
                 if control:
                     heading += f": {_control_type(data, fields[at:next_record])}"
-                places.append(_BatchPart(fields[at].start, end, number, 1, heading))
+                parts.append(_BatchPart(fields[at].start, end, number, 1, heading))
                 number = None if number is None else number + 1
             continue
         else:
-            places.append(_BatchPart(start, end, number, messages, _heading(number, messages)))
+            parts.append(_BatchPart(start, end, number, messages, _heading(number, messages)))
         number = None if number is None or messages is None else number + messages
-    return places
+    return parts
 
 
-def _opened(data: bytes, format: str, place: _BatchPart, options: ReadArguments) -> _Opened | None:
+def _decompress(data: bytes, format: str, part: _BatchPart, options: ReadArguments) -> _DecompressedSet | None:
     """Return a compressed set without its compression; None if it cannot be read."""
     read_options = (options["lenient"], options["strict_types"], options["limits"])
     try:
-        opened = _native.uncompressed(data[place.start : place.end], read_options)
+        decompressed = _native.uncompressed(data[part.start : part.end], read_options)
     except lh.HeaderError:
         return None
-    labels = lh.inspect(opened, format, **options)["labels"]
+    labels = lh.inspect(decompressed, format, **options)["labels"]
     # The header of the batch was shown with its compressed records.
     skip = next((label.end for label in labels if label.field == "record count"), 0)
-    places = _places(opened, format, labels, options, place.number)
-    return _Opened(
-        opened, skip, [label for label in labels if label.start >= skip],
-        [inside for inside in places if inside.start >= skip],
+    parts = _batch_parts(decompressed, format, labels, options, part.number)
+    return _DecompressedSet(
+        decompressed, skip, [label for label in labels if label.start >= skip],
+        [inside for inside in parts if inside.start >= skip],
     )  # fmt: skip
 
 
@@ -214,8 +216,8 @@ def _heading(number: int | None, messages: int | None, codec: str = "", *, opens
         return "a compressed set"
     if messages == 0:
         return "a compressed set of no messages"
-    how = f"compressed by {codec}" if opens else "a compressed set, which decode opens"
-    return f"messages {number} to {number + messages - 1}: {how}"
+    description = f"compressed by {codec}" if opens else "a compressed set, which decode opens"
+    return f"messages {number} to {number + messages - 1}: {description}"
 
 
 def _is_of_batch(attributes: Label) -> bool:
@@ -225,12 +227,10 @@ def _is_of_batch(attributes: Label) -> bool:
 
 def _control_type(data: bytes, fields: Sequence[Label]) -> str:
     """Return the meaning of a control record. Its key is a version and a type."""
-    key = next(
-        (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None), b""
-    )
-    return (
-        CONTROL_TYPES.get(int.from_bytes(key[2:4], "big"), "a control record") if len(key) >= 4 else "a control record"
-    )
+    keys = (data[label.start : label.end] for label in fields if label.field == "key" and label.header is None)
+    key = next(keys, b"")
+    type = int.from_bytes(key[2:4], "big") if len(key) >= 4 else None
+    return CONTROL_TYPES.get(type, "a control record")
 
 
 class _View:
@@ -262,7 +262,7 @@ class _View:
         self.errors: dict[int | None, list[lh.errors.ErrorDetail]] = {}
         for error in inspection["errors"]:
             self.errors.setdefault(error.byte_offset, []).append(error)
-        self.places = {place.start: place for place in _places(data, format, self.labels, options)}
+        self.parts = {part.start: part for part in _batch_parts(data, format, self.labels, options)}
 
     def show(self) -> None:
         """Print the view."""
@@ -273,51 +273,53 @@ class _View:
             if compressed is not None and label.start >= compressed.end:
                 self._show_opened(compressed)
                 compressed = None
-            place = self.places.get(label.start)
-            heading = place.heading if place else HEADINGS.get(label.field, "") if self.places else ""
+            part = self.parts.get(label.start)
+            heading = part.heading if part else HEADINGS.get(label.field, "") if self.parts else ""
             if heading:
                 self._print(Text(f"  {heading}", style="bold"))
             self._label(label)
-            if place and place.compressed:
-                compressed = place
+            if part and part.compressed:
+                compressed = part
         if compressed is not None:
             self._show_opened(compressed)
-        unplaced = self.errors.pop(None, [])
+        without_byte = self.errors.pop(None, [])
         if self.errors or not self.data:
             # The remaining errors are at the very end, where bytes are missing.
             self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
             for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)
-        for error in unplaced:
+        for error in without_byte:
             self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
-    def _show_opened(self, place: _BatchPart) -> None:
+    def _show_opened(self, part: _BatchPart) -> None:
         """Print the messages of a compressed set; their bytes are counted from the first one."""
-        opened = _opened(self.data, self.format, place, self.options)
-        if opened is None:
+        decompressed = _decompress(self.data, self.format, part, self.options)
+        if decompressed is None:
             return
-        size = counted(len(opened.data) - opened.skip, "byte")
+        size = counted(len(decompressed.data) - decompressed.skip, "byte")
         self._print(Text(f"  decompressed, {size}", style="bold"))
         outer = self.data, self.skip, self.errors
         # The errors were shown with the compressed bytes.
-        self.data, self.skip, self.errors = opened.data, opened.skip, {}
-        headings = {inside.start: inside.heading for inside in opened.places}
-        for label in opened.labels:
+        self.data, self.skip, self.errors = decompressed.data, decompressed.skip, {}
+        headings = {inside.start: inside.heading for inside in decompressed.parts}
+        for label in decompressed.labels:
             if label.start in headings:
                 self._print(Text(f"  {headings[label.start]}", style="bold"))
             self._label(label)
         self.data, self.skip, self.errors = outer
 
     def _headline(self) -> None:
-        labelled = [index for index, _ in itertools.groupby(label.header for label in self.labels) if index is not None]
-        headers = len(labelled) + sum(place.headers for place in self.places.values())
+        header_indexes = [
+            index for index, _ in itertools.groupby(label.header for label in self.labels) if index is not None
+        ]
+        headers = len(header_indexes) + sum(part.headers for part in self.parts.values())
         verdict = (
             Text(counted(self.error_count, "error"), style="bold red")
             if self.error_count
             else Text("no errors", style="bold green")
         )
-        messages = sum(place.messages or 0 for place in self.places.values())
-        in_batch = f"{counted(messages, 'message')}, " if self.places else ""
+        messages = sum(part.messages or 0 for part in self.parts.values())
+        in_batch = f"{counted(messages, 'message')}, " if self.parts else ""
         # A list of labels that was cut ends with one for the rest.
         at_least = "at least " if self.labels and self.labels[-1].field == "not shown" else ""
         sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{at_least}{counted(headers, 'header')}, "
@@ -354,8 +356,8 @@ class _View:
             end = min(start + self.per_line, label.end)
             if (
                 self.everything
-                or len(starts) <= LINES_PER_FIELD + 1
-                or line < LINES_PER_FIELD
+                or len(starts) <= MAX_LINES_PER_FIELD + 1
+                or line < MAX_LINES_PER_FIELD
                 or any(byte in self.errors for byte in range(start, end))
             ):
                 if folded:
@@ -382,15 +384,15 @@ class _View:
         if of_message and label.field in ("payload", "value", "key"):
             payload = as_text(self.data[label.start : label.end])
             text = text if payload is None else quoted(payload)
-        if self.everything or len(text) <= MEANING:
+        if self.everything or len(text) <= MAX_MEANING:
             return text
-        return text[: MEANING - 1] + "…" + ('"' if text.endswith('"') else "")
+        return text[: MAX_MEANING - 1] + "…" + ('"' if text.endswith('"') else "")
 
     def _reasons(self, byte: int, indent: int) -> None:
         for error in self.errors.pop(byte):
-            place = " " * (2 + self.offset_width + 2 + indent)
+            margin = " " * (2 + self.offset_width + 2 + indent)
             reason = f"^^ {printable(error.message)} ({error.code}, byte {byte})"
-            self._print(Text(place + reason, style="bold red"))
+            self._print(Text(margin + reason, style="bold red"))
 
     def _row(self, *fields: str, wrong: Sequence[int] = (), style: str = "") -> None:
         mark, offset, hex_bytes, field, header, meaning = fields

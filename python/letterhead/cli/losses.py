@@ -16,7 +16,7 @@ from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.render import console, counted, table, warn
 
-KEEP = "without --on-loss, the error names how to keep them"
+KEEP_HINT = "without --on-loss, the error names how to keep them"
 
 # Rows of a summary; there may be as many keys as headers.
 ROWS = 20
@@ -37,7 +37,7 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
         except lh.errors.HeaderError:  # over a limit of this process, so it has headers
             return
     if count and not left:
-        warn(f"{target}: all headers were left out ({count} of {count}): {KEEP}")
+        warn(f"{target}: all headers were left out ({count} of {count}): {KEEP_HINT}")
 
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
@@ -52,7 +52,7 @@ def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     _show_way_back(losses.types, source, target)
 
 
-class Summary:
+class LossSummary:
     """The losses of a column."""
 
     def __init__(self) -> None:

@@ -42,9 +42,13 @@ def sniff(values: Iterable[bytes]) -> list[str]:
     # A few damaged values do not hide the format of the others.
     totals = {name: sum(scores) for name, scores in scores_by_format.items() if scores and 2 * len(scores) > count}
     best = max(totals.values(), default=0)
-    left = [name for name, total in totals.items() if total == best]
+    best_formats = [name for name, total in totals.items() if total == best]
     # A set of one message is that message.
-    return [name for name in left if name.replace("-messages", "-message") not in left or "-messages" not in name]
+    return [
+        name
+        for name in best_formats
+        if name.replace("-messages", "-message") not in best_formats or "-messages" not in name
+    ]
 
 
 def format_of(name: str, values: Iterable[bytes]) -> str:

@@ -57,13 +57,13 @@ class Source(NamedTuple):
             return parse_hex(_text(self.hex))
         if self.base64 is not None:
             return parse_base64(_text(self.base64))
-        most: Any = limits.filled().message_bytes
-        data = read_bytes(self.file, most + 1)
+        limit: Any = limits.filled().message_bytes
+        data = read_bytes(self.file, limit + 1)
         refuse_table(data, self.file, "pass --column NAME", lists=lists)
-        if len(data) > most:
+        if len(data) > limit:
             name = "standard input" if self.file in (None, "-") else str(self.file)
             raise Failure(
-                f"{name} has more than {most:,} bytes, the limit for a message: raise --max-message-bytes", BAD_DATA
+                f"{name} has more than {limit:,} bytes, the limit for a message: raise --max-message-bytes", BAD_DATA
             )
         return data
 
