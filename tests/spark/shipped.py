@@ -43,7 +43,7 @@ def said(spark: Any) -> dict[str, Any]:
     return {
         "ok": seen.ok,
         "places": list(seen.places),
-        "wrong": [(each.where.partition(" (")[0], each.what) for each in seen.findings if each.level == "wrong"],
+        "wrong": [(each.where.partition(" (")[0], each.problem) for each in seen.findings if each.level == "wrong"],
         "of the driver": [each.get("location") == facts[0]["location"] for each in facts],
         "read": read(spark),
     }
