@@ -11,7 +11,7 @@ from letterhead._invariants import present
 from letterhead.errors import DecodeError, replaced
 from letterhead.fields import Columns, Field, PlainKey
 from letterhead.where.conditions import Where
-from letterhead.where.program import RecordField, Resolved, resolve, truth
+from letterhead.where.program import RecordField, ResolvedTest, resolve, truth
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -72,7 +72,7 @@ class RowFilter:
         ``data`` is the message with the headers, or None if there is none. With ``errors="null"``, nothing is raised.
         """
 
-        def by_fields(test: Resolved) -> bool | None:
+        def by_fields(test: ResolvedTest) -> bool | None:
             return truth(test, fields[test.operand]) if isinstance(test.operand, str) else None
 
         excluded = self._filter.decide(by_fields)
@@ -91,7 +91,7 @@ class RowFilter:
         unseen = self._unseen_keys.items()
         self._unseen_keys = {name: key for name, key in unseen if values.get(name) in (None, [])}
 
-        def by_everything(test: Resolved) -> bool | None:
+        def by_everything(test: ResolvedTest) -> bool | None:
             if isinstance(test.operand, str):
                 return by_fields(test)
             return truth(test, values.get(self._names[test.operand]))

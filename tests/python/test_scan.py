@@ -275,7 +275,7 @@ def test_a_sample_keeps_exact_counts_and_estimates_the_rest():
     result = Sample()
     result.add((b"%d" % n, n % 5 + 1) for n in range(50_000))
     result.add((b"%d" % n, 1) for n in range(50_000))
-    assert len(result.values) == result.most
+    assert len(result.values) == result.max_values
     assert all(value.count == int(value.head) % 5 + 2 for value in result.values.values())
     assert result.distinct == pytest.approx(50_000, rel=0.3)
 

@@ -15,7 +15,7 @@ import pytest
 import letterhead as lh
 import letterhead.arrow as lha
 from letterhead.where.conditions import MAX_DEPTH
-from letterhead.where.program import RecordField, Resolved, fields_of_format, resolve, truth
+from letterhead.where.program import RecordField, ResolvedTest, fields_of_format, resolve, truth
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 FIELDS = fields_of_format("record-batch")
@@ -177,7 +177,7 @@ def test_a_quantified_test_of_an_absent_header_is_null(quantifier: str, negate: 
 
 def test_truth_of_lists_follows_sql() -> None:
     for quantifier, expected in (("any", (None, True, None, False)), ("all", (None, False, None, False))):
-        test = Resolved(("w", "k", "string", "all", False), None, quantifier, "==", ("x",))
+        test = ResolvedTest(("w", "k", "string", "all", False), None, quantifier, "==", ("x",))
         lists: list[Any] = [[], ["x", "y"], ["x", None] if quantifier == "all" else ["y", None], ["y"]]
         assert tuple(truth(test, values) for values in lists) == expected
         assert truth(test, None) is None

@@ -29,9 +29,9 @@ PARENT_FORM = (
 KNOWN_FLAGS = {"00": 0b11}
 """Bits of the flags that a version defines; of later versions only the first is known."""
 
-_MOST_MEMBERS_OF_STATE = 32
-_MOST_MEMBERS_OF_BAGGAGE = 180
-_MOST_BYTES_OF_BAGGAGE = 8192
+_MAX_STATE_MEMBERS = 32
+_MAX_BAGGAGE_MEMBERS = 180
+_MAX_BAGGAGE_BYTES = 8192
 
 _STATE_MEMBER = re.compile(rb"([a-z0-9][a-z0-9_*/@-]{0,255})=([ -+\--<>-~]{0,255}[!-+\--<>-~])")
 _BAGGAGE_MEMBER = re.compile(
@@ -148,7 +148,7 @@ def parse_state(data: bytes | None) -> str | None:
             continue
         match = _STATE_MEMBER.fullmatch(member)
         count += 1
-        if match is None or count > _MOST_MEMBERS_OF_STATE:
+        if match is None or count > _MAX_STATE_MEMBERS:
             return None
         members.setdefault(match[1], member)
     return b",".join(members.values()).decode("ascii") or None
@@ -162,7 +162,7 @@ def parse_baggage(data: bytes | None, only: Sequence[str] | None = None) -> dict
     length = 0
     for count, part in enumerate((data or b"").split(b",")):
         length += len(part) + (count > 0)
-        if count == _MOST_MEMBERS_OF_BAGGAGE or length > _MOST_BYTES_OF_BAGGAGE:
+        if count == _MAX_BAGGAGE_MEMBERS or length > _MAX_BAGGAGE_BYTES:
             break
         match = _BAGGAGE_MEMBER.fullmatch(part)
         if match is not None and (only is None or match[1].decode() in only):

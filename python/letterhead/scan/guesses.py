@@ -125,10 +125,10 @@ def _ranked_types(statistics: KeyStatistics, total: int) -> list[Guess]:
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
     """Return the types that read most of the values; unsigned ones only if signed ones read other numbers."""
-    most = (statistics.headers - statistics.nulls) / 2
+    half = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
-        if suffix == "text" or tally.fits < most:
+        if suffix == "text" or tally.fits < half:
             continue
         if name.startswith("uint"):
             signed = statistics.readings.get(type[1:])

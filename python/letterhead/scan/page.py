@@ -12,10 +12,10 @@ from letterhead.scan.guesses import CONFIDENCES
 from letterhead.scan.key import KeyScan, percent, summary
 from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
-_MOST_PLOTTED = 100
+_MAX_PLOTTED_KEYS = 100
 """Keys with histograms: each takes about 25 ms."""
 
-_MOST_BARS = 32
+_MAX_BARS = 32
 _INK, _BAR = "#7a8594", "#2f6fb3"  # readable on light and on dark pages
 
 _STYLE = """
@@ -116,7 +116,7 @@ def _section(place: int, key: KeyScan) -> str:
         f"{'' if statistics.sample.is_all else 'about '}{statistics.distinct:,} distinct",
     ]
     figures = (("bytes of a value", statistics.sizes), ("position in the row, from 0", statistics.positions))
-    plots = "".join(_figure(caption, numbers, place < _MOST_PLOTTED) for caption, numbers in figures)
+    plots = "".join(_figure(caption, numbers, place < _MAX_PLOTTED_KEYS) for caption, numbers in figures)
     return (
         f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
@@ -190,15 +190,15 @@ def _histogram(numbers: Histogram, *, quantity: str) -> str:
     axes.set_xlim(-0.6, max(len(bars) - 0.4, 1))
     ends = [0, len(bars) - 1] if len(bars) > 1 else [0]
     axes.set_xticks(ends, [f"{bars[0][0]:,}", f"{bars[-1][1]:,}"][: len(ends)], fontsize=7, color=_INK)
-    most = max(count for _, _, count in bars)
-    axes.set_yticks([most], [f"{most:,}"], fontsize=7, color=_INK)
+    highest = max(count for _, _, count in bars)
+    axes.set_yticks([highest], [f"{highest:,}"], fontsize=7, color=_INK)
     axes.tick_params(color=_INK)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.spines["bottom"].set_color(_INK)
     written = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": quantity}):
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(written, format="svg", transparent=True, metadata=nothing)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(written, format="svg", transparent=True, metadata=no_metadata)
     drawn = written.getvalue()
     return drawn[drawn.index("<svg") :].replace("<svg", f'<svg class="plot" role="img" aria-label="{quantity}"', 1)
 
@@ -208,10 +208,10 @@ def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
     low, high = numbers.low, numbers.high
     if low is None or high is None:
         return []
-    if high < EXACT and high - low < _MOST_BARS:
+    if high < EXACT and high - low < _MAX_BARS:
         return [(number, number, numbers.counts.get(number, 0)) for number in range(low, high + 1)]
     # A bar is at least as wide as the widest bucket.
-    width = -(-(high - low + 1) // (_MOST_BARS // 2))
+    width = -(-(high - low + 1) // (_MAX_BARS // 2))
     counts: dict[int, int] = {}
     for bucket, count in numbers.counts.items():
         place = (max(bucket, low) - low) // width

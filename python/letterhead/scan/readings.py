@@ -97,18 +97,19 @@ class Values:
         for pattern, types in _TEXTS.items():
             self._read(self.matching(pattern), types)
 
-    def _read(self, chosen: Any, types: list[str]) -> None:
-        if chosen.any():
-            some, counts = self.where(chosen)
-            columns = read_values(some, *types)
+    def _read(self, mask: Any, types: list[str]) -> None:
+        """Read the values for which a mask is true as each of some types."""
+        if mask.any():
+            values, counts = self.filtered(mask)
+            columns = read_values(values, *types)
             self._columns |= {type: (columns[type], counts) for type in types}
 
-    def where(self, chosen: Any) -> tuple[Any, Any]:
-        """Return some of the values, and how often each occurs."""
-        return self.values.filter(pa.array(chosen)), self.counts[chosen]
+    def filtered(self, mask: Any) -> tuple[Any, Any]:
+        """Return the values for which a mask is true, and how often each occurs."""
+        return self.values.filter(pa.array(mask)), self.counts[mask]
 
     def matching(self, pattern: str) -> Any:
-        """Return which values are text that matches a pattern from end to end."""
+        """Return a mask of the values that are text and match a pattern as a whole."""
         return _true(pc.match_substring_regex(self.text, rf"\A(?:{pattern})\z"))
 
     def tally(self) -> dict[str, Tally]:
@@ -142,7 +143,7 @@ class Values:
 
 
 def _unusual(name: str, column: Any) -> Any:
-    """Return which values are unusual for their type; None where that is undefined."""
+    """Return a mask of the values that are unusual for their type; None for a type without unusual values."""
     if name == "string":
         return _true(pc.invert(pc.utf8_is_printable(column)))
     if name == "uuid":
@@ -152,8 +153,8 @@ def _unusual(name: str, column: Any) -> Any:
     if name.startswith("int"):
         return _true(pc.less(column, pa.scalar(0).cast(column.type)))
     if name.startswith("float"):
-        size, most = pc.abs(column), 1e30 if name == "float64" else 1e20
-        usual = pc.and_(pc.greater_equal(size, 1 / most), pc.less_equal(size, most))
+        size, largest = pc.abs(column), 1e30 if name == "float64" else 1e20
+        usual = pc.and_(pc.greater_equal(size, 1 / largest), pc.less_equal(size, largest))
         return _true(pc.invert(pc.or_(pc.equal(size, 0), usual)))
     if name == "timestamp_ms":
         times = column.cast(pa.int64())
@@ -182,8 +183,8 @@ def _amqp(values: Values) -> Any:
     first = np.array([data[0] if data else 0 for data in pc.binary_slice(values.values, 0, 1).to_pylist()], np.uint8)
     # A constructor without data is one byte, which is too little evidence; text is read as text.
     is_amqp = (values.sizes > 1) & np.isin(first, list(CODES)) & ~_true(pc.utf8_is_printable(values.text))
-    coded, _ = values.where(is_amqp)
-    reads = [_true(pa.array(_native.amqp_column(coded, type, errors="null")).is_valid()) for type in READ_AS]
+    amqp_values, _ = values.filtered(is_amqp)
+    reads = [_true(pa.array(_native.amqp_column(amqp_values, type, errors="null")).is_valid()) for type in READ_AS]
     is_amqp[is_amqp] = np.logical_or.reduce(reads)
     return is_amqp
 

@@ -94,11 +94,11 @@ class Sampled:
 class Sample:
     """The distinct values with the smallest hashes.
 
-    A kept value was never removed, so its count is exact; the largest kept hash tells how many distinct values there were.
-    At most `most` values are kept, by their hashes.
+    A kept value was never removed, so its count is exact; the largest kept hash shows how many distinct values there were.
+    At most `max_values` values are kept, by their hashes.
     """
 
-    most: int = 128
+    max_values: int = 128
     values: dict[int, Sampled] = field(default_factory=dict)
 
     HEAD = 64
@@ -107,7 +107,7 @@ class Sample:
     def add(self, values: Iterable[tuple[bytes, int]]) -> None:
         """Add distinct values with their counts."""
         # Values beyond the last of a full sample would be removed.
-        last = max(self.values) if len(self.values) >= self.most else 1 << 64
+        last = max(self.values) if len(self.values) >= self.max_values else 1 << 64
         for value, count in values:
             hash = hashed(value)
             kept = self.values.get(hash)
@@ -115,7 +115,7 @@ class Sample:
                 kept.count += count
             elif hash < last:
                 self.values[hash] = Sampled(value[: self.HEAD], len(value), count)
-                if len(self.values) >= 2 * self.most:
+                if len(self.values) >= 2 * self.max_values:
                     self._shrink()
                     last = max(self.values)
         self._shrink()
@@ -130,20 +130,20 @@ class Sample:
     @property
     def is_all(self) -> bool:
         """Whether all distinct values are kept."""
-        return len(self.values) < self.most
+        return len(self.values) < self.max_values
 
     @property
     def distinct(self) -> int:
-        """Number of distinct values: exact below `most`, else with an error of about 1/√most."""
+        """Number of distinct values: exact below `max_values`, else with an error of about 1/√max_values."""
         if self.is_all:
             return len(self.values)
         # Hashes are uniform: they are as dense below the largest kept one as everywhere.
-        return round((self.most - 1) * 2**64 / (max(self.values) + 1))
+        return round((self.max_values - 1) * 2**64 / (max(self.values) + 1))
 
     def commonest(self) -> list[Sampled]:
         """Return the kept values, the most frequent first."""
         return sorted(self.values.values(), key=lambda value: (-value.count, value.head))
 
     def _shrink(self) -> None:
-        if len(self.values) > self.most:
-            self.values = {hash: self.values[hash] for hash in sorted(self.values)[: self.most]}
+        if len(self.values) > self.max_values:
+            self.values = {hash: self.values[hash] for hash in sorted(self.values)[: self.max_values]}

@@ -230,7 +230,7 @@ def _fields(structs: Any) -> dict[str, Any]:
     return columns
 
 
-def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, Any]]:
+def _by_key(parts: dict[str, Any], drop: Any, max_keys: int) -> Iterator[tuple[Key, Any]]:
     """Return each key and the indexes of its headers; drop keys with the fewest headers if there are too many."""
     keys = parts["key"].dictionary_encode()
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
@@ -249,11 +249,11 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
         type, bits = divmod(code, len(names))
         return plain_key(of_message(type_names[type], names[bits]))
 
-    if len(groups) > most:
+    if len(groups) > max_keys:
         groups.sort(key=lambda group: (-len(group[1]), _key_bytes(key_of(group[0]))))
-        for code, places in groups[most:]:
+        for code, places in groups[max_keys:]:
             drop(key_of(code), len(places))
-    for code, places in groups[:most]:
+    for code, places in groups[:max_keys]:
         yield key_of(code), places
 
 

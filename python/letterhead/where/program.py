@@ -20,7 +20,7 @@ from letterhead.values import Value
 from letterhead.where.conditions import MAX_DEPTH, SIMPLIFY, Condition, Logic, Test, Where, literal_text
 from letterhead.where.parsing import as_condition
 
-__all__ = ["Filter", "Program", "RecordField", "Resolved", "fields_of_format", "filter_of", "resolve", "truth"]
+__all__ = ["Filter", "Program", "RecordField", "ResolvedTest", "fields_of_format", "filter_of", "resolve", "truth"]
 
 Program: TypeAlias = tuple[list[ColumnSpec], list[str], list[tuple[str, int, str, list[Any]]]]
 """Headers, fields and steps, as the compiled core takes them."""
@@ -33,7 +33,7 @@ class RecordField(NamedTuple):
     name: str | None = None
 
 
-class Resolved(NamedTuple):
+class ResolvedTest(NamedTuple):
     """A test of a header (a column as :func:`letterhead.fields.normalise` returns it) or of a field (by its name)."""
 
     operand: ColumnSpec | str
@@ -43,14 +43,14 @@ class Resolved(NamedTuple):
     literals: tuple[Any, ...]
 
 
-class Combined(NamedTuple):
+class ResolvedLogic(NamedTuple):
     """Conditions combined by ``and``, ``or`` or ``not``."""
 
     name: str
     parts: tuple[Any, ...]
 
 
-Node: TypeAlias = "Resolved | Combined | bool | None"
+Node: TypeAlias = "ResolvedTest | ResolvedLogic | bool | None"
 """A condition, or its truth if that is known: true, false or null."""
 
 
@@ -106,7 +106,7 @@ class Filter:
     def bind(self, constants: Mapping[str, Any]) -> Filter:
         """Return the filter for messages that have these values in some fields."""
 
-        def leaf(test: Resolved) -> Node:
+        def leaf(test: ResolvedTest) -> Node:
             if isinstance(test.operand, str) and test.operand in constants:
                 return truth(test, constants[test.operand])
             return test
@@ -116,7 +116,7 @@ class Filter:
     @property
     def known(self) -> bool | None:
         """True if all messages are selected, False if none are; ``None`` if that depends on the message."""
-        return None if isinstance(self._node, Resolved | Combined) else bool(self._node)
+        return None if isinstance(self._node, ResolvedTest | ResolvedLogic) else bool(self._node)
 
     @property
     def accepts_null(self) -> bool:
@@ -137,12 +137,12 @@ class Filter:
                 fields.append(test.field.name)
 
         def add(node: Node) -> None:
-            if isinstance(node, Combined):
+            if isinstance(node, ResolvedLogic):
                 for part in node.parts:
                     add(part)
                 # With more than two parts, each further step joins a part with the ones before it.
                 steps.extend([(node.name, 0, "", [])] * max(1, len(node.parts) - 1))
-            elif isinstance(node, Resolved):
+            elif isinstance(node, ResolvedTest):
                 if node.field is None:
                     place = headers.index(node.operand)  # type: ignore[arg-type]
                 else:
@@ -159,13 +159,13 @@ class Filter:
         """The headers that the condition tests, each once."""
         return list(dict.fromkeys(test.operand for test in self.tests() if isinstance(test.operand, tuple)))
 
-    def tests(self) -> list[Resolved]:
+    def tests(self) -> list[ResolvedTest]:
         """Return the tests of the condition."""
 
-        def tests_in(node: Node) -> list[Resolved]:
-            if isinstance(node, Resolved):
+        def tests_in(node: Node) -> list[ResolvedTest]:
+            if isinstance(node, ResolvedTest):
                 return [node]
-            return [test for part in node.parts for test in tests_in(part)] if isinstance(node, Combined) else []
+            return [test for part in node.parts for test in tests_in(part)] if isinstance(node, ResolvedLogic) else []
 
         return tests_in(self._node)
 
@@ -173,10 +173,10 @@ class Filter:
         """Return the least and the greatest value of an integer field that a selected message can have."""
         return _between(self._node, field, negated=False)
 
-    def decide(self, leaf: Callable[[Resolved], bool | None]) -> bool | None:
+    def decide(self, leaf: Callable[[ResolvedTest], bool | None]) -> bool | None:
         """Return the truth of the condition; ``leaf`` returns the truth of a test."""
         decided = _fold(self._node, leaf)
-        if isinstance(decided, Resolved | Combined):
+        if isinstance(decided, ResolvedTest | ResolvedLogic):
             raise AssertionError("a test of the condition was not decided")
         return decided
 
@@ -192,7 +192,7 @@ def _resolve_condition(
         if depth == MAX_DEPTH:
             raise ValueError(f"where: {_first_test(condition)!r} is nested too deeply: {SIMPLIFY}")
         parts = _parts(condition)
-        return Combined(
+        return ResolvedLogic(
             condition.name,
             tuple([_resolve_condition(part, fields, columns, columns_name, depth + 1) for part in parts]),
         )
@@ -209,7 +209,7 @@ def _resolve_condition(
         if quantifier:
             raise ValueError(f"where: {operand!r}: a record field has one value: leave out {quantifier}()")
         record_field = fields[name]
-        return Resolved(name, record_field, "", condition.name, _literals(condition, record_field.type))
+        return ResolvedTest(name, record_field, "", condition.name, _literals(condition, record_field.type))
     if field is None and name == "headers" and fields and name not in columns:
         raise ValueError(
             "where: 'headers' are all headers of a record: name one of them, as in headers['content-type']"
@@ -220,7 +220,7 @@ def _resolve_condition(
         if field is None and fields:
             error.add_note(f"record fields: {', '.join(fields)}")
         raise
-    return Resolved(spec, None, quantifier, condition.name, _literals(condition, spec[2]))
+    return ResolvedTest(spec, None, quantifier, condition.name, _literals(condition, spec[2]))
 
 
 def _parts(condition: Logic) -> list[Condition]:
@@ -361,15 +361,15 @@ def _time(literal: Any, unit: timedelta) -> int:
     return count
 
 
-def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
+def _fold(node: Node, leaf: Callable[[ResolvedTest], Node]) -> Node:
     """Replace tests by the results of ``leaf``, and simplify the condition."""
-    if isinstance(node, Resolved):
+    if isinstance(node, ResolvedTest):
         return leaf(node)
-    if not isinstance(node, Combined):
+    if not isinstance(node, ResolvedLogic):
         return node
     parts = [_fold(part, leaf) for part in node.parts]
     if node.name == "not":
-        return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and Combined("not", (parts[0],))
+        return (not parts[0]) if isinstance(parts[0], bool) else parts[0] and ResolvedLogic("not", (parts[0],))
     # True decides an `or`, and False an `and`; the other value changes nothing.
     decisive, neutral = (True, False) if node.name == "or" else (False, True)
     if any(part is decisive for part in parts):
@@ -377,10 +377,10 @@ def _fold(node: Node, leaf: Callable[[Resolved], Node]) -> Node:
     parts = [part for part in parts if part is not neutral]
     if all(part is None for part in parts):
         return None if parts else neutral
-    return parts[0] if len(parts) == 1 else Combined(node.name, tuple(parts))
+    return parts[0] if len(parts) == 1 else ResolvedLogic(node.name, tuple(parts))
 
 
-def truth(test: Resolved, value: Any) -> bool | None:
+def truth(test: ResolvedTest, value: Any) -> bool | None:
     """Return the truth of a test of a value, or of a list of values if the test has a quantifier."""
     if test.quantifier and value is not None:
         truths = [truth(test._replace(quantifier=""), element) for element in value]
@@ -413,7 +413,7 @@ _NEGATED = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | None]:
-    if isinstance(node, Resolved):
+    if isinstance(node, ResolvedTest):
         if node.field is None or node.operand != field:
             return None, None
         if not node.literals:
@@ -426,7 +426,7 @@ def _between(node: Node, field: str, negated: bool) -> tuple[int | None, int | N
             ">": (literal + 1, None), ">=": (literal, None),
         }  # fmt: skip
         return bounds_by_test.get(_NEGATED.get(node.name) if negated else node.name, (None, None))
-    if not isinstance(node, Combined):
+    if not isinstance(node, ResolvedLogic):
         return None, None
     if node.name == "not":
         return _between(node.parts[0], field, not negated)

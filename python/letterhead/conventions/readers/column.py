@@ -1,7 +1,7 @@
 """Reading of columns of convention values, and the errors of rows that cannot be read.
 
-A reader reads a whole column without a Python loop and marks the rows that it could not read. Only for those, a
-function for single values finds the error.
+A reader reads a whole column without a Python loop and marks the rows that it could not read. For these rows alone, it then
+finds the error of each value.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def run(column: Any, reader: ColumnReader, errors: Literal["raise", "null", "col
     """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
     if hasattr(column, "__arrow_c_array__"):
-        return _array(pa.array(column), reader, errors, 0)
+        return _read_array(pa.array(column), reader, errors, 0)
     if not hasattr(column, "__arrow_c_stream__"):
         raise TypeError(f"column must be an Arrow array or stream, not {type(column).__name__}")
     chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array(column)
     results, row = [], 0
     for chunk in chunked.chunks:
-        results.append(_array(chunk, reader, errors, row))
+        results.append(_read_array(chunk, reader, errors, row))
         row += len(chunk)
     return pa.chunked_array(results, type=result_type(reader.type, errors))
 
@@ -84,10 +84,10 @@ def present_rows(values: pa.Array) -> Bools:
     return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
+def _read_array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
     # Intermediate arrays of small blocks stay in the caches of the processor, which is twice as fast.
     blocks = [
-        _block(values.slice(at, _BLOCK_ROWS), reader, errors, row + at)
+        _read_block(values.slice(at, _BLOCK_ROWS), reader, errors, row + at)
         for at in range(0, max(len(values), 1), _BLOCK_ROWS)
     ]
     try:
@@ -96,15 +96,15 @@ def _array(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.
         raise ValueError("the values have more than 2 GiB: pass a stream of smaller arrays") from None
 
 
-def _block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
+def _read_block(values: pa.Array, reader: ColumnReader, errors: str, row: int) -> pa.Array:
     result, bad = reader.read(_binary(values, reader))
     rows = np.flatnonzero(bad)
     if errors == "null" or (errors == "raise" and not len(rows)):
         return result
     if errors == "raise":
         first = int(rows[0])
-        raise _error_of(values, reader, first).as_error(DecodeError, reader.name, row=row + first)
-    row_errors = pa.array([[_error_of(values, reader, int(at))._asdict()] for at in rows], ERRORS)
+        raise _find_error(values, reader, first).as_error(DecodeError, reader.name, row=row + first)
+    row_errors = pa.array([[_find_error(values, reader, int(at))._asdict()] for at in rows], ERRORS)
     if len(rows) < len(values):
         places = np.full(len(values), -1, np.int64)
         places[rows] = np.arange(len(rows))
@@ -131,6 +131,6 @@ def result_type(type: pa.DataType, errors: str) -> pa.DataType:
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 
-def _error_of(values: pa.Array, reader: ColumnReader, row: int) -> ErrorDetail:
+def _find_error(values: pa.Array, reader: ColumnReader, row: int) -> ErrorDetail:
     data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
     return present(reader.find_error(data), f"{reader.name}: the error of row {row}")
