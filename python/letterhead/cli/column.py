@@ -111,7 +111,7 @@ class RowCounts:
             self.codes.update(errors.flatten().field("code").to_pylist())
 
     def summary(self, total: int) -> str:
-        """Return how many rows were read from how many: rows of a file, or partitions."""
+        """Return how many rows were read, and the number of rows of the file, or of partitions."""
         if self.noun == self.whole:
             return f"{self.rows:,} of {counted(total, self.whole)}"
         values = f"from {self.values:,} " if self.whole == "row" else ""

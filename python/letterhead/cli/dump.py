@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from letterhead.reader import Reader
     from letterhead.where import Condition
 
-# Lines about damaged batches; --errors column has a row for each.
-MOST_DAMAGED = 20
+# Further damaged batches are only counted; --errors column has a row for each.
+MAX_DAMAGED_LINES = 20
 
 ON_SCREEN = ("offset", "timestamp", "key", "headers", "value")
 
@@ -190,10 +190,10 @@ def _report(reader: SegmentsReader) -> int:
     for topic, partition, producer_id, first_offset in reader.open_transactions:
         prefix = "" if topic is None else f"{topic}-{partition}: "
         warn(f"{prefix}read up to offset {first_offset}, where a transaction of producer {producer_id} is open")
-    for damaged in reader.damaged[:MOST_DAMAGED]:
+    for damaged in reader.damaged[:MAX_DAMAGED_LINES]:
         warn(str(damaged))
-    if len(reader.damaged) > MOST_DAMAGED:
-        warn(f"{counted(len(reader.damaged) - MOST_DAMAGED, 'more damaged range')}")
+    if len(reader.damaged) > MAX_DAMAGED_LINES:
+        warn(f"{counted(len(reader.damaged) - MAX_DAMAGED_LINES, 'more damaged range')}")
     for torn in reader.torn:
         warn(str(torn))
     return BAD_DATA if reader.torn else OK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -22,9 +22,12 @@ from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
 from letterhead.cli.source import open_column
 
+if TYPE_CHECKING:
+    from letterhead.scan import KeyScan, Scan
+    from letterhead.scan.sketch import Sampled
+
 WIDE = 96
 STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow"}
-
 
 Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
 
@@ -96,7 +99,7 @@ def scan_command(
 
 def _scanned(
     parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: ReadArguments
-) -> Any:
+) -> Scan:
     try:
         from letterhead import arrow as lha
         from letterhead.scan import Scan
@@ -129,7 +132,7 @@ def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: C
         before += size
 
 
-def _show(report: Any, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
+def _show(report: Scan, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
     screen = console()
     screen.print(Text(printable(report.headline()), style="bold"))
     if sample is not None and sample < in_file:
@@ -148,7 +151,7 @@ def _show(report: Any, sample: int | None, in_file: int, *, explain: bool, every
             screen.print(Text("? other types fit as well: --explain prints the evidence", style="dim"))
 
 
-def _keys(report: Any, screen: Console) -> Table:
+def _keys(report: Scan, screen: Console) -> Table:
     view = table("key", "count", "null", "distinct", "suggested type", "example", right=("count", "null", "distinct"))
     view.columns[0].overflow = "fold"
     view.columns[4].no_wrap = view.columns[5].no_wrap = True
@@ -162,12 +165,12 @@ def _keys(report: Any, screen: Console) -> Table:
     return view
 
 
-def _uncertain(key: Any) -> bool:
+def _uncertain(key: KeyScan) -> bool:
     return key.guesses[0].confidence in ("weak", "tie")
 
 
-def _described(key: Any) -> str:
-    """Return counts of a key that the table does not show."""
+def _described(key: KeyScan) -> str:
+    """Return the counts of a key that only --explain prints."""
     from letterhead.scan.key import summary
 
     fields = summary(key)
@@ -178,19 +181,19 @@ def _described(key: Any) -> str:
     return f"in {fields['rows']} of rows{repeated}{null}, {size}, position {fields['position']}"
 
 
-def _example(key: Any, value: Any, limit: int) -> Text:
+def _example(key: KeyScan, value: Sampled, limit: int) -> Text:
     """Return a value as the suggested type reads it, otherwise as text or hex."""
     text = key.read(value)
     return short(value.head, limit) if text is None else Text(printable(text))
 
 
-def _evidence(key: Any, everything: bool) -> Table:
+def _evidence(key: KeyScan, everything: bool) -> Table:
     view = Table.grid(padding=(0, 2))
     view.add_column(min_width=17)
     view.add_column(min_width=8)
     view.add_column()
-    for place, guess in enumerate(key.guesses):
-        if not place or everything or guess.confidence != "unlikely":
+    for rank, guess in enumerate(key.guesses):
+        if not rank or everything or guess.confidence != "unlikely":
             style = STYLES.get(guess.confidence, "dim")
             view.add_row(Text(guess.type, style=style), Text(guess.confidence, style=style), guess.evidence)
     return view

@@ -68,18 +68,18 @@ class Source(NamedTuple):
         return data
 
 
-def read_bytes(file: str | None, most: int = -1) -> bytes:
+def read_bytes(file: str | None, max_bytes: int = -1) -> bytes:
     """Read a file or standard input, or the first bytes of it."""
     if file is None or file == "-":
         stdin = _standard_input()
         if file is None and stdin.isatty():
             raise Failure("no input: give a FILE, or - for standard input (see --help)")
-        return stdin.buffer.read(most)
+        return stdin.buffer.read(max_bytes)
     try:
         with open(file, "rb") as data:
             if _never_ends(data.fileno()):
                 raise Failure(f"cannot read {file}: it is a device")
-            return data.read(most)
+            return data.read(max_bytes)
     except OSError as error:
         raise Failure(f"cannot read {file}: {reason(error)}") from error
 

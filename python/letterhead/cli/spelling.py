@@ -1,7 +1,7 @@
 """The text form of typed values and keys on the command line: `int32:3`, `binary:00ff`; and of times.
 
 Errors and losses use the same form. A value is its type, a colon, and its text: `bool:true`, `float64:1.5`, `string:acme`.
-Bytes without a text form (types `binary` and `type-200`, bits that are no value of their type) are written in hex.
+Bytes without a text form (types `binary` and `type-200`, bits that are not valid for their type) are written in hex.
 A text key is that text; one that looks like a typed value has `string:` before it.
 """
 

@@ -56,7 +56,7 @@ class BytesStore:
         return self.format == "headers"
 
     @property
-    def of_parent(self) -> bool:
+    def opened_by_parent(self) -> bool:
         """Whether the store was opened by a parent process."""
         return False
 

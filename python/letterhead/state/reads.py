@@ -47,6 +47,11 @@ class StoreScan(NamedTuple):
         return cls(operation, not_null(key), key, time_from, time_to, backward)
 
     @property
+    def bounds(self) -> tuple[Any, Any, int, int]:
+        """The first and the last key, and the first and the last time."""
+        return self.key_from, self.key_to, self.time_from, self.time_to
+
+    @property
     def one_key(self) -> bool:
         """Whether the scan reads the rows of one key only."""
         return self.key_from is not None and bool(self.key_from == self.key_to)

@@ -129,7 +129,7 @@ class TopologyTestDriver(Closing):
             value_serde=value_serde,
         )
         self._task = Task(
-            topology, self._context, directory=self.task_directory, emit=self._emitted, now=lambda: self._time
+            topology, self._context, directory=self.task_directory, emit=self._emit, now=lambda: self._time
         )
         try:
             self._task.open()
@@ -220,23 +220,23 @@ class TopologyTestDriver(Closing):
         self, name: str
     ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
         """Return a key-value store with headers."""
-        return self._typed(name, TimestampedKeyValueStoreWithHeaders)
+        return self._store_of_class(name, TimestampedKeyValueStoreWithHeaders)
 
     def get_versioned_key_value_store_with_headers(
         self, name: str
     ) -> VersionedKeyValueStoreWithHeaders[Any, Any] | None:
         """Return a versioned store with headers."""
-        return self._typed(name, VersionedKeyValueStoreWithHeaders)
+        return self._store_of_class(name, VersionedKeyValueStoreWithHeaders)
 
     def get_timestamped_window_store_with_headers(
         self, name: str
     ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
         """Return a window store with headers."""
-        return self._typed(name, TimestampedWindowStoreWithHeaders)
+        return self._store_of_class(name, TimestampedWindowStoreWithHeaders)
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
         """Return a session store with headers."""
-        return self._typed(name, SessionStoreWithHeaders)
+        return self._store_of_class(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
         """Return the reads of a session store with headers, for a test that must not change it."""
@@ -245,7 +245,7 @@ class TopologyTestDriver(Closing):
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
         """Return a key-value store of any format, with plain values."""
-        store = self._typed(name, KeyValueStore)
+        store = self._store_of_class(name, KeyValueStore)
         return store if store is None or store._value_type is None else KeyValueFacade(store, timestamps=False)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | KeyValueFacade | None:
@@ -257,11 +257,11 @@ class TopologyTestDriver(Closing):
 
     def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
         """Return a versioned store without headers."""
-        return self._typed(name, VersionedKeyValueStore)
+        return self._store_of_class(name, VersionedKeyValueStore)
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
         """Return a window store of any format, with plain values."""
-        store = self._typed(name, WindowStore)
+        store = self._store_of_class(name, WindowStore)
         return store if store is None or store._value_type is None else WindowFacade(store, timestamps=False)
 
     def get_timestamped_window_store(self, name: str) -> TimestampedWindowStore[Any, Any] | WindowFacade | None:
@@ -273,7 +273,7 @@ class TopologyTestDriver(Closing):
 
     def get_session_store(self, name: str) -> SessionStore[Any, Any] | SessionFacade | None:
         """Return a session store of any format, with plain aggregations."""
-        store = self._typed(name, SessionStore)
+        store = self._store_of_class(name, SessionStore)
         return SessionFacade(store) if isinstance(store, SessionStoreWithHeaders) else store
 
     def get_state_store(self, name: str) -> Any:
@@ -316,11 +316,11 @@ class TopologyTestDriver(Closing):
     def _serdes(self, key: Serde[Any] | None, value: Serde[Any] | None) -> tuple[Serde[Any], Serde[Any]]:
         return key or self._context.key_serde, value or self._context.value_serde
 
-    def _typed(self, name: str, type: type[S]) -> S | None:
+    def _store_of_class(self, name: str, type: type[S]) -> S | None:
         store = self._store(name)
         return store if isinstance(store, type) else None
 
-    def _emitted(self, topic: str, record: ChangelogRecord) -> None:
+    def _emit(self, topic: str, record: ChangelogRecord) -> None:
         self.produced.send(topic, 0, record)
         if self.topology.source_of(topic) is not None:
             self._waiting.append((topic, record))

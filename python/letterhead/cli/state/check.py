@@ -1,4 +1,4 @@
-"""`letterhead state check`: predict how another version of Kafka Streams, or another layout, opens stores, and try it on copies."""
+"""`letterhead state check`: predict how another version of Kafka Streams, or another layout, opens stores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MEANINGS = {
 
 
 class Changelogs:
-    """The source of changelogs, a file, a directory or a broker, and how long their stores keep rows; false without a source."""
+    """A file, a directory or a broker that has changelogs, and how long stores keep rows; false if there is none."""
 
     def __init__(
         self, path: Path | None, brokers: BrokerSettings | None, retention: int | None, segment_interval: int | None
@@ -71,7 +71,7 @@ class Changelogs:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The predicted outcome for a store; `tried` describes the trial on a copy, and `failed` is whether that contradicts the outcome."""
+    """The predicted outcome for a store; `tried` describes a trial on a copy, `failed` is whether that contradicts it."""
 
     store: StoreReader
     target: DetectedType

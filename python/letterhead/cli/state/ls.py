@@ -70,7 +70,7 @@ class StoreListing:
 
     @property
     def type(self) -> str:
-        """The store type and the parts of values; a ? if the store cannot be read."""
+        """The store type and the format of values; a ? if the store cannot be read."""
         return "?" if self.store is None else str(self.store.type)
 
     def total(self, field: str) -> int:
@@ -89,7 +89,7 @@ def run_ls(
 ) -> int:
     """List the stores of a directory."""
     with failures():
-        listings = [_examined(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
+        listings = [_examine(files, selection, quick) for files in find_stores(selection.directory, selection.name)]
         partitions = {partition for listing in listings for partition in listing.offsets}
         try:
             with usage_errors():
@@ -127,7 +127,7 @@ def _show_all(listings: list[StoreListing], quick: bool, everything: bool) -> No
         screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
 
 
-def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreListing:
+def _examine(files: StoreFiles, selection: Selection, quick: bool) -> StoreListing:
     listing = StoreListing(files)
     try:
         listing.store = store = open_selected(files, selection)
@@ -139,7 +139,7 @@ def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreList
             listing.offsets |= families.offsets()
             listing.position.merge(families.position())
             listing.segments += (
-                _estimated(store, segment, families) if quick else _counted(listing, store, segment, families)
+                _estimate_rows(store, segment, families) if quick else _count_rows(listing, store, segment, families)
             )
     except ProcessorStateError as error:
         listing.error = str(error)
@@ -150,47 +150,48 @@ def _examined(files: StoreFiles, selection: Selection, quick: bool) -> StoreList
     return listing
 
 
-def _estimated(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
+def _estimate_rows(store: StoreReader, segment: StoreSegment, families: StoredFamilies) -> list[SegmentContents]:
     rows = sum(families.estimate(family) for family, _ in store.sources(families))
     return [SegmentContents(segment.directory.name, rows)]
 
 
-def _counted(
+def _count_rows(
     listing: StoreListing, store: StoreReader, segment: StoreSegment, families: StoredFamilies
 ) -> list[SegmentContents]:
     """Count the rows of a database; the database of a versioned store has all segments of the store."""
-    parts: dict[bytes, SegmentContents] = {}
+    contents_by_prefix: dict[bytes, SegmentContents] = {}
     versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))
     with progress(total, f"reading {segment.directory.name}", prints=False) as advance:
         for number, row in enumerate(store.stored(families)):
             prefix = row.key[:8] if versioned else b""
-            if prefix not in parts:
-                parts[prefix] = SegmentContents(_segment_name(prefix) if versioned else segment.directory.name)
-            part = parts[prefix]
+            if prefix not in contents_by_prefix:
+                name = _segment_name(prefix) if versioned else segment.directory.name
+                contents_by_prefix[prefix] = SegmentContents(name)
+            contents = contents_by_prefix[prefix]
             if store.is_index(row.key):
-                part.index += 1
+                contents.index += 1
                 continue
-            part.rows += 1
+            contents.rows += 1
             if row.older is not None:
-                part.older += 1
+                contents.older += 1
                 if row.family not in listing.older_families:
                     listing.older_families.append(row.family)
-            part.key_bytes += len(row.key)
-            part.value_bytes += len(row.value)
+            contents.key_bytes += len(row.key)
+            contents.value_bytes += len(row.value)
             try:
                 if versioned:
-                    part.versions += len(store.versions(row.key, row.newer()))
+                    contents.versions += len(store.versions(row.key, row.newer()))
                 # The file has no headers for an older row.
-                part.header_bytes += 0 if row.older is not None else store.header_bytes(row.key, row.value)
+                contents.header_bytes += 0 if row.older is not None else store.header_bytes(row.key, row.value)
                 for time in _times(store, row.key, row.value):
-                    part.first = time if part.first is None else min(part.first, time)
-                    part.last = time if part.last is None else max(part.last, time)
+                    contents.first = time if contents.first is None else min(contents.first, time)
+                    contents.last = time if contents.last is None else max(contents.last, time)
             except DecodeError:
-                part.damaged += 1
+                contents.damaged += 1
             if number % 1000 == 999:
                 advance(1000)
-    return list(parts.values()) or [SegmentContents(segment.directory.name)]
+    return list(contents_by_prefix.values()) or [SegmentContents(segment.directory.name)]
 
 
 def _times(store: StoreReader, key: bytes, value: bytes) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -32,6 +33,7 @@ Order: TypeAlias = Literal["segments", "memory", "time", "time-only"]
 key; or always by segment and time."""
 
 _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
+"""The sort key, key and value of each cached row; a value of ``None`` hides the row of the store."""
 
 
 class _Caching(Layer):
@@ -72,7 +74,7 @@ class _Caching(Layer):
     def close(self) -> None:
         """Write cached changes and close the store."""
         try:
-            if self.inner.is_open and not getattr(self._bottom, "of_parent", False):
+            if self.inner.is_open and not getattr(self._bottom, "opened_by_parent", False):
                 self.cache.flush()
         finally:
             if self.context.cache is not None:
@@ -100,7 +102,7 @@ class _Caching(Layer):
         """Raise InvalidStateStoreError if the store is closed, or was opened by a parent process: its cache is not used."""
         if not self._bottom.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
-        if getattr(self._bottom, "of_parent", False):  # stores that an application defines may lack it
+        if getattr(self._bottom, "opened_by_parent", False):  # stores that an application defines may lack it
             raise of_parent(self.name)
 
     def _read_cached(self, key: bytes) -> CacheEntry | None:
@@ -251,7 +253,7 @@ class _CachingSegments(_Caching):
             row = self._key(cache_key)
             if self._is_in_range(row, query) and keys.within(row.key, query.key_from, query.key_to):
                 rows.append((order(row), row, entry.value))
-        rows.sort(key=_first, reverse=query.backward)
+        rows.sort(key=itemgetter(0), reverse=query.backward)
         return rows
 
     def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
@@ -368,10 +370,6 @@ class CachingSessionStore(_CachingSegments):
 
 def _itself(key: bytes) -> bytes:
     return key
-
-
-def _first(row: tuple[Any, Any, bytes | None]) -> Any:
-    return row[0]
 
 
 _SEGMENT = struct.Struct(">q")

@@ -48,24 +48,26 @@ class _Converting:
 
     inner: Any
     name: str
-    _written: Convert
-    _read: Convert
+    _to_inner: Convert
+    """Converts a value that is written to the value of the inner store."""
+    _from_inner: Convert
+    """Converts a value of the inner store to the value that is read."""
 
     def put(self, key: Any, value: Any, *time: int) -> Any:
         """Put a value, or delete it if it is ``None``; a window and a version have a time."""
-        return self.inner.put(key, self._written(value), *time)
+        return self.inner.put(key, self._to_inner(value), *time)
 
     def put_if_absent(self, key: Any, value: Any) -> Any:
         """Put a value if the key has none; return the existing one."""
-        return self._read(self.inner.put_if_absent(key, self._written(value)))
+        return self._from_inner(self.inner.put_if_absent(key, self._to_inner(value)))
 
     def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
         """Put many values."""
-        self.inner.put_all([(key, self._written(value)) for key, value in entries])
+        self.inner.put_all([(key, self._to_inner(value)) for key, value in entries])
 
     def delete(self, key: Any, *time: int) -> Any:
         """Delete a key, in a versioned store from a time on; return the previous value."""
-        return self._converted(self.inner.delete(key, *time))
+        return self._result(self.inner.delete(key, *time))
 
     def remove(self, session: Any) -> None:
         """Delete a session."""
@@ -73,24 +75,25 @@ class _Converting:
 
     def get(self, key: Any) -> Any:
         """Return the value of a key, or its latest version."""
-        return self._converted(self.inner.get(key))
+        return self._result(self.inner.get(key))
 
     def fetch_session(self, key: Any, start: int, end: int) -> Any:
         """Return the aggregation of a session."""
-        return self._read(self.inner.fetch_session(key, start, end))
+        return self._from_inner(self.inner.fetch_session(key, start, end))
 
     def scan(self, query: StoreScan) -> StoreIterator[Any, Any]:
         """Return the rows of a scan."""
-        return mapped(self.inner.scan(query), self.name, self._read)
+        return mapped(self.inner.scan(query), self.name, self._from_inner)
 
     def approximate_num_entries(self) -> int:
         """Return the approximate number of rows."""
         return int(self.inner.approximate_num_entries())
 
-    def _converted(self, result: Any) -> Any:
+    def _result(self, result: Any) -> Any:
+        """Convert a value that was read, or the value of a version."""
         if isinstance(result, VersionedBytes):
-            return result._replace(value=self._read(result.value) or b"")
-        return self._read(result)
+            return result._replace(value=self._from_inner(result.value) or b"")
+        return self._from_inner(result)
 
 
 class Adapter(_Converting, Layer):
@@ -100,22 +103,22 @@ class Adapter(_Converting, Layer):
         if not inner.persistent:
             raise ValueError("Provided store must be a persistent store, but it is not.")
         Layer.__init__(self, inner)
-        self.layer_name, self._written, self._read = name, on_write, on_read
+        self.layer_name, self._to_inner, self._from_inner = name, on_write, on_read
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
-        value: bytes | None = self._read(self.inner.fetch(key, start))
+        value: bytes | None = self._from_inner(self.inner.fetch(key, start))
         return value
 
     def get_as_of(self, key: bytes, timestamp: int) -> Any:
         """Return the version that was valid at a time."""
-        return self._converted(self.inner.get_as_of(key, timestamp))
+        return self._result(self.inner.get_as_of(key, timestamp))
 
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
         """Return the versions that were valid at any time between two."""
-        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._converted)
+        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._result)
 
 
 def adapted(store: Any, store_type: str, format: str) -> Any:
@@ -157,7 +160,7 @@ class _Facade(_Converting):
     def __init__(self, store: Any, on_write: Convert, on_read: Convert) -> None:
         self.inner = store
         self.name: str = store.name
-        self._written, self._read = on_write, on_read
+        self._to_inner, self._from_inner = on_write, on_read
 
     @property
     def is_open(self) -> bool:
@@ -180,7 +183,7 @@ class WindowFacade(_Facade, WindowReads[Any, Any]):
 
     def fetch(self, key: Any, start: int) -> Any:
         """Return the value of a window."""
-        return self._read(self.inner.fetch(key, start))
+        return self._from_inner(self.inner.fetch(key, start))
 
 
 class SessionFacade(_Facade, SessionReads[Any, Any]):

@@ -84,10 +84,10 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _expire(self) -> None:
         """Remove expired rows, except rows that open iterators have yet to read."""
         self._check_open()
-        for iterator in [iterator for iterator in self._reading if iterator.is_closed]:
-            del self._reading[iterator]
-        bound = min([max(0, self._oldest()), *self._reading.values()])
-        for time in self._rows.between(None, bound - 1):
+        for iterator in [iterator for iterator in self._oldest_by_iterator if iterator.is_closed]:
+            del self._oldest_by_iterator[iterator]
+        oldest_kept = min([max(0, self._oldest()), *self._oldest_by_iterator.values()])
+        for time in self._rows.between(None, oldest_kept - 1):
             del self._rows[time]
 
     def _read(
@@ -107,13 +107,13 @@ class _TimedStore(InMemoryStore, Generic[K]):
     def _iterate_from(self, oldest: int, rows: Iterator[tuple[R, bytes]]) -> StoreIterator[R, bytes]:
         """Return an iterator, and keep the rows from a time on until it is closed."""
         iterator = self._iterate(rows)
-        self._reading[iterator] = oldest
+        self._oldest_by_iterator[iterator] = oldest
         return iterator
 
     def _clear(self) -> None:
         self._rows: SortedMap[int, SortedMap[K, bytes]] = SortedMap()
         self._observed = -1
-        self._reading: WeakKeyDictionary[StoreIterator[Any, bytes], int] = WeakKeyDictionary()
+        self._oldest_by_iterator: WeakKeyDictionary[StoreIterator[Any, bytes], int] = WeakKeyDictionary()
 
 
 class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
@@ -158,7 +158,7 @@ class InMemoryWindowStore(_TimedStore[bytes], WindowReads[bytes, bytes]):
     def _write(self, key: bytes, time: int, value: bytes | None) -> None:
         if self.retain_duplicates:
             if value is None:
-                return  # it does not say which of the rows to delete
+                return  # a null value does not identify one of the duplicates
             self._sequence = (self._sequence + 1) & MAX_SEQUENCE
             key = _with_sequence(key, self._sequence)
         super()._write(key, time, value)

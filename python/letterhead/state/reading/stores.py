@@ -31,7 +31,7 @@ def open_stores(
     opened: dict[str, list[StoreReader]] = {}
     for files in find_stores(directory, name):
         opened.setdefault(files.name, []).append(open_store(files, store_type, values, limits))
-    stores = [store for tasks in opened.values() for store in _alike(tasks, values, limits)]
+    stores = [store for tasks in opened.values() for store in _with_common_type(tasks, values, limits)]
     stores.sort(key=lambda store: (store.files.task, store.files.name))
     if len({(store.type.keys, store.type.values) for store in stores}) > 1:
         types = "; ".join(sorted({f"{store.files.name} is {store.type}" for store in stores}))
@@ -40,7 +40,7 @@ def open_stores(
     return stores
 
 
-def _alike(tasks: list[StoreReader], values: str | None, limits: Limits | None) -> list[StoreReader]:
+def _with_common_type(tasks: list[StoreReader], values: str | None, limits: Limits | None) -> list[StoreReader]:
     """Return the stores of one name, with the type of the newest of them."""
     # If a task has few rows or none, other tasks show the type of the store.
     certain = {store.type.name for store in tasks if not store.type.assumed}
@@ -48,10 +48,10 @@ def _alike(tasks: list[StoreReader], values: str | None, limits: Limits | None) 
         [name] = certain
         tasks = [open_store(store.files, name, values, limits) if store.type.name != name else store for store in tasks]
     newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.layout_name))
-    return [replace(store, type=_upgraded(store.type, newest)) for store in tasks]
+    return [replace(store, type=_as_newest(store.type, newest)) for store in tasks]
 
 
-def _upgraded(type: DetectedType, newest: DetectedType) -> DetectedType:
+def _as_newest(type: DetectedType, newest: DetectedType) -> DetectedType:
     families = (newest.layout.family, *(older.family for older in newest.layout.legacy))
     same = type.name == newest.name and type.layout.family in families
     return replace(type, layout_name=newest.layout_name) if same else type

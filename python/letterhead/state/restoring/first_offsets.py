@@ -81,7 +81,7 @@ def topic_retained_from(
     partition: int | None = None,
     end: int | datetime | None = None,
 ) -> dict[int, int]:
-    """Return the result of :func:`retained_from` for a topic: brokers find the first record by its time, and the last one is read.
+    """Do :func:`retained_from` for a topic: brokers find the first record by its time, so only the last one is read.
 
     ``settings`` are those of :func:`letterhead.read.topic`, with ``bootstrap.servers``.
     """

@@ -119,7 +119,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         return self._iterate(self._read(segments, query._replace(time_from=time_from, time_to=time_to)))
 
     def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        bounds = query[1:5]
+        bounds = query.bounds
         first, last = self._between(query)
         key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
         for segment in segments:
@@ -132,7 +132,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
     def _between(self, query: StoreScan) -> StoredRange:
         if query.one_key:
             return self._keys.fixed(query.key_from, query.time_from, query.time_to)
-        return self._keys.between(*query[1:5])
+        return self._keys.between(*query.bounds)
 
     def _key_of(self, stored: bytes) -> K:
         """Return the key of a row from its stored key."""
@@ -236,7 +236,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
         if self.retain_duplicates:
             if value is None:
                 self._check_open()
-                return  # it does not say which of the rows to delete
+                return  # a null value does not identify one of the duplicates
             self._sequence = (self._sequence + 1) & MAX_SEQUENCE
         self._put_stored(window_key(key, start, self._sequence), value)
 

@@ -67,7 +67,7 @@ class PersistentStore(BytesStore):
         self._opened(context)
 
     @property
-    def of_parent(self) -> bool:
+    def opened_by_parent(self) -> bool:
         """Whether the store was opened by a parent process."""
         return self.is_open and os.getpid() != self._process
 

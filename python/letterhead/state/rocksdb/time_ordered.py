@@ -72,7 +72,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
         return time_from
 
     def _read(self, segments: list[Database], query: StoreScan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        bounds, backward = query[1:5], query.backward
+        bounds, backward = query.bounds, query.backward
 
         def holds(stored: bytes) -> bool:
             return self._keys.holds(stored, *bounds)

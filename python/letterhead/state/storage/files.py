@@ -18,8 +18,11 @@ CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
 """RocksDB begins a new MANIFEST at 1 GiB."""
 
+MAX_TEXT_BYTES = 1 << 20
+"""Bytes of a text file that Kafka Streams or this package wrote: they have a few lines."""
+
 # RocksDB and rocksdict read these into memory.
-_MOST_BYTES = {"CURRENT": 1 << 10, "IDENTITY": 1 << 10, CONFIG: 1 << 20}
+_MAX_BYTES = {"CURRENT": 1 << 10, "IDENTITY": 1 << 10, CONFIG: 1 << 20}
 _OF_DATABASE = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+|[0-9]+\.(sst|blob)")
 _WITH_ROWS = re.compile(r"[0-9]+\.(sst|blob|log)")
 
@@ -46,10 +49,10 @@ def check_files(store: str, directory: Path) -> None:
             with suppress(FileNotFoundError):  # removed by another process that has the database open
                 sizes[entry.name] = _size(store, entry)
     for name, size in sizes.items():
-        most = MANIFEST_BYTES if name.startswith("MANIFEST-") else _MOST_BYTES.get(name)
-        if most is not None and size > most:
+        max_bytes = MANIFEST_BYTES if name.startswith("MANIFEST-") else _MAX_BYTES.get(name)
+        if max_bytes is not None and size > max_bytes:
             raise ProcessorStateError(
-                f"Error opening store {store}: {directory / name} has {size} bytes, and can have {most} at most: {_REMEDY}"
+                f"Error opening store {store}: {directory / name} has {size} bytes, and can have {max_bytes} at most: {_REMEDY}"
             )
     if "CURRENT" not in sizes and any(_WITH_ROWS.fullmatch(name) for name in sizes):
         raise missing_current(store, directory)
@@ -60,15 +63,17 @@ def missing_current(store: str, directory: Path) -> ProcessorStateError:
     return ProcessorStateError(f"Error opening store {store}: {directory} has no file CURRENT: {_REMEDY}")
 
 
-def read_text(path: Path, most: int = 1 << 20) -> str:
+def read_text(path: Path) -> str:
     """Read a small regular file; raise OSError if it is not a regular file, or has more bytes."""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        if status.st_size > most:
-            raise OSError(errno.EFBIG, f"{status.st_size} bytes, where there can be {most} at most", str(path))
-        return file.read(most).decode()
+        if status.st_size > MAX_TEXT_BYTES:
+            raise OSError(
+                errno.EFBIG, f"{status.st_size} bytes, where there can be {MAX_TEXT_BYTES} at most", str(path)
+            )
+        return file.read(MAX_TEXT_BYTES).decode()
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -158,9 +158,9 @@ class Segments:
 
     def _sweep(self) -> None:
         """Remove what is left of segments whose removal was interrupted."""
-        left = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
+        removed = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
         for path in self._directory.parent.iterdir():
-            if left.fullmatch(path.name):
+            if removed.fullmatch(path.name):
                 shutil.rmtree(path)
 
     def _existing(self) -> list[int]:

@@ -32,7 +32,7 @@ class UpgradingRows:
         self._database = database
         self._new = new
         self._old = old
-        self._make = convert
+        self._convert_value = convert
         self._lock = Lock()
 
     def get(self, key: bytes) -> bytes | None:
@@ -130,7 +130,7 @@ class UpgradingRows:
 
     def _convert(self, key: bytes, older: bytes) -> bytes:
         try:
-            return self._make(key, older)
+            return self._convert_value(key, older)
         except DecodeError as error:
             raise DamagedRowError(self._database.name, key, error) from error
 

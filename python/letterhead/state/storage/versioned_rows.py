@@ -199,7 +199,7 @@ def with_headers(key: bytes, row: bytes) -> bytes:
     Parameters
     ----------
     key : bytes
-        Key of the row, which tells whether it is a latest version.
+        Key of the row, which shows whether it is a latest version.
     row : bytes
         The row. Its tombstones are kept.
 
