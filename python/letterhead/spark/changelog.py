@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
@@ -83,16 +83,16 @@ def changelog_table(
     >>> table.count() <= changelog.select("key").distinct().count()
     True
     """
-    check_name("store type", store_type, ("key-value", "window", "session", "versioned", "suppress"))
-    kept = None if retention is None else milliseconds("retention", retention)
+    check_name("store type", store_type, get_args(ChangelogType))
+    kept_ms = None if retention is None else milliseconds("retention", retention)
     interval = None if segment_interval is None else milliseconds("segment_interval", segment_interval)
-    if store_type == "versioned" and kept is None:
+    if store_type == "versioned" and kept_ms is None:
         raise ValueError("a versioned store drops late records: pass retention= with its history retention")
-    if store_type in ("key-value", "suppress") and kept is not None:
+    if store_type in ("key-value", "suppress") and kept_ms is not None:
         raise ValueError(f"rows of a {store_type} store do not expire: leave out retention=")
-    if interval is not None and (store_type not in ("window", "session") or kept is None or interval < 1):
+    if interval is not None and (store_type not in ("window", "session") or kept_ms is None or interval < 1):
         raise ValueError("segment_interval= applies to window and session stores with retention=, and is at least 1 ms")
-    return ChangelogTable(store_type, kept, interval)
+    return ChangelogTable(store_type, kept_ms, interval)
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,13 @@ class ChangelogTable:
         records = df.select(*_COLUMNS).withColumn("ms", F.unix_millis("timestamp")).withColumn("key", F.expr(_KEY))
         versioned = self.store_type == "versioned"
         if versioned:
-            records = self._in_time(records)
+            records = self._without_late(records)
         # The latest version has the largest timestamp, and among those the largest offset.
         order = F.struct("ms", "offset") if versioned else F.col("offset")
         latest = F.max_by(F.struct("offset", "timestamp", "ms", "headers", "value"), order).alias("latest")
         rows = records.groupBy("partition", "key").agg(latest).select("partition", "key", "latest.*")
         if self.retention is not None and not versioned:
-            rows = self._kept(rows, records)
+            rows = self._without_expired(rows, records)
         rows = rows.where("value is not null")
         if self.store_type == "suppress":
             return rows.select("partition", "key", "offset", "headers", "value").mapInArrow(_suppressed, _SUPPRESSED)
@@ -148,16 +148,16 @@ class ChangelogTable:
             value.alias("stored"),
         )
 
-    def _in_time(self, records: DataFrame) -> DataFrame:
+    def _without_late(self, records: DataFrame) -> DataFrame:
         """Remove versions that arrived too late."""
         before = Window.partitionBy("partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
         observed = F.coalesce(F.max("ms").over(before), F.lit(-1))
         return records.withColumn("observed", observed).where(F.col("ms") >= F.col("observed") - self.retention)
 
-    def _kept(self, rows: DataFrame, records: DataFrame) -> DataFrame:
+    def _without_expired(self, rows: DataFrame, records: DataFrame) -> DataFrame:
         """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
         interval = self.segment_interval or segment_interval(present(self.retention, "the retention"))
-        time = _tail(max(_KEY_TIMES[self.store_type].values()))
+        time = _time_in_key(max(_KEY_TIMES[self.store_type].values()))
         observed = records.groupBy("partition").agg(F.max(time).alias("observed"))
         joined = rows.withColumn("time", time).join(F.broadcast(observed), "partition")
         # `div` rounds towards zero, as the stores do.
@@ -167,7 +167,7 @@ class ChangelogTable:
         times = _KEY_TIMES[self.store_type]
         size = max(times.values(), default=0)
         key = F.expr(f"substring(key, 1, length(key) - {size})") if size else F.col("key")
-        return [key.alias("key"), *(_tail(start).alias(name) for name, start in times.items())]
+        return [key.alias("key"), *(_time_in_key(start).alias(name) for name, start in times.items())]
 
 
 def _suppressed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -238,7 +238,7 @@ _KEY_TIMES: dict[str, dict[str, int]] = {
 _STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": _PLAIN, "versioned": _PLAIN}
 
 
-def _tail(start: int) -> Column:
+def _time_in_key(start: int) -> Column:
     """Return the integer that begins ``start`` bytes before the end of a key; times in keys are not negative."""
-    tail_bytes = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
-    return F.conv(F.hex(tail_bytes), 16, 10).cast("bigint")
+    time_bytes = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
+    return F.conv(F.hex(time_bytes), 16, 10).cast("bigint")

@@ -76,15 +76,15 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
         all_findings.append(_job_failed(error))
     else:
         if expected is not None and len(answers) < expected:
-            what = f"{len(answers)} of {expected} executors answered; the others were busy, or are gone"
-            all_findings.append(Finding("note", "executors", what, "run it again when they are free"))
+            problem = f"{len(answers)} of {expected} executors answered; the others were busy, or are gone"
+            all_findings.append(Finding("note", "executors", problem, "run it again when they are free"))
     places = {"driver": driver}
-    for names, facts in _grouped(answers):
+    for names, facts in _groups(answers):
         name = f"{len(names)} executor{'s' * (len(names) > 1)}"
         where = f"{name} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
         places[name if name not in places else where] = facts
         all_findings += findings(facts, where, executor=True)
-        all_findings += _differences(driver, facts, where)
+        all_findings += _judge_versions(driver, facts, where)
     settings = _settings(spark)
     all_findings += _judge_session(spark, driver, settings)
     return Report(places, settings, sorted(all_findings, key=lambda finding: finding.level != "wrong"))
@@ -102,7 +102,6 @@ def _executors(spark: SparkSession) -> int | None:
 def _slots(spark: SparkSession) -> int:
     if hasattr(spark, "_jsparkSession"):
         return int(spark.sparkContext.defaultParallelism)
-
     # A client cannot query it, but a range has as many partitions as there are slots.
     return int(spark.range(100_000).select(F.spark_partition_id()).distinct().count())
 
@@ -110,7 +109,7 @@ def _slots(spark: SparkSession) -> int:
 def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
     """Run the job until all executors have answered; return the facts of each."""
     # Not an Arrow UDF, as a worker may lack pyarrow. Spark 3.5 has the same argument.
-    answer = F.udf(_pickled(), "string", useArrow=False).asNondeterministic()
+    answer = F.udf(_answer_function(), "string", useArrow=False).asNondeterministic()
     tasks = 2 * _slots(spark)
     answers: dict[str, Facts] = {}
     for _ in range(1 if expected is None else ROUNDS):
@@ -122,18 +121,18 @@ def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
     return answers
 
 
-def _pickled() -> Any:
+def _answer_function() -> Any:
     """Return a function pickled by value, which needs no letterhead on the worker."""
     cloudpickle.register_pickle_by_value(letterhead.doctor)
     try:
-        carried, hold = cloudpickle.dumps(examine), HOLD
+        pickled_examine, hold = cloudpickle.dumps(examine), HOLD
     finally:
         cloudpickle.unregister_pickle_by_value(letterhead.doctor)
 
     def answer(_: int) -> str:
         import os
 
-        facts = pickle.loads(carried)()
+        facts = pickle.loads(pickled_examine)()
         time.sleep(hold)
         # The parent process of a worker belongs to its executor.
         return json.dumps({"id": f"{facts['host']} {os.getppid()}", "facts": facts})
@@ -145,17 +144,17 @@ def _job_failed(error: Exception) -> Finding:
     text = str(error)
     if "PYTHON_VERSION_MISMATCH" in text:
         line = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
-        what = f"the workers run another Python than the driver: {line.partition('] ')[2]}"
+        problem = f"the workers run another Python than the driver: {line.partition('] ')[2]}"
     elif "Cannot run program" in text:
         program = text.partition("Cannot run program")[2].splitlines()[0]
-        what = f"the workers' Python does not start: Cannot run program{program}"
+        problem = f"the workers' Python does not start: Cannot run program{program}"
     else:
-        what = f"the executors could not be checked: {type(error).__name__}: {text.strip().splitlines()[0]}"
-    mend = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python of the driver's version that the workers have"
-    return Finding("wrong", "executors", what, mend)
+        problem = f"the executors could not be checked: {type(error).__name__}: {text.strip().splitlines()[0]}"
+    remedy = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python of the driver's version that the workers have"
+    return Finding("wrong", "executors", problem, remedy)
 
 
-def _grouped(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
+def _groups(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
     """Group executors that differ by their host only."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, facts in answers.items():
@@ -165,14 +164,14 @@ def _grouped(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
         yield sorted(names), answers[names[0]]
 
 
-def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
+def _judge_versions(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
     ours, theirs = driver["letterhead"], facts["letterhead"]
     if "error" in ours or "error" in theirs:
         return
-    ship = f"ship the executors the wheel that the driver has: {ours['version']}"
     if ours["version"] != theirs["version"]:
-        what = f"letterhead {theirs['version']} from {theirs['location']}, and the driver has {ours['version']}"
-        yield Finding("wrong", where, what, ship)
+        problem = f"letterhead {theirs['version']} from {theirs['location']}, and the driver has {ours['version']}"
+        remedy = f"ship the executors the wheel that the driver has: {ours['version']}"
+        yield Finding("wrong", where, problem, remedy)
 
 
 def _settings(spark: SparkSession) -> dict[str, str]:
@@ -187,14 +186,14 @@ def _settings(spark: SparkSession) -> dict[str, str]:
 def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, str]) -> Iterable[Finding]:
     client, server = driver["packages"]["pyspark"] or "", spark.version
     if client.split(".")[:2] != server.split(".")[:2]:
-        what = f"pyspark {client} is connected to Spark {server}"
-        yield Finding("wrong", "driver", what, f"pip install 'pyspark=={server}'")
+        problem = f"pyspark {client} is connected to Spark {server}"
+        yield Finding("wrong", "driver", problem, f"pip install 'pyspark=={server}'")
     if not is_sail(spark):  # Sail ignores the setting
         yield from _judge_batches(int(settings.get(ROWS_PER_BATCH, "10000")))
 
 
 def _judge_batches(rows: int) -> Iterable[Finding]:
-    """Judge the rows a batch; docs/benchmarks/spark.md has times for 1,000 to 64,000."""
+    """Judge the number of rows in a batch; docs/benchmarks/spark.md has times for 1,000 to 64,000."""
     if rows <= 0:
         problem = "no limit of rows, so that a batch can be as large as a partition"
     elif rows < 1000:
@@ -203,5 +202,5 @@ def _judge_batches(rows: int) -> Iterable[Finding]:
         problem = "batches of so many rows take more memory, and longer"
     else:
         return
-    mend = f"spark.conf.set({ROWS_PER_BATCH!r}, 10000), its default; 4,000 to 64,000 rows take about as long"
-    yield Finding("note", "session", f"{ROWS_PER_BATCH}={rows}: {problem}", mend)
+    remedy = f"spark.conf.set({ROWS_PER_BATCH!r}, 10000), its default; 4,000 to 64,000 rows take about as long"
+    yield Finding("note", "session", f"{ROWS_PER_BATCH}={rows}: {problem}", remedy)

@@ -145,9 +145,9 @@ class _EditStep:
             F.struct(F.lit(header.key).alias("key"), _written(header, name, types[name], on_sail).alias("value"))
             for name, header in columns.items()
         ]
-        headers = _without(named(inputs[0].name), self.only, self.drop, self.rename)
+        headers = _remaining(named(inputs[0].name), self.only, self.drop, self.rename)
         if new:
-            headers = _with(headers, F.array(*new), self.skip_nulls, on_sail)
+            headers = _with_appended(headers, F.array(*new), self.skip_nulls, on_sail)
         if on_sail:
             headers = unfiltered(headers)
         names = dict.fromkeys([*fields, self.result_name])
@@ -236,7 +236,7 @@ def _inserted_header(key: str, value: Any) -> _InsertedHeader:
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
-def _without(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
+def _remaining(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
     """Return the remaining headers, under their new keys."""
 
     def stays(header: Column) -> Column:
@@ -265,8 +265,8 @@ def _renamed(key: Column, rename: Any) -> Column:
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
         return F.coalesce(_checked_column("rename", rename(key)), F.when(key.isNotNull(), no_key).cast("string"))
     new = key
-    for old, to in rename.items():
-        new = F.when(key == old, F.lit(to)).otherwise(new)
+    for old_key, new_key in rename.items():
+        new = F.when(key == old_key, F.lit(new_key)).otherwise(new)
     return new
 
 
@@ -277,15 +277,15 @@ def _checked_column(parameter: str, result: Any) -> Column:
     return column
 
 
-def _with(headers: Column, new: Column, skip: bool, on_sail: bool) -> Column:
+def _with_appended(headers: Column, new: Column, skip: bool, on_sail: bool) -> Column:
     """Append new headers."""
     if on_sail:
         # Sail concatenates only arrays that agree in what may be null.
         headers, new = headers.cast(HEADERS), new.cast(HEADERS)
     if skip:
         new = F.filter(new, lambda header: header["value"].isNotNull())
-    all = F.concat(F.coalesce(headers, F.array()), new)
-    return F.when(headers.isNotNull() | (F.size(new) > 0), all) if skip else all
+    joined = F.concat(F.coalesce(headers, F.array()), new)
+    return F.when(headers.isNotNull() | (F.size(new) > 0), joined) if skip else joined
 
 
 def _column_of(header: _InsertedHeader, fields: Mapping[str, StructField]) -> Column:

@@ -74,10 +74,10 @@ def header_parser(type: str, has_types: bool) -> Callable[[Column], Checked]:
     big_endian = plain if VALUE_TYPES[stored_type] is None else parser(name)
 
     def parse(header: Column) -> Checked:
-        bytes, carried = header["value"], header["type"]
-        message = F.concat(F.lit("the value is "), carried, F.lit(f" and {name} was requested"))
-        wrong = Check(bytes.isNotNull() & (carried != stored_type), "wrong_type", message)
-        parsed = plain(bytes) if big_endian is plain else _either(carried.isNull(), plain(bytes), big_endian(bytes))
+        bytes, header_type = header["value"], header["type"]
+        message = F.concat(F.lit("the value is "), header_type, F.lit(f" and {name} was requested"))
+        wrong = Check(bytes.isNotNull() & (header_type != stored_type), "wrong_type", message)
+        parsed = plain(bytes) if big_endian is plain else _either(header_type.isNull(), plain(bytes), big_endian(bytes))
         return Checked([wrong, *parsed.checks], parsed.value)
 
     return parse
@@ -178,8 +178,8 @@ def _bool_text(name: str, bytes: Column) -> Checked:
 def _char_text(name: str, bytes: Column) -> Checked:
     text = bytes.cast("string")
     # Four bytes of UTF-8 are a character outside the Basic Multilingual Plane.
-    one = _is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
-    return Checked([_bad_text(name, ~one)], text)
+    is_char = _is_utf8(bytes) & (F.length(text) == 1) & (F.length(bytes) <= 3)
+    return Checked([_bad_text(name, ~is_char)], text)
 
 
 def _integer_text(name: str, bytes: Column) -> Checked:

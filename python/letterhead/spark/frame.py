@@ -22,15 +22,15 @@ __all__ = [
     "check_replaced",
     "check_str",
     "check_types",
-    "computed",
-    "crossing_columns",
     "fields_of",
     "identifying_names",
     "is_column",
     "kept_names",
     "name_of_result",
     "named",
+    "transferred_columns",
     "unused_name",
+    "with_inputs",
 ]
 
 
@@ -109,7 +109,7 @@ def name_of_result(column: str | Column, into: str | None) -> str:
     return name  # type: ignore[no-any-return]
 
 
-def computed(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
+def with_inputs(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
     """Return a frame that holds every input as a column, and the inputs by their names in it.
 
     An input that is a Column is appended to the frame, under an unused name.
@@ -194,7 +194,7 @@ def _is_case_sensitive(df: DataFrame) -> bool:
     return bool(df.sparkSession.conf.get("spark.sql.caseSensitive", "false") == "true")
 
 
-def crossing_columns(names: Iterable[str]) -> list[Column]:
+def transferred_columns(names: Iterable[str]) -> list[Column]:
     """Return the columns to transfer to Python, whatever characters their names contain."""
     columns = []
     for position, name in enumerate(names):

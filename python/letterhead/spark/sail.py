@@ -1,4 +1,4 @@
-"""What is different on Sail, a Rust engine that implements Spark Connect; :func:`is_sail` detects it.
+"""Differences on Sail, a Rust engine that implements Spark Connect; :func:`is_sail` detects it.
 
 Its expressions return other results than those of Spark for some bytes and wide integers (0.7.2: ``is_valid_utf8`` of null
 is false, ``conv`` of more than 63 bits is null). There, Arrow UDFs read and write values instead.
@@ -45,10 +45,10 @@ def active_is_sail() -> bool:
     return spark is not None and is_sail(spark)
 
 
-def not_on_sail(spark: Any, what: str, instead: str) -> None:
-    """Raise ``ValueError`` on Sail: ``what`` does not run there, and ``instead`` is the remedy."""
+def not_on_sail(spark: Any, feature: str, remedy: str) -> None:
+    """Raise ``ValueError`` on Sail, where a feature does not run."""
     if is_sail(spark):
-        raise ValueError(f"{what} does not run on Sail: {instead}")
+        raise ValueError(f"{feature} does not run on Sail: {remedy}")
 
 
 def with_arrow_schema(source: type[DataSource]) -> type[DataSource]:

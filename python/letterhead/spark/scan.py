@@ -15,7 +15,7 @@ from letterhead import arrow as lha
 from letterhead._shared_parameters import documented
 from letterhead.errors import check_name
 from letterhead.limits import Limits
-from letterhead.spark.frame import Input, check_column, check_types, computed, crossing_columns, fields_of
+from letterhead.spark.frame import Input, check_column, check_types, fields_of, transferred_columns, with_inputs
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["scan_headers"]
 
-_MERGED = 8
+_MERGED_ROWS = 8
 """Rows that reach the driver, each with the merged statistics of many partitions: one may have some megabytes."""
 
 
@@ -89,7 +89,7 @@ def scan_headers(
     check_name("format", format, rows)
     lists = () if rows[format]["is_"] == "batch" else header_lists(format)
     check_column("column", column)
-    df, inputs = computed(df, [Input(column, f"{format} is read from", ("binary", *lists))])
+    df, inputs = with_inputs(df, [Input(column, f"{format} is read from", ("binary", *lists))])
     check_types(fields_of(df), inputs)
     if df.isStreaming:
         raise ValueError(
@@ -97,16 +97,16 @@ def scan_headers(
             "foreachBatch"
         )
     scanner = partial(
-        _scanned, format=format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
+        _scan_partition, format=format, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
     )
-    parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
-    whole = Statistics(max_keys=max_keys)
-    for row in parts.repartition(_MERGED).mapInArrow(_merged, "part binary").collect():
-        whole.merge(pickle.loads(row["part"]))
-    return Scan(format, whole, column if isinstance(column, str) else inputs[0].name)
+    parts = df.select(*transferred_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
+    merged = Statistics(max_keys=max_keys)
+    for row in parts.repartition(_MERGED_ROWS).mapInArrow(_merge, "part binary").collect():
+        merged.merge(pickle.loads(row["part"]))
+    return Scan(format, merged, column if isinstance(column, str) else inputs[0].name)
 
 
-def _scanned(
+def _scan_partition(
     batches: Iterator[pa.RecordBatch],
     format: str,
     max_keys: int,
@@ -120,14 +120,14 @@ def _scanned(
     yield _part(scan.statistics)
 
 
-def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge the statistics of many partitions into one row, on a worker."""
     parts = (pickle.loads(part) for batch in batches for part in batch.column(0).to_pylist())
-    whole = next(parts, None)
-    if whole is not None:
+    merged = next(parts, None)
+    if merged is not None:
         for part in parts:
-            whole.merge(part)
-        yield _part(whole)
+            merged.merge(part)
+        yield _part(merged)
 
 
 def _part(statistics: Statistics) -> pa.RecordBatch:

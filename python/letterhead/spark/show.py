@@ -13,7 +13,7 @@ from pyspark.sql.types import StructField
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.errors import unknown_name
-from letterhead.spark.frame import HEADERS, Input, check_column, computed, fields_of, kept_names, named
+from letterhead.spark.frame import HEADERS, Input, check_column, fields_of, kept_names, named, with_inputs
 from letterhead.spark.schemas import spelled
 
 __all__ = ["show_headers"]
@@ -76,12 +76,12 @@ def show_headers(
                          "foreachBatch(lambda df, _: show_headers(df))")  # fmt: skip
     check_column("column", column)
     fields = fields_of(df)
-    df, [read] = computed(df, [Input(column, "headers are printed from", ())])
-    parts = _parts(read.name, fields_of(df))
+    df, [headers] = with_inputs(df, [Input(column, "headers are printed from", ())])
+    parts = _header_fields(headers.name, fields_of(df))
     keep = kept_names(
         fields, [name for name in ("topic", "partition", "offset") if name in fields] if keep is None else keep
     )
-    selected = [*(named(name).cast("string") for name in keep), _as_bytes(read.name, parts)]
+    selected = [*(named(name).cast("string") for name in keep), _as_bytes(headers.name, parts)]
     # By position, as two kept columns may be the same.
     rows = (
         df.select(*(value.alias(f"column_{position}") for position, value in enumerate(selected)))
@@ -96,7 +96,7 @@ def show_headers(
         print(f"only the first {n} {'message is' if n == 1 else 'messages are'} shown: raise n= for more")
 
 
-def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
+def _header_fields(column: str, fields: dict[str, StructField]) -> list[str]:
     """Return the fields of a header of the column: key, value, and for some formats types."""
     if column not in fields:
         raise unknown_name("column", column, fields)
@@ -130,10 +130,10 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
         *others, value = (None if part is None else bytes(part) for part in header)
         size = "" if value is None else f"{len(value):,}"
         labels = kept if number == 0 else [""] * len(kept)
-        yield [*labels, str(number), *(_plain(part, width) for part in others), _value(value, width), size]
+        yield [*labels, str(number), *(_key_or_type(part, width) for part in others), _value(value, width), size]
 
 
-def _plain(data: bytes | None, width: int | None) -> str:
+def _key_or_type(data: bytes | None, width: int | None) -> str:
     """Format a key or a type: without quotes if that is unambiguous."""
     text = None if data is None else as_text(data)
     if text and text.split() == [text] and text != "null" and '"' not in text:

@@ -1,4 +1,4 @@
-"""A function from DataFrame to DataFrame: :class:`Transform`, with what it does as a step."""
+"""Functions from DataFrame to DataFrame: :class:`Transform`, which checks a frame, and runs a :class:`Step`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from letterhead.spark.frame import (
     Input,
     check_no_collision,
     check_types,
-    computed,
-    crossing_columns,
     fields_of,
     identifying_names,
     kept_names,
+    transferred_columns,
+    with_inputs,
 )
 from letterhead.spark.runner import Runner
 from letterhead.spark.sail import is_sail
@@ -31,7 +31,7 @@ __all__ = ["ArrowStep", "Step", "Transform", "selects_rows"]
 
 
 class Step(Protocol):
-    """What a transform does with the columns that it reads."""
+    """The work of a transform on the columns that it reads."""
 
     def apply(self, df: DataFrame, fields: Mapping[str, StructField], inputs: tuple[Input, ...]) -> DataFrame:
         """Return the resulting frame.
@@ -50,7 +50,7 @@ class Transform:
     inputs : tuple of Input
         The columns that are read.
     step : Step
-        What is done with them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
+        The work on them: an operation that runs as ``mapInArrow``, or an edit by expressions of Spark SQL. Both work
         on batch and streaming frames, of classic Spark and Connect.
     """
 
@@ -63,7 +63,7 @@ class Transform:
         Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
         """
         fields = fields_of(df)
-        df, inputs = computed(df, self.inputs)
+        df, inputs = with_inputs(df, self.inputs)
         check_types(fields_of(df), inputs)
         return self.step.apply(df, fields, tuple(inputs))
 
@@ -112,13 +112,13 @@ class ArrowStep:
             raise ValueError("no columns would be left: name columns in keep= or columns=")
         identify = identifying_names(fields, kept, self.identify)
         # A column that is both kept and read is transferred once.
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
-        positions = {name: position for position, name in enumerate(crossing)}
-        read: Mapping[str, int] = {column.field: positions[column.name] for column in inputs}
+        transferred = list(dict.fromkeys([*kept, *(column.name for column in inputs), *identify]))
+        positions = {name: position for position, name in enumerate(transferred)}
+        inputs_by_field: Mapping[str, int] = {column.field: positions[column.name] for column in inputs}
         runner = Runner(
             self.operation,
             tuple(kept),
-            read["headers"] if self.null_fields is None else {**read, **self.null_fields},
+            inputs_by_field["headers"] if self.null_fields is None else {**inputs_by_field, **self.null_fields},
             self.result.arrow,
             self.names,
             {name: positions[name] for name in identify},
@@ -126,7 +126,7 @@ class ArrowStep:
         columns = self.result.spark[selects_rows(self.operation) :]
         new = [StructField(name, column.dataType) for name, column in zip(self.names, columns, strict=True)]
         schema = StructType([*(fields[name] for name in kept), *new])
-        return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
+        return df.select(*transferred_columns(transferred)).mapInArrow(runner, schema)
 
 
 def selects_rows(operation: ColumnOperation | DecodeBySchema) -> bool:

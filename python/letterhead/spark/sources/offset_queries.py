@@ -146,11 +146,11 @@ class OffsetQuery(ABC, Generic[LogT]):
     def parts(self, ranges: Sequence[OffsetRange]) -> list[InputPartition]:
         """Divide ranges among tasks: one each, or more as the options request."""
         minimum, most = self.values.get("minPartitions", 0), self.values.get("maxRecordsPerPartition")
-        return [_RangePart(part) for part in divided_ranges(ranges, minimum, most)]
+        return [_RangePartition(part) for part in divided_ranges(ranges, minimum, most)]
 
     def read(self, part: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the part of a task."""
-        if not isinstance(part, _RangePart):  # without parts, Spark makes one of its own
+        if not isinstance(part, _RangePartition):  # without parts, Spark makes one of its own
             return
         with self.open_log() as log:
             ranges = narrowed_ranges(log, [part.offsets], self.reader().where)
@@ -175,7 +175,7 @@ class OffsetQuery(ABC, Generic[LogT]):
 
 
 @dataclass
-class _RangePart(InputPartition):  # type: ignore[misc]
+class _RangePartition(InputPartition):  # type: ignore[misc]
     """A range of offsets that a task reads."""
 
     offsets: OffsetRange
@@ -198,7 +198,7 @@ class OffsetBatchReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """Its only state is offsets: a query restarted from its checkpoint reads the records after them."""
+    """Reads a streaming query, whose only state is offsets: after a restart it reads the records after its checkpoint."""
 
     def __init__(self, query: OffsetQuery[Any]) -> None:
         if query.limit is not None and ReadMaxRows is None:
@@ -226,7 +226,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         starts = self._from_checkpoint(start)
         self._check(starts, ends)
         if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
-            ends = limited_ends(limit.max_rows, self._with_new(starts, ends), ends)
+            ends = limited_ends(limit.max_rows, self._with_new_partitions(starts, ends), ends)
         return _for_checkpoint(ends)
 
     def reportLatestOffset(self) -> CheckpointOffsets:
@@ -236,7 +236,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def partitions(self, start: CheckpointOffsets, end: CheckpointOffsets) -> Sequence[InputPartition]:
         """Return the ranges of offsets that the tasks of a batch read."""
         ends = self._from_checkpoint(end)
-        starts = self._with_new(self._from_checkpoint(start), ends)
+        starts = self._with_new_partitions(self._from_checkpoint(start), ends)
         return self._query.parts([OffsetRange(partition, starts[partition], last) for partition, last in ends.items()])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -258,7 +258,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
             self._log = self._query.open_log()
         return self._log
 
-    def _with_new(
+    def _with_new_partitions(
         self, starts: dict[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, int]:
         """Add new partitions, which are read from their beginning."""

@@ -139,9 +139,9 @@ class SegmentsSourceReader(FilterPushdown, DataSourceReader):  # type: ignore[mi
         from letterhead.kafka.transactions import Transactions, transactions
 
         parts = []
-        of_partitions = partitions(self._path)
-        check_bounds(of_partitions, self._bounds)
-        for segments in of_partitions:
+        segments_by_partition = partitions(self._path)
+        check_bounds(segments_by_partition, self._bounds)
+        for segments in segments_by_partition:
             requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
             known, requested = Transactions([], []), self._rows.narrowed(requested)
             if self._committed:
@@ -179,7 +179,7 @@ class IggySegmentPart(InputPartition):  # type: ignore[misc]
 
 
 class IggySegmentsSourceReader(SegmentsSourceReader):
-    """The same for segments of Iggy: a task reads a file."""
+    """Reads segments of Iggy: a task reads a file."""
 
     def partitions(self) -> list[InputPartition]:
         """Return the files."""

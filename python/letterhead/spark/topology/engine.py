@@ -37,7 +37,7 @@ __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_ord
 OUTPUT = "topic string, partition int, key binary, value binary, headers binary, timestamp bigint, changelog boolean"
 """Columns of the result of a worker: the headers are in the format ``kafka``, the timestamp in milliseconds."""
 
-_Out = Row("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
+_OutputRow = Row("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
 
 # Positions of the input columns.
 TOPIC, PARTITION, OFFSET, TIMESTAMP, KEY, VALUE, HEADERS = range(7)
@@ -62,9 +62,9 @@ class GroupTask:
             topology,
             self._context,
             directory=None,
-            emit=self._emitted,
+            emit=self._write_to_sink,
             now=lambda: time.time_ns() // 1_000_000,
-            build=partial(_built, scope),
+            build=partial(_build_store, scope),
             resumed=True,
         )
         self._task.open()
@@ -72,10 +72,10 @@ class GroupTask:
         self._stores: list[SparkStore] = [layers[-1] for layers in stores]
         self._one_key = [layer for layers in stores for layer in layers if isinstance(layer, OneKey)]
         # The stream time of a key is removed with its last row, unless punctuations depend on it.
-        self._forgets = scope == "key" and not self._task.progress().punctuations
+        self._forgets_empty_keys = scope == "key" and not self._task.progress().punctuations
 
     def run(self, key: Any, records: Iterable[tuple[Any, ...]]) -> list[Row]:
-        """Process the records of a group, given by its key or partition; return the records to write, in order."""
+        """Process the records of a group, whose key or partition is ``key``; return the records to write, in order."""
         task, context, state = self._task, self._context, self._state
         written: list[Row] = []
         self._written = written
@@ -86,7 +86,7 @@ class GroupTask:
             layer.key = key
         try:
             for record in in_order(records):
-                self._at(record[PARTITION])
+                self._set_partition(record[PARTITION])
                 encoded = record[HEADERS]
                 headers = LazyHeaders(encoded, 0, len(encoded)) if encoded else Headers()
                 try:
@@ -104,7 +104,7 @@ class GroupTask:
             self._written = None
             for store in self._stores:
                 store.detach()
-        state.save(task.progress(), forget=self._forgets)
+        state.save(task.progress(), forget=self._forgets_empty_keys)
         return written
 
     def close(self) -> None:
@@ -113,26 +113,26 @@ class GroupTask:
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
         """Write a record of a changelog."""
-        self._take(topic, partition, record, True)
+        self._write(topic, partition, record, True)
 
     def offsets(self) -> dict[tuple[str, int], int]:
         """Return no offsets: they are known when the records are written to a topic."""
         return {}
 
-    def _emitted(self, topic: str, record: ChangelogRecord) -> None:
+    def _write_to_sink(self, topic: str, record: ChangelogRecord) -> None:
         # The partition is chosen by the key when the record is written to a topic.
-        self._take(topic, None, record, False)
+        self._write(topic, None, record, False)
 
-    def _take(self, topic: str, partition: int | None, record: ChangelogRecord, changelog: bool) -> None:
+    def _write(self, topic: str, partition: int | None, record: ChangelogRecord, changelog: bool) -> None:
         if self._written is None:
             raise TopologyError(
                 f"a record for topic {topic!r} was written outside of processing: on Spark processors write while a record "
                 "is processed or a punctuation called, not in init or close"
             )
         key, value, timestamp, headers = record
-        self._written.append(_Out(topic, partition, key, value, _encoded(headers), timestamp, changelog))
+        self._written.append(_OutputRow(topic, partition, key, value, _encoded(headers), timestamp, changelog))
 
-    def _at(self, partition: int) -> None:
+    def _set_partition(self, partition: int) -> None:
         context = self._context
         if context.partition != partition or not context.task_id.endswith(f"_{partition}"):
             context.partition, context.task_id = partition, f"0_{partition}"
@@ -204,7 +204,7 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 
 
-def _built(scope: str, builder: StoreBuilder) -> Any:
+def _build_store(scope: str, builder: StoreBuilder) -> Any:
     builder = instance(builder, Builder)
 
     def bottom(supplier: Any, format: Any) -> Any:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
-__all__ = ["TopologyTransform", "run_topology", "scope_of"]
+__all__ = ["TopologyTransform", "run_topology"]
 
 # The stores are a large package, and every Spark worker imports this module: they are imported where a topology runs.
 
@@ -90,7 +90,7 @@ def run_topology(
     if not topology.source_topics():
         raise TopologyError("the topology has no source: add one")
     _check_stores(topology)
-    return TopologyTransform(topology, application_id, scope_of(topology), key_serde, value_serde)
+    return TopologyTransform(topology, application_id, _scope_of(topology), key_serde, value_serde)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class TopologyTransform:
         )
 
 
-def scope_of(topology: Topology) -> Literal["key", "partition"]:
+def _scope_of(topology: Topology) -> Literal["key", "partition"]:
     """Return the scope of the processors of a topology; raise ``TopologyError`` if they differ or one is unknown."""
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode

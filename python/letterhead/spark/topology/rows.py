@@ -146,7 +146,7 @@ class PagedRows(_WritableRows):
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
         """Read the current rows from one key to another, both included."""
-        low = 0 if first is None else self._place(first)
+        low = 0 if first is None else self._page_index(first)
         high = len(self.firsts) if last is None else bisect_right(self.firsts, last)
         # Pages that are not in memory are read from the state, which does not change during the scan.
         pages = [(page_key, self._pages.get(page_key)) for page_key in self.firsts[low : max(high, low + 1)]]
@@ -191,8 +191,8 @@ class PagedRows(_WritableRows):
         return page
 
     def _first(self, key: bytes) -> bytes:
-        return self.firsts[self._place(key)]
+        return self.firsts[self._page_index(key)]
 
-    def _place(self, key: bytes) -> int:
-        """Return the page of a key; keys before the first one belong to the first page."""
+    def _page_index(self, key: bytes) -> int:
+        """Return the index of the page of a key; keys before the first one belong to the first page."""
         return max(bisect_right(self.firsts, key) - 1, 0)

@@ -198,52 +198,52 @@ class OneKey(Layer):
 
     def put(self, key: bytes | SessionKey, *arguments: Any) -> Any:
         """Write a row."""
-        return self._store_of(key).put(key, *arguments)
+        return self._checked_inner(key).put(key, *arguments)
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> Any:
         """Write a row if the key has none; return the existing value."""
-        return self._store_of(key).put_if_absent(key, value)
+        return self._checked_inner(key).put_if_absent(key, value)
 
     def put_all(self, rows: Any) -> None:
         """Write several rows, all of which must be of the key."""
         rows = list(rows)
         for key, _ in rows:
-            self._store_of(key)
+            self._checked_inner(key)
         self.inner.put_all(rows)
 
     def delete(self, key: bytes, *arguments: Any) -> Any:
         """Delete a row."""
-        return self._store_of(key).delete(key, *arguments)
+        return self._checked_inner(key).delete(key, *arguments)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
-        self._store_of(session).remove(session)
+        self._checked_inner(session).remove(session)
 
     def get(self, key: bytes) -> Any:
         """Read a row."""
-        return self._store_of(key).get(key)
+        return self._checked_inner(key).get(key)
 
     def get_as_of(self, key: bytes, timestamp: int) -> Any:
         """Read the version that was valid at a time."""
-        return self._store_of(key).get_as_of(key, timestamp)
+        return self._checked_inner(key).get_as_of(key, timestamp)
 
     def versions(self, key: bytes, *arguments: Any) -> Any:
         """Read the versions of a key."""
-        return self._store_of(key).versions(key, *arguments)
+        return self._checked_inner(key).versions(key, *arguments)
 
     def fetch(self, key: bytes, start: int) -> Any:
         """Read a window."""
-        return self._store_of(key).fetch(key, start)
+        return self._checked_inner(key).fetch(key, start)
 
     def fetch_session(self, key: bytes, start: int, end: int) -> Any:
         """Read a session."""
-        return self._store_of(key).fetch_session(key, start, end)
+        return self._checked_inner(key).fetch_session(key, start, end)
 
     def scan(self, query: StoreScan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan, which must be of the key alone."""
         if not query.one_key:
             raise self._refusal(query.operation)
-        rows: StoreIterator[Any, bytes] = self._store_of(query.key_from).scan(query)
+        rows: StoreIterator[Any, bytes] = self._checked_inner(query.key_from).scan(query)
         return rows
 
     def approximate_num_entries(self) -> int:
@@ -253,7 +253,7 @@ class OneKey(Layer):
     def _refusal(self, operation: str) -> UnsupportedOperationError:
         return UnsupportedOperationError(f"store {self.name}: {operation} would read rows of other keys: {_WHY}")
 
-    def _store_of(self, key: bytes | SessionKey) -> Any:
+    def _checked_inner(self, key: bytes | SessionKey) -> Any:
         """Return the store below if it has the rows of a key; raise ``UnsupportedOperationError`` otherwise."""
         if (key.key if isinstance(key, SessionKey) else key) != self.key:
             raise UnsupportedOperationError(f"store {self.name}: the key is not the key of the current record: {_WHY}")
