@@ -135,22 +135,22 @@ def _spec(name: object, column: object, sql: bool) -> ColumnSpec:
     return name, plain_key(name if field.key is None else field.key), field.type, field.repeat, field.required
 
 
-def check_key(what: str, key: object) -> None:
-    """Raise TypeError or ValueError if an argument, which ``what`` names in the error, cannot be the key of a header."""
+def check_key(argument: str, key: object) -> None:
+    """Raise TypeError or ValueError if an argument, which is named in the error, cannot be the key of a header."""
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
-        raise TypeError(f"{what} must be str, int, bytes or a Value, not {key.__class__.__name__}")
+        raise TypeError(f"{argument} must be str, int, bytes or a Value, not {key.__class__.__name__}")
     if isinstance(key, str):
-        check_utf8(what, key)
+        check_utf8(argument, key)
 
 
-def check_utf8(what: str, text: str) -> None:
+def check_utf8(argument: str, text: str) -> None:
     """Raise ValueError if text has half a surrogate pair, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         start = max(0, error.start - 20)
         raise ValueError(
-            f"{what} {text[start : error.start + 20]!r} has half a surrogate pair, which is not UTF-8"
+            f"{argument} {text[start : error.start + 20]!r} has half a surrogate pair, which is not UTF-8"
         ) from None
 
 

@@ -161,7 +161,7 @@ def batch(
         How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message contains them all, and
         has the offset of the last one.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
+        What to do if the format cannot carry something: raise; or write the nearest value, or leave it out.
     {types} {nulls}
 
     Returns
@@ -323,7 +323,7 @@ def encode(
         Name of a headers format or a message format.
     {types}
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
+        What to do if the format cannot carry something: raise; or write the nearest value, or leave it out.
     {nulls} {canonical}
 
     Returns

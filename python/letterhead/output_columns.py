@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from letterhead.fields import Columns
 
 __all__ = [
-    "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns", "first_offset_in_error", "time_error",
+    "KAFKA_HEADERS", "TIMES", "TIME_DETAIL", "UNUSED_NAME", "Dialect", "as_times", "check_columns", "first_offset_in_error", "time_error",
     "times_outside", "with_errors",
 ]  # fmt: skip
 
 TIMES: dict[Dialect, pa.DataType] = {"arrow": pa.timestamp("ms", "UTC"), "spark": pa.timestamp("us", "UTC")}
 """The type of a timestamp column. Spark's only timestamp type counts microseconds."""
+
+KAFKA_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+"""The type of a column of headers of Kafka."""
 
 UNUSED_NAME = "letterhead: errors"
 """The name of a column of errors that no column of a caller has."""

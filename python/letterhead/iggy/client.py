@@ -28,7 +28,7 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from letterhead._context_managers import Closing
 from letterhead._invariants import present
@@ -309,12 +309,12 @@ class IggyClient(Closing):
             return Messages(number, first, end, reply)
 
     @contextmanager
-    def _parsing(self, what: str) -> Iterator[None]:
-        """Report a reply that ends inside of a field."""
+    def _parsing(self, reply: str) -> Iterator[None]:
+        """Report a reply that ends inside of a field; ``reply`` names it in the error."""
         try:
             yield
         except (struct.error, IndexError):
-            raise ProtocolError(f"{self.address} sent a reply that ends inside of the {what}") from None
+            raise ProtocolError(f"{self.address} sent a reply that ends inside of the {reply}") from None
 
     @contextmanager
     def _closing_after_errors(self) -> Iterator[None]:
@@ -384,11 +384,11 @@ def _explained(error: Refused, partition: TopicPartition) -> Exception:
     return error
 
 
-def _identifier(what: str, value: str | int) -> bytes:
+def _identifier(owner: Literal["stream", "topic"], value: str | int) -> bytes:
     if isinstance(value, str):
         if not 1 <= len(value.encode()) <= 255:
-            raise ValueError(f"the name of the {what} must have 1 to 255 bytes")
+            raise ValueError(f"the name of the {owner} must have 1 to 255 bytes")
         return b"\2" + length_prefixed(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 32:
-        raise ValueError(f"{what} must be a name or a number of 32 bits, not {value!r}")
+        raise ValueError(f"{owner} must be a name or a number of 32 bits, not {value!r}")
     return struct.pack("<BBI", 1, 4, value)

@@ -148,9 +148,9 @@ class Address(NamedTuple):
         if tls not in ("true", "false"):
             raise ValueError("the option tls of the address must be true or false")
         password = None if parts.password is None else unquote(parts.password)
-        for what, value in (("user name or token", unquote(parts.username)), ("password", password or "")):
+        for part, value in (("user name or token", unquote(parts.username)), ("password", password or "")):
             if len(value.encode()) > 255:
-                raise ValueError(f"the {what} of the address is longer than 255 bytes")
+                raise ValueError(f"the {part} of the address is longer than 255 bytes")
         address = cls(
             host or "", port or _PORT, unquote(parts.username), password, tls == "true", options.get("tls_ca_file"),
             options.get("tls_domain"), _parsed_version(options.get("protocol_version")),

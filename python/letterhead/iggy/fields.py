@@ -53,7 +53,7 @@ class HeaderField:
 
     __slots__ = ("_typed",)
     _typed: Value
-    _what: ClassVar[str]
+    _part: ClassVar[str]
 
     @classmethod
     def from_value(cls, value: Value) -> Self:
@@ -67,7 +67,7 @@ class HeaderField:
         if not isinstance(value, Value):
             raise TypeError(f"a Value such as Int32(3) is needed, not {type(value).__name__}")
         if HeaderKind._of_value(value.type) is None:
-            refuse_value("unknown_type", f"{cls._what} kind {value.type} is unknown to Iggy")
+            refuse_value("unknown_type", f"{cls._part} kind {value.type} is unknown to Iggy")
         return cls._checked(value)
 
     @classmethod
@@ -97,7 +97,7 @@ class HeaderField:
         HeaderValue.from_int16(256)
         """
         kind = _kind(kind)
-        data = bytes_of(value, f"the bytes of a {cls._what}")
+        data = bytes_of(value, f"the bytes of a {cls._part}")
         typed = of_message(kind._value_type, _reordered(kind._value_type, data))
         return cls._checked(typed) if validate else cls._of(typed)
 
@@ -125,7 +125,7 @@ class HeaderField:
         try:
             return cls._checked(String(value))
         except EncodeError as error:
-            if error.code == "value_not_utf8" and cls._what == "key":
+            if error.code == "value_not_utf8" and cls._part == "key":
                 refuse_value("key_not_utf8", "a key with half of a surrogate pair has no UTF-8 form")
             raise
 
@@ -164,7 +164,7 @@ class HeaderField:
         try:
             return bits.decode()
         except UnicodeDecodeError:
-            refuse_bytes("value_not_utf8", f"the {self._what} is not UTF-8", None)
+            refuse_bytes("value_not_utf8", f"the {self._part} is not UTF-8", None)
 
     def as_raw(self) -> bytes:
         """Return the bytes of a ``raw``."""
@@ -231,9 +231,9 @@ class HeaderField:
         """Raise if there are no bytes, or too many."""
         size = len(self._typed.bits)
         if size == 0:
-            refuse_value(f"empty_{self._what}", f"the {self._what} has no bytes")
+            refuse_value(f"empty_{self._part}", f"the {self._part} has no bytes")
         if size > LONGEST:
-            refuse_value("too_long", f"{self._what} of {size} bytes is longer than {LONGEST}")
+            refuse_value("too_long", f"{self._part} of {size} bytes is longer than {LONGEST}")
         return self
 
     def _with_size(self) -> Self:
@@ -241,14 +241,14 @@ class HeaderField:
         width = VALUE_TYPES.get(self._typed.type)
         size = len(self._typed.bits)
         if width is not None and size != width:
-            prefix = "key of " if self._what == "key" else ""
+            prefix = "key of " if self._part == "key" else ""
             refuse_value("wrong_size", f"{prefix}{counted(size, 'byte')} where {self._typed.type} takes {width}")
         return self
 
     def _bits(self, kind: str) -> bytes:
         """Return the bits of a value of a kind, after a check of the kind."""
         if str(self.kind) != kind:
-            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {kind} was requested", None)
+            refuse_bytes("wrong_type", f"the {self._part} is {self.kind} and {kind} was requested", None)
         return self._typed.bits
 
     def _whole_or_first(self, kind: str, validate: bool) -> Value:
@@ -277,7 +277,7 @@ class HeaderKey(HeaderField):
     """
 
     __slots__ = ()
-    _what = "key"
+    _part = "key"
 
     def __init__(self, name: str) -> None:
         self._typed = HeaderKey.from_str(name)._typed
@@ -333,7 +333,7 @@ class HeaderValue(HeaderField):
     """
 
     __slots__ = ()
-    _what = "value"
+    _part = "value"
 
     def __init__(self, kind: HeaderKind | str | int, value: bytes) -> None:
         self._typed = HeaderValue.from_kind_bytes(kind, value)._typed

@@ -305,9 +305,9 @@ def _value_from(value: object, index: int) -> HeaderValue:
     raise ConversionError(message, format="iggy", code="unknown_type", header=index)
 
 
-def _with_type_of_iggy(value: Value, what: str, index: int) -> Value:
+def _with_type_of_iggy(value: Value, part: str, index: int) -> Value:
     if HeaderKind._of_value(value.type) is None:
-        message = f"{what} kind {value.type} is unknown to Iggy"
+        message = f"{part} kind {value.type} is unknown to Iggy"
         raise EncodeError(message, format="iggy", code="unknown_type", header=index)
     return value
 
@@ -321,5 +321,5 @@ def _text_key(key: HeaderKey, index: int) -> str:
 
 def _field_tree(field: HeaderField) -> dict[str, str]:
     if not field.kind._is_named:
-        refuse_value("unknown_type", f"{field._what} kind {field.kind} has no name in JSON")
+        refuse_value("unknown_type", f"{field._part} kind {field.kind} has no name in JSON")
     return {"kind": str(field.kind), "value": transport.to_base64(field.value)}

@@ -15,7 +15,7 @@ from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import CONSTANTS, IggyRowReader, topic_in_errors
 from letterhead.offsets.ranges import LAST_OFFSET
 from letterhead.operations import Select
-from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
+from letterhead.output_columns import KAFKA_HEADERS, TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
 
 if TYPE_CHECKING:
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "MappedRowReader"]
 
-_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _FIELDS = {
     **CONSTANTS, "offset": pa.int64(), "timestamp": TIMES["arrow"], "key": pa.binary(), "value": pa.binary(),
-    "headers": _HEADERS,
+    "headers": KAFKA_HEADERS,
 }  # fmt: skip
 
 COLUMNS = tuple(_FIELDS)
@@ -58,7 +57,7 @@ class MappedRowReader:
         self._headers = headers
         self._dialect = dialect
         self._filter = None if where is None else RowFilter(where, _FIELDS, headers, "kafka", limits=limits)
-        selected = list(self._selected(pa.array([], _HEADERS)).type) if headers else []
+        selected = list(self._selected(pa.array([], KAFKA_HEADERS)).type) if headers else []
         types = _FIELDS | {"timestamp": TIMES[dialect]}
         self.schema = pa.schema([*((name, types[name]) for name in columns), *selected])
 
@@ -87,7 +86,7 @@ class MappedRowReader:
             "key": pa.array([record.key for record in records], pa.binary()),
             "value": pa.array([record.value for record in records], pa.binary()),
             "timestamp": as_times(times, self._dialect),
-            "headers": pa.array(lists, _HEADERS),
+            "headers": pa.array(lists, KAFKA_HEADERS),
         }
         if self._filter is not None:
             selected = self._selects(record_columns, rows)

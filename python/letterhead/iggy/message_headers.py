@@ -41,7 +41,7 @@ def read_headers(cursor: Cursor) -> HeaderMap | None:
     size = cursor.number(4, "headers length")
     start = cursor.at
     data = cursor.take(size, "headers block")
-    with placed(start, cursor.what):
+    with placed(start, cursor.prefix):
         return HeaderMap.from_bytes(data, "iggy-2023") if data else None
 
 

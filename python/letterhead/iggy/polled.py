@@ -404,7 +404,7 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
     with_state = _has_state(data)
     messages: list[PolledMessage] = []
     while cursor.left:
-        cursor.what = f"message {len(messages)}: "
+        cursor.prefix = f"message {len(messages)}: "
         messages.append(PolledMessage._read_unverified(cursor, with_state=with_state))
     return messages
 

@@ -175,7 +175,7 @@ class SendMessages:
 def _read_2023(cursor: Cursor) -> list[Message]:
     messages: list[Message] = []
     while cursor.left:
-        cursor.what = f"message {len(messages)}: "
+        cursor.prefix = f"message {len(messages)}: "
         messages.append(Message._read(cursor))
     return messages
 

@@ -38,7 +38,7 @@ class Cursor:
         self.data = data
         self.format = format
         self.at = 0
-        self.what = ""
+        self.prefix = ""  # of the messages of errors: "message 3: "
 
     @property
     def left(self) -> int:
@@ -82,7 +82,7 @@ class Cursor:
 
     def refuse(self, code: str, message: str, *, back: int = 0) -> NoReturn:
         """Raise an error at this place, or some bytes before it."""
-        refuse_bytes(code, self.what + message, self.format, self.at - back)
+        refuse_bytes(code, self.prefix + message, self.format, self.at - back)
 
 
 class Frame(NamedTuple):
@@ -109,7 +109,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
             message = f"the batch takes {length} bytes and {left} are left"
             cursor.refuse("truncated", message, back=cursor.at - start - 32)
         while cursor.at < start + length:
-            cursor.what = f"message {index}: "
+            cursor.prefix = f"message {index}: "
             frame = _FRAME.unpack(cursor.take(_FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
             # A batch has one server timestamp; the deltas belong to the origin timestamps.
@@ -125,7 +125,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
             id = int.from_bytes(identity, "little")
             yield Frame(id, origin + origin_delta, headers, payload, offset + offset_delta, timestamp, checksum)
             index += 1
-        cursor.what = ""
+        cursor.prefix = ""
 
 
 def begins_batch(data: bytes, at: int) -> bool:

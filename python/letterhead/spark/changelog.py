@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from letterhead._invariants import present
 from letterhead.errors import DecodeError, check_name, replaced
+from letterhead.output_columns import KAFKA_HEADERS
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 from letterhead.spark.sail import not_on_sail
 from letterhead.spark.transforms import encode_headers
@@ -197,7 +198,6 @@ _VALUES = ("new", "old", "prior")
 _SUPPRESSED = "partition int, key binary, offset bigint, buffer_time bigint, " + ", ".join(
     f"{name}_timestamp bigint, {name}_headers {HEADERS}, {name}_payload binary" for name in _VALUES
 )
-_HEADERS_ARROW = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _SUPPRESSED_ARROW = pa.schema(
     [
         ("partition", pa.int32()),
@@ -209,7 +209,7 @@ _SUPPRESSED_ARROW = pa.schema(
             for name in _VALUES
             for field in (
                 (f"{name}_timestamp", pa.int64()),
-                (f"{name}_headers", _HEADERS_ARROW),
+                (f"{name}_headers", KAFKA_HEADERS),
                 (f"{name}_payload", pa.binary()),
             )
         ),

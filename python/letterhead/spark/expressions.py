@@ -90,9 +90,9 @@ def guarded(checks: Sequence[Check], value: Column, fail: Callable[[Check], Colu
     return value
 
 
-def raised(what: str, check: Check) -> Column:
-    """Return the expression that ends the query with the error of a check."""
-    return F.raise_error(F.concat(F.lit(what), check.message, F.lit(f" ({check.code})")))
+def raised(prefix: str, check: Check) -> Column:
+    """Return the expression that ends the query with the error of a check, after a prefix."""
+    return F.raise_error(F.concat(F.lit(prefix), check.message, F.lit(f" ({check.code})")))
 
 
 def is_type(name: Column) -> Column:
