@@ -55,11 +55,11 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
         ``name[:be|le|text|json|varlen|amqp]``, with a name of ``string binary bool char int8 int16 int32 int64 int128 uint8
         uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers without a suffix are big-endian. ``json``
-        is JSON with or without quotes, as Spring Kafka reads it; text that is no JSON string is itself a ``string:json``.
+        is JSON with or without quotes, as Spring Kafka reads it; text that is not a JSON string is itself a ``string:json``.
         ``varlen`` is a big-endian integer of any length. ``amqp`` is an AMQP 1.0 primitive, as
-        :func:`letterhead.arrow.amqp` reads it, of any type but the integers of 128 bits. ``array<type>`` lists all values of the key, in order. Spark SQL names
-        (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``, ``boolean``, ``timestamp`` and so
-        on), ``LongType()`` and ``pa.int64()`` are accepted too.
+        :func:`letterhead.arrow.amqp` reads it, of any type but the integers of 128 bits. ``array<type>`` lists all values
+        of the key, in order. Spark SQL names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``,
+        ``float``, ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` are accepted too.
     key : str, int, bytes or Value, optional
         Key of the header; by default the name of the column. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.

@@ -399,8 +399,7 @@ def select(
     -------
     dict of str to object
         A value for each name: ``None`` if the header is absent or its value is null, and for an array an empty list if the
-        header is absent. ``uuid`` is text and
-        ``timestamp_ms`` a number of milliseconds since 1970.
+        header is absent. ``uuid`` is text and ``timestamp_ms`` a number of milliseconds since 1970.
 
     Raises
     ------

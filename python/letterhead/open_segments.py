@@ -51,9 +51,9 @@ def segments(
         such as those of tiered storage. Partitions are read one after the other.
     format : {"record-batch", "iggy-batch"}, default "record-batch"
         The format of the files: Kafka's, or the format of a server of Iggy 0.9 or later. The path is then a directory of
-        one of its partitions, or contains such directories, the columns are as in :func:`letterhead.read.iggy`, and
-        times are when messages were stored. Stream and topic are the numbers in the path. A server writes
-        the last messages to its files when it stops.
+        one of its partitions, or contains such directories, the columns are as in :func:`letterhead.read.iggy`, and times
+        are when messages were stored. Stream and topic are the numbers in the path. A server writes the last messages to
+        its files when it stops.
     columns : sequence of str, optional
         Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
         ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,

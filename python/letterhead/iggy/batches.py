@@ -3,7 +3,7 @@
 ::
 
     batch   ┌─────────────────────┬──────────────────────┬────────────┬──────────────┬───────────┬───────────┐
-            │ u64 0, 0, 0         │ u64 origin timestamp │ u64 length │ u64 checksum │ u32 count │ 204 zeros │
+            │ u64, u64, u64       │ u64 origin timestamp │ u64 length │ u64 checksum │ u32 count │ 204 zeros │
             └─────────────────────┴──────────────────────┴────────────┴──────────────┴───────────┴───────────┘
     frame   ┌──────────────┬─────────┬──────────────────┬─────────────────────┬───────────┬───────────┬───────┐
             │ u64 checksum │ u128 id │ u32 offset delta │ u32 timestamp delta │ u32 bytes │ u32 bytes │ u64 0 │
@@ -13,7 +13,7 @@
             └───────────────────────────┘
 
 Little-endian. Checksums are XXH3: of the rest of a frame, and of the header of a batch and the checksums of its frames.
-The server sets partition, offset and time of a batch, which are 0 here.
+A batch begins with its partition, base offset and base timestamp, which the server sets; in a request they are 0.
 """
 
 from __future__ import annotations

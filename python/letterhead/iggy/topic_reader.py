@@ -75,9 +75,9 @@ def iggy(
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Where to begin, and where to stop; the message at ``end`` is not read. An offset, ``"earliest"``, ``"latest"``, a
         negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
-        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first message that was not stored earlier.
-        All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
-        separately; its offsets must exist.
+        UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first message that was
+        not stored earlier. All partitions use it, as far as they reach. A mapping of partition to one of these sets every
+        partition separately; its offsets must exist.
     partitions : iterable of int, optional
         The partitions to read; all by default. The first one is 0.
     errors : {"raise", "null", "column"}, default "raise"
@@ -89,9 +89,9 @@ def iggy(
         partition offset timestamp origin_timestamp id payload checksum``. Bounds of the offset and the timestamp
         limit what is polled. With ``mapping``, it tests the fields and headers of the records, and limits nothing.
     mapping : {"kafka-gateway", "kafka-gateway-lossless"}, optional
-        Read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them as such. The columns are ``stream topic partition offset timestamp key value headers``, the
-        timestamp in milliseconds. Both names read the same messages, by version 1 of the gateway's proposal. Another
-        message becomes a record without a key.
+        Read messages as Kafka records, if Iggy's Kafka gateway or :func:`letterhead.write.iggy` wrote them as such. The
+        columns are ``stream topic partition offset timestamp key value headers``, the timestamp in milliseconds. Both names
+        read the same messages, by version 1 of the gateway's proposal. Another message becomes a record without a key.
     fetch_bytes : int, default 4 MiB
         Approximate size of a poll and of its batch of rows in bytes; at least one message.
     timeout_ms : int, default 60 000

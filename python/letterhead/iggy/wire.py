@@ -1,18 +1,6 @@
 """Messages on the wire: a cursor that reads fields, and the batches of the format ``iggy``.
 
-::
-
-    batch    ┌───────────┬──────────────────────────────────────────────────────────────────────────────┐
-             │ 256 bytes │ u64 partition, base offset, base timestamp, origin timestamp, length, checksum │
-             │           │ u32 count, zeros                                                               │
-             ├───────────┼────────────────────────────────────────────────────────────────────────────────┤
-    frame    │ 48 bytes  │ u64 checksum, u128 id, u32 offset delta, u32 timestamp delta,                   │
-             │           │ u32 headers length, u32 payload length, u64 zero                                │
-             │           │ payload, headers                                                                │
-             └───────────┴────────────────────────────────────────────────────────────────────────────────┘
-
-Little-endian. The checksum of a frame is the XXH3 of the rest of the frame. The checksum of a batch is the XXH3 of its other
-header fields followed by the checksums of all frames. The server sets partition, base offset and base timestamp.
+:mod:`letterhead.iggy.batches` has the layout of a batch. Its partition, base offset and base timestamp are from the server.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def edit_headers(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame, for ``df.transform``. The column of headers keeps its position. Null headers, as the Kafka source returns them
-        for a message without headers, stay null unless something is inserted.
+        A function from DataFrame to DataFrame, for ``df.transform``. The column of headers keeps its position. Null
+        headers, as the Kafka source returns them for a message without headers, stay null unless something is inserted.
 
     Raises
     ------

@@ -37,8 +37,8 @@ def restore_stores(
 
     Use it for a changelog of many partitions, or one that is not on a broker any more. It runs a job: each task sorts the
     records of its partitions by their offsets and writes them as :func:`letterhead.state.restore` does, from the first
-    record on, as with its ``start="earliest"``. A task that fails
-    continues where it was when Spark repeats it on the same machine.
+    record on, as with its ``start="earliest"``. A task that fails continues where it was when Spark repeats it on the same
+    machine.
 
     Parameters
     ----------
