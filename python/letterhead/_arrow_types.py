@@ -32,7 +32,7 @@ ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 Dialect: TypeAlias = Literal["arrow", "spark"]
-"""Whose types the columns of headers and times have."""
+"""The types of columns of headers and times: the ones that users of Arrow expect, or the ones that Spark has."""
 
 
 def to_pyarrow(exported: _native.Column | _native.Stream) -> Any:

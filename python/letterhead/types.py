@@ -112,10 +112,11 @@ _ARROW_LIST = re.compile(r"(?:large_)?list(?:_view)?<[^:]*: (.*?)(?: not null)?>
 _WIDTH = re.compile(r"(int|uint|float)([0-9]+)")
 
 _WITHOUT_ORDER = ("string", "binary")
+"""Types with neither a byte order nor digits."""
 
 _WITHOUT_AMQP = ("int128", "uint128")
 
-_NOT_IN_ARROW = ("char", "int128", "uint128", "uuid", "timestamp_ms")
+_WITHOUT_ARROW_NAME = ("char", "int128", "uint128", "uuid", "timestamp_ms")
 
 _NEVER_SUGGESTED = ("byte", "char")  # "byt" may mean bytes, and "charr" a text
 
@@ -227,7 +228,7 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
     near = None if is_object else _nearest(name.lower())
     ours = [name for name in SELECT_TYPES if name not in _SPARK_NAMES.values()]
     if dialect == "arrow":
-        names = [name for name in SELECT_TYPES if name not in _NOT_IN_ARROW]
+        names = [name for name in SELECT_TYPES if name not in _WITHOUT_ARROW_NAME]
         names += ["timestamp[ms, tz=UTC]", "list<...>"]
     elif dialect == "sql" or name.isupper() or "(" in name or (near in _SQL_NAMES and near not in SELECT_TYPES):
         names = [*_SPARK_NAMES, *ours, "array<...>"]

@@ -20,12 +20,12 @@ COLUMNS = ("key", "value", "headers", "timestamp", "id")
 def mapped(batch: pa.RecordBatch, *, lossless: bool, before: int) -> list[IggyMessage]:
     """Return the message of each row; ``before`` rows of the table precede the batch."""
     names = batch.schema.names
-    nothing: list[Any] = [None] * len(batch)
-    keys, values = (binary_column(batch, name).to_pylist() if name in names else nothing for name in COLUMNS[:2])
-    times = nothing
+    nulls: list[Any] = [None] * len(batch)
+    keys = binary_column(batch, "key").to_pylist() if "key" in names else nulls
+    values = binary_column(batch, "value").to_pylist() if "value" in names else nulls
+    times = headers = nulls
     if "timestamp" in names:
         times = batch.column("timestamp").cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64()).to_pylist()
-    headers = nothing
     if "headers" in names:
         headers = lha.decode(lha.encode(batch.column("headers"), "kafka"), "kafka").to_pylist()
     messages = []

@@ -77,7 +77,7 @@ class IggyWriter(Closing):
     def _search(self, partition: TopicPartition, batch: EncodedBatch, lost: Lost, until: float) -> int | None:
         searched = self._next[partition]
         settled = time.monotonic() + _SETTLE
-        last = False
+        last = False  # whether the server can no longer append the batch, so that this search is the last one
         while True:
             end = self._client.end_offset(partition)
             offset = self._offset_of(OffsetRange(partition, searched, end), batch)

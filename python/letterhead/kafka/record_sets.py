@@ -44,7 +44,7 @@ WHERE_FIELDS: dict[str, RecordField] = {
 _NO_TIME = -(1 << 63)
 
 _FEW = 16
-"""A condition that selects at most one record in so many selects few."""
+"""A condition selects few records if it selects at most one in this many."""
 
 _MOST_PIECES = 8
 

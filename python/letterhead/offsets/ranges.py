@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -175,9 +176,9 @@ def limited_ends(
     total = sum(unread.values())
     if total <= most:
         return dict(ends)
-    shares = {partition: most * size / total for partition, size in unread.items()}
-    # A share of less than one offset is rounded up, or a small partition would never be read.
-    return {
-        partition: min(end, starts[partition] + (-int(-share // 1) if share < 1 else int(share)))
-        for (partition, end), share in zip(ends.items(), shares.values(), strict=True)
-    }
+    limited = {}
+    for partition, end in ends.items():
+        share = most * unread[partition] / total
+        # A share of less than one offset is rounded up, or a small partition would never be read.
+        limited[partition] = min(end, starts[partition] + (math.ceil(share) if share < 1 else int(share)))
+    return limited

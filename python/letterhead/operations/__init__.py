@@ -1,4 +1,4 @@
-"""Operations on columns of messages: one class each, a frozen dataclass of checked arguments.
+"""Operations on columns of messages. Each is a frozen dataclass, which checks its arguments.
 
 The functions of :mod:`letterhead.arrow`, the transforms of :mod:`letterhead.spark` and the command line construct the same
 objects. They can be pickled and contain no data. :class:`letterhead.conventions.schemas.DecodeBySchema` has the same

@@ -58,7 +58,7 @@ class Runner:
             yield from self._run(batch)
 
     def _run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Run the operation on a batch; returns several where one would be too large."""
+        """Run the operation on a batch; yields several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
             for chunk in self.operation.chunks(self._input(batch)):
@@ -144,7 +144,10 @@ class _ArrowStream:
 # Exploded batches -----------------------------------------------------------------------------------------------------
 
 _BYTES_READ = 8 << 20
+"""Bytes of batches that are exploded together."""
+
 _BYTES_KEPT = 256 << 20
+"""Bytes of the kept columns of a batch that is returned, at most."""
 
 
 def _repeated(kept: list[pa.Array], rows: pa.Array, new: list[pa.Array]) -> Iterator[list[pa.Array]]:
