@@ -16,6 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -24,6 +25,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import ProtocolError
 from letterhead.host_addresses import AddressInfo, look_up
 from letterhead.kafka.oauth import Tokens
+from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings
 from letterhead.kafka.tls import ssl_context
 from letterhead.offsets.ranges import TopicPartition
@@ -61,11 +63,27 @@ _MOST_FRAME_OF_LOGIN = 1 << 20
 _SETUP_MS = 10_000
 """How long a connection to one broker may take, before the next one is tried."""
 
+_TRIES = 5
+"""How often each of the brokers is tried, if none has answered and their names are unknown or their ports closed."""
+
+_UNKNOWN_SECONDS = 15.0
+"""How long the address of a broker that the cluster names may be unknown. A cluster needs up to 9 s to replace a broker."""
+
 _READ_BYTES = 64 << 10
 """Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
 
 # The error is raised; kafka-python also logs the whole response, with the data in it.
 logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
+
+
+@dataclass
+class _Unreachable:
+    """Why a broker cannot be reached that has not answered yet."""
+
+    reason: str
+    since: float
+    tries: int = 0
+    is_unknown: bool = False  # whether it has no address
 
 
 class Fetched(NamedTuple):
@@ -178,6 +196,8 @@ class KafkaClient(Closing):
         self._fetch_bytes = settings.fetch_bytes
         self._most = settings.fetch_bytes + _MOST_FRAME
         self._connections: dict[Any, Any] = {}
+        self._unreachable: dict[str, _Unreachable] = {}
+        self._answered: set[str] = set()  # brokers that have accepted a connection
         self._leaders: dict[TopicPartition, int] = {}
         self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
@@ -346,7 +366,10 @@ class KafkaClient(Closing):
             answer = await self._ask_any(request, until, partial(_wrong_metadata, topics))
             for topic in answer.topics:
                 if topics is not None and topic.error_code in _NO_TOPIC:
-                    raise ValueError(f"there is no topic {topic.name!r} at {self.servers}")
+                    raise ValueError(
+                        f"there is no topic {topic.name!r} at {self.servers}: check its name, and whether the user may "
+                        "describe it"
+                    )
                 if topics is not None:
                     _check(topic.error_code, topic.name)
             self._manager.cluster.update_metadata(answer)
@@ -408,7 +431,7 @@ class KafkaClient(Closing):
         if self._tokens is not None and self._tokens.is_due:
             await self._renew_token(self._tokens, until)
         if self._looks_up and (node not in self._connections or self._connections[node].closed):
-            await self._look_up(broker.host, broker.port, until)
+            await self._look_up(broker.host, broker.port, place, until)
         # Metadata is refreshed by _retried, not by kafka-python.
         connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
         if not isinstance(connection.data_received, _Frames):
@@ -418,6 +441,8 @@ class KafkaClient(Closing):
             setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000
             await self._waited(connection.init_future, min(setup, until))
             accepted = True
+            self._answered.add(place)
+            self._unreachable.pop(place, None)
             answer = await self._waited(connection.send_request(request), until)
         except kafka_errors.KafkaTimeoutError as error:
             connection.close(error)  # a response that comes later is to an earlier request
@@ -426,7 +451,10 @@ class KafkaClient(Closing):
             if isinstance(error, kafka_errors.InvalidReceiveError) and not accepted:
                 raise
             raise ProtocolError(f"{place} sent an invalid response: {error.args[0]}") from error
-        except kafka_errors.KafkaError:
+        except kafka_errors.KafkaError as error:
+            error.broker = place
+            if "ECONNREFUSED" in str(error):
+                self._note_unreachable(place, "the connection was refused")
             raise
         except Exception as error:  # a response to the login that kafka-python does not check
             connection.close()
@@ -436,7 +464,32 @@ class KafkaClient(Closing):
             raise ProtocolError(f"{place} {why}")
         return answer
 
-    async def _look_up(self, host: str, port: int, until: float) -> None:
+    def _note_unreachable(self, place: str, reason: str, *, is_unknown: bool = False) -> None:
+        if place not in self._answered:
+            failure = self._unreachable.setdefault(place, _Unreachable(reason, time.monotonic()))
+            failure.reason, failure.is_unknown = reason, is_unknown
+            failure.tries += 1
+
+    def _check_reachable(self) -> None:
+        """Raise ConnectionError if more tries are unlikely to reach a broker."""
+        failures = self._unreachable.items()
+        reasons = "; ".join(f"{place}: {failure.reason}" for place, failure in failures)
+        bootstrap = {f"{broker.host}:{broker.port}" for broker in self._manager.cluster.bootstrap_brokers()}
+        if not self._answered and all(
+            place in self._unreachable and self._unreachable[place].tries >= _TRIES for place in bootstrap
+        ):
+            raise ConnectionError(
+                f"no broker can be reached ({reasons}) after {_TRIES} tries: check bootstrap.servers, and whether the "
+                "brokers run"
+            )
+        for place, failure in failures:
+            if self._answered and failure.is_unknown and time.monotonic() - failure.since >= _UNKNOWN_SECONDS:
+                raise ConnectionError(
+                    f"{place} cannot be reached: {failure.reason}; {self.servers} names this broker: check its "
+                    "advertised.listeners"
+                )
+
+    async def _look_up(self, host: str, port: int, place: str, until: float) -> None:
         addresses = Future()
 
         def answer(value: list[AddressInfo] | Exception) -> None:
@@ -445,7 +498,11 @@ class KafkaClient(Closing):
 
         look_up(host, port, answer)
         value = await self._waited(addresses, until)
-        _Direct.addresses[host, port] = [] if isinstance(value, Exception) else value
+        if isinstance(value, Exception):
+            reason = (value.strerror if isinstance(value, OSError) else None) or str(value)
+            self._note_unreachable(place, f"its address is unknown ({reason})", is_unknown=True)
+            raise kafka_errors.KafkaConnectionError(f"{place}: its address is unknown ({reason})")
+        _Direct.addresses[host, port] = value
 
     async def _renew_token(self, tokens: Tokens, until: float) -> None:
         # In a thread, because requests to an identity provider would stop the thread of the connections.
@@ -487,6 +544,7 @@ class KafkaClient(Closing):
                 if failure is None or not isinstance(error, _WITHOUT_REASON):
                     failure = error
                 self._leaders.clear()
+                self._check_reachable()
                 if time.monotonic() + _BACKOFF >= until:
                     reason = failure.args[0] if isinstance(failure, kafka_errors.KafkaTimeoutError) else str(failure)
                     raise kafka_errors.KafkaTimeoutError(reason) from error
@@ -494,17 +552,21 @@ class KafkaClient(Closing):
 
     def _explained(self, error: Exception) -> Exception:
         """Return the error to raise: what went wrong and what to do, without the value of a setting."""
-        servers, reason = self.servers, str(error.args[0]) if error.args else type(error).__name__
+        servers, reason = (
+            getattr(error, "broker", self.servers),
+            str(error.args[0]) if error.args else type(error).__name__,
+        )
         if isinstance(error, _REJECTED):
             how = f" by {self._mechanism}" if self._mechanism else ""
-            return PermissionError(f"{servers} rejected the login{how}: {reason}")
+            if isinstance(error, kafka_errors.UnsupportedSaslMechanismError):
+                reason = f"{self._mechanism} is not among the enabled mechanisms"
+            reason = reason.removeprefix("SaslAuthenticationFailedError: ")
+            remedy = login_remedy(self._mechanism, reason)
+            return PermissionError(f"{servers} rejected the login{how}: {reason}; {remedy}")
         if isinstance(error, kafka_errors.AuthorizationError):
-            return PermissionError(f"{servers} does not allow it: {reason}")
-        if _untrusted(error):
-            return ConnectionError(
-                f"the certificate of {servers} is not trusted: {reason}; name the file of the authority that signed it "
-                "in ssl.truststore.location"
-            )
+            return PermissionError(f"{servers} does not allow it: {reason}; the user needs an ACL for it")
+        if _untrusted(error) or demands_certificate(reason):
+            return tls_error(servers, reason)
         if isinstance(error, kafka_errors.InvalidReceiveError):
             return ConnectionError(
                 f"{servers} does not speak Kafka's protocol over {self._protocol}: set security.protocol to the protocol of the "
@@ -575,7 +637,7 @@ def _final(error: Exception) -> bool:
     """Return whether a retry would fail in the same way."""
     if isinstance(error, kafka_errors.UnknownBrokerIdError):  # the metadata does not list a new leader yet
         return False
-    return not getattr(error, "retriable", False) or _untrusted(error)
+    return not getattr(error, "retriable", False) or _untrusted(error) or demands_certificate(str(error))
 
 
 def _untrusted(error: BaseException) -> bool:

@@ -1,20 +1,75 @@
-"""The producer of librdkafka for :class:`letterhead.kafka.settings.Settings`: :func:`open_producer`."""
+"""The producer of librdkafka for :class:`letterhead.kafka.settings.Settings`: :func:`open_producer`.
+
+librdkafka retries a login or a connection that fails until the records time out. :class:`ConnectionErrors` reports at once
+what a retry would not mend, while no record was delivered.
+"""
 
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 
 from letterhead.kafka.oauth import Tokens
+from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings, unknown_setting
 from letterhead.kafka.tls import librdkafka_certificates
 
-__all__ = ["open_producer"]
+__all__ = ["ConnectionErrors", "open_producer"]
 
 _UNSUPPORTED = ("proxy.url", "sasl.kerberos.domain.name", "sasl.kerberos.name")
 _WITHOUT_EFFECT = ("socket.connection.setup.timeout.max.ms",)
+
+_UNKNOWN_TOPIC_MS = 5_000
+"""How long a topic may be unknown before its records fail."""
+
+_DOWN_SECONDS = 3.0
+"""How long all brokers may be unreachable before the first record was delivered."""
+
+
+class ConnectionErrors:
+    """The errors of a producer's connections, as its ``error_cb``."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._error: Exception | None = None
+        self._reason = ""
+        self._down_since: float | None = None
+
+    def __call__(self, error: KafkaError) -> None:
+        """Note an error; librdkafka calls this while the producer is polled."""
+        code, reason = error.code(), error.str()
+        # The text begins with the URL of the broker: "sasl_ssl://host:port/bootstrap: ..."
+        match = re.match(r"(?:\w+://)?([^/\s]+:\d+)/\w+: (.*?)(?: \(after [^()]*\))?$", reason, re.DOTALL)
+        broker, reason = match.groups() if match is not None else (self._settings.servers, reason)
+        if code == KafkaError._AUTHENTICATION:
+            mechanism = self._settings.login.mechanism if self._settings.login is not None else ""
+            self._error = PermissionError(
+                f"{broker} rejected the login by {mechanism}: {reason}; {login_remedy(mechanism, reason)}"
+            )
+        elif code == KafkaError._SSL:
+            self._error = tls_error(broker, reason)
+        elif code in (KafkaError._RESOLVE, KafkaError._TRANSPORT):
+            self._reason = f"{broker}: {reason}"
+            if demands_certificate(reason):
+                self._error = tls_error(broker, reason)
+        elif code == KafkaError._ALL_BROKERS_DOWN and self._down_since is None:
+            self._down_since = time.monotonic()
+
+    def check(self, producer: Producer, *, delivered: bool) -> None:
+        """Raise the error that keeps all records from being delivered, and remove them from the queue."""
+        if delivered:
+            return
+        error = self._error
+        if error is None and self._down_since is not None and time.monotonic() - self._down_since >= _DOWN_SECONDS:
+            error = ConnectionError(
+                f"no broker can be reached ({self._reason}): check bootstrap.servers, and whether the brokers run"
+            )
+        if error is not None:
+            producer.purge()
+            raise error
 
 
 def open_producer(settings: Settings, **callbacks: Any) -> Producer:
@@ -26,7 +81,9 @@ def open_producer(settings: Settings, **callbacks: Any) -> Producer:
         "partitioner": "murmur2_random",
         "linger.ms": 5,
         "delivery.timeout.ms": settings.timeout_ms,
-        "log_level": 3,
+        # A topic that the brokers create on demand is known to all of them within seconds.
+        "topic.metadata.propagation.max.ms": min(_UNKNOWN_TOPIC_MS, settings.timeout_ms),
+        "log_level": 2,  # errors are raised
     }
     for name, value in settings.options.items():
         if name in _UNSUPPORTED:

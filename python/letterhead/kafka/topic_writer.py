@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead._optional_dependencies import needed
@@ -12,7 +12,7 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     import pyarrow.compute as pc
     from confluent_kafka import KafkaException
 
-    from letterhead.kafka.producer import open_producer
+    from letterhead.kafka.producer import ConnectionErrors, open_producer
 
 from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column, exact_column
@@ -35,6 +35,7 @@ _OF_BROKER = (
 """Columns that a reader returns and a broker sets: they are not written."""
 
 _POLL = 0.1
+_FLUSH_SECONDS = 0.5
 
 
 def topic(
@@ -90,7 +91,8 @@ def topic(
     TypeError, ValueError
         If a column is unknown or has another type, or a setting is invalid.
     PermissionError, ConnectionError, TimeoutError
-        If an identity provider sends no token for the login.
+        If no row was written, because the brokers reject the login or a certificate, no broker can be reached, or an
+        identity provider sends no token.
     ImportError
         If confluent-kafka is not installed.
 
@@ -110,29 +112,30 @@ def topic(
     if column is not None and column not in source.schema.names:
         raise ValueError(f"the table has no column {column!r}")
     connection = writer_settings(bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms)
-    producer = open_producer(connection)
+    connection_errors = ConnectionErrors(connection)
+    producer = open_producer(connection, error_cb=connection_errors)
     deliveries = _Deliveries()
+
+    def check() -> None:
+        connection_errors.check(producer, delivered=bool(deliveries.places))
+
     rows = 0
     try:
         for batch in source:
-            _send(producer, topic, batch, partition, types, rows, deliveries)
+            _send(producer, topic, batch, partition, types, rows, deliveries, check)
             rows += len(batch)
+        while producer.flush(_FLUSH_SECONDS):
+            check()
     except Exception as error:
         # The rows before it are written all the same.
-        _flush(producer)
+        while producer.flush(_FLUSH_SECONDS):  # each record ends with an answer or its own time limit
+            pass
         if deliveries.errors:
             error.add_note(str(DeliveryError(topic, dict(sorted(deliveries.errors.items())))))
         raise
-    _flush(producer)
     if deliveries.errors:
         raise DeliveryError(topic, dict(sorted(deliveries.errors.items())))
     return Written(rows, deliveries.batches())
-
-
-def _flush(producer: Any) -> None:
-    # Each record ends with an answer or its own time limit.
-    while producer.flush(1.0):
-        pass
 
 
 class _Deliveries:
@@ -175,6 +178,7 @@ def _send(
     types: Types | None,
     before: int,
     deliveries: _Deliveries,
+    check: Callable[[], None],
 ) -> None:
     names = batch.schema.names
     nothing = [None] * len(batch)
@@ -198,6 +202,7 @@ def _send(
                 break
             except BufferError:  # the queue is full
                 producer.poll(_POLL)
+                check()
             except KafkaException as error:
                 deliveries.errors[row] = error.args[0].str()
                 break
