@@ -59,11 +59,14 @@ class Broker:
         Where its data, its properties, its log and its pid are.
     heap : str, default "512m"
         How much memory its objects may take, as Java writes it.
+    options : sequence of str, optional
+        More options of Java, such as system properties.
     """
 
-    def __init__(self, directory: Path, heap: str = "512m") -> None:
+    def __init__(self, directory: Path, heap: str = "512m", options: Sequence[str] = ()) -> None:
         self.directory = directory.resolve()
         self._heap = heap
+        self._options = options
         self._properties = self.directory / "server.properties"
         self._pid = self.directory / "pid"
         self._log = self.directory / "log"
@@ -124,7 +127,9 @@ class Broker:
         with self._log.open("wb") as log:
             started = subprocess.Popen(
                 [
-                    *_java("letterhead.testing.broker.Attached" if attached else "kafka.Kafka", self._heap),
+                    *_java(
+                        "letterhead.testing.broker.Attached" if attached else "kafka.Kafka", self._heap, self._options
+                    ),
                     str(self._properties),
                 ],
                 stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
@@ -233,11 +238,12 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def _java(program: str, heap: str = "512m") -> list[str]:
+def _java(program: str, heap: str = "512m", options: Sequence[str] = ()) -> list[str]:
     check_built(BUILT)
     return [
         shutil.which("java") or "java",
         *(f"-Xmx{heap}", "-XX:+UseSerialGC", QUICK_JVM),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        *options,
         *("-cp", f"{BUILT / 'classes'}:{BUILT / 'broker'}/*", program),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import ssl
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,18 +58,16 @@ def start(broker: Broker) -> Secured:
     """Start it."""
     directory = broker.directory
     directory.mkdir(parents=True, exist_ok=True)
-    authority, stranger, own, client = (
-        directory / f"{name}.pem" for name in ("authority", "stranger", "own", "client")
-    )
-    key, certificate = _authority(authority)
-    _authority(stranger)
-    serials = [_signed(path, key, certificate) for path in (own, client)]
+    trusted, stranger, own, client = (directory / f"{name}.pem" for name in ("authority", "stranger", "own", "client"))
+    key, certificate = authority(trusted)
+    authority(stranger)
+    serials = [signed(path, key, certificate) for path in (own, client)]
     none_revoked, revoked = (directory / f"{name}.crl.pem" for name in ("none", "own"))
     _revoke(none_revoked, key, certificate, serials[1:])
     _revoke(revoked, key, certificate, serials)
     port, controller, secure, mutual = free_ports(4)
     more = _MORE.format(
-        port=port, controller=controller, secure=secure, mutual=mutual, own=own, authority=authority,
+        port=port, controller=controller, secure=secure, mutual=mutual, own=own, authority=trusted,
         plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD,
     )  # fmt: skip
     users = [f'SCRAM-SHA-{bits}=[name="{USER}",password="{PASSWORD}"]' for bits in (256, 512)]
@@ -77,7 +76,7 @@ def start(broker: Broker) -> Secured:
         f"127.0.0.1:{port}",
         f"127.0.0.1:{secure}",
         f"127.0.0.1:{mutual}",
-        authority,
+        trusted,
         stranger,
         client,
         none_revoked,
@@ -85,7 +84,8 @@ def start(broker: Broker) -> Secured:
     )
 
 
-def _authority(path: Path):
+def authority(path: Path):
+    """Write the certificate of a new authority; return its key and its certificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 
@@ -97,7 +97,8 @@ def _authority(path: Path):
     return key, certificate
 
 
-def _signed(path: Path, authority_key, authority) -> int:
+def signed(path: Path, authority_key, authority) -> int:
+    """Write key and certificate of 127.0.0.1, signed by an authority; return the serial number."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 
@@ -149,6 +150,28 @@ def _certificate(of: str, by: str, key):
         .not_valid_after(now + datetime.timedelta(days=1))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
+
+
+def pkcs12(path: Path, password: str) -> bytes:
+    """Return the key and the certificates of a PEM file as a PKCS12 store."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+
+    data = path.read_bytes()
+    certificate, *others = x509.load_pem_x509_certificates(data)
+    return serialize_key_and_certificates(
+        b"own",
+        serialization.load_pem_private_key(data, None),
+        certificate,
+        others,
+        serialization.BestAvailableEncryption(password.encode()),
+    )
+
+
+def trusting(authority: Path) -> ssl.SSLContext:
+    """Return a context that trusts an authority."""
+    return ssl.create_default_context(cafile=str(authority))
 
 
 def _pem(certificate) -> bytes:

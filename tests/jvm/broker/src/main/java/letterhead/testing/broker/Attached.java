@@ -12,13 +12,18 @@ public final class Attached {
     private Attached() {}
 
     public static void main(String[] arguments) {
-        Thread watch = new Thread(Attached::stopAtTheEndOfInput, "end-of-input");
-        watch.setDaemon(true);
-        watch.start();
+        stopAtTheEndOfInput();
         Kafka.main(arguments);
     }
 
-    private static void stopAtTheEndOfInput() {
+    /** Ends this process when its standard input ends. */
+    static void stopAtTheEndOfInput() {
+        Thread watch = new Thread(Attached::readToTheEnd, "end-of-input");
+        watch.setDaemon(true);
+        watch.start();
+    }
+
+    private static void readToTheEnd() {
         try {
             System.in.readAllBytes();
         } catch (IOException e) {

@@ -1,0 +1,431 @@
+"""Logins and their failures, with every way to pass them: readers, writers, the command line; Spark has a file of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import identity
+import letterhead as lh
+import secured
+from broker import Broker
+from identity import Identity
+from letterhead.cli import main
+from letterhead.kafka.oauth import OAuthSettings, Tokens
+
+TABLE = pa.table({"key": ["k"], "value": [b"v"]})
+SECRET = "never-to-be-seen"
+
+
+@pytest.fixture(scope="module")
+def provider(tmp_path_factory) -> Iterator[Identity]:
+    running = Identity(tmp_path_factory.mktemp("identity"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def oauth_broker(tmp_path_factory, provider: Identity) -> Iterator[str]:
+    """Return the address of a broker that wants OAUTHBEARER over TLS."""
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/jwks"
+    own = Broker(tmp_path_factory.mktemp("oauth"), options=[allowed])
+    plain, address = identity.start_broker(own, provider)
+    create_topic(plain)
+    yield address
+    own.stop()
+
+
+@pytest.fixture(scope="module")
+def safe(tmp_path_factory) -> Iterator[secured.Secured]:
+    own = Broker(tmp_path_factory.mktemp("safe"))
+    where = secured.start(own)
+    create_topic(where.plain)
+    yield where
+    own.stop()
+
+
+def create_topic(address: str) -> None:
+    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
+    for done in admin.create_topics([NewTopic("orders", 1, 1)]).values():
+        done.result(timeout=300)
+    lh.write.topic(TABLE, "orders", bootstrap_servers=address)
+
+
+def read(settings: Any, **options: Any) -> pa.Table:
+    with lh.read.topic("orders", settings=settings, **{"timeout_ms": 30_000, **options}) as reader:
+        return reader.read_all()
+
+
+def written_and_read(settings: Any, **options: Any) -> None:
+    """Append a row, and read it."""
+    before = len(read(settings, **options))
+    assert lh.write.topic(TABLE, "orders", settings=settings, **options).rows == 1
+    assert len(read(settings, **options)) == before + 1
+
+
+# OAUTHBEARER ----------------------------------------------------------------------------------------------------------
+
+
+def bearer(address: str, provider: Identity, **more: str) -> dict[str, str]:
+    settings = {
+        "bootstrap.servers": address,
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.location": str(provider.authority),
+        "sasl.mechanism": "OAUTHBEARER",
+    }
+    return settings | more
+
+
+def credentials(provider: Identity, scope: str = "kafka") -> dict[str, str]:
+    return {
+        "sasl.oauthbearer.token.endpoint.url": provider.endpoint,
+        "sasl.oauthbearer.client.credentials.client.id": "letters",
+        "sasl.oauthbearer.client.credentials.client.secret": SECRET,
+        "sasl.oauthbearer.scope": scope,
+        "https.ca.location": str(provider.authority),
+    }
+
+
+def jaas(provider: Identity) -> dict[str, str]:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    handler = "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
+    return {
+        "sasl.oauthbearer.token.endpoint.url": provider.endpoint,
+        "sasl.login.callback.handler.class": handler,
+        "sasl.jaas.config": f'{module} required clientId="letters" clientSecret="{SECRET}" scope="kafka" '
+        f'ssl.truststore.type="PEM" ssl.truststore.location="{provider.authority}" extension_logicalCluster="lkc-1";',
+    }
+
+
+@pytest.mark.parametrize("how", [credentials, jaas])
+def test_client_credentials_open_a_topic(oauth_broker, provider, how):
+    written_and_read(bearer(oauth_broker, provider, **how(provider)))
+
+
+def test_a_function_a_file_and_a_setting_open_a_topic_with_a_token(oauth_broker, provider, tmp_path):
+    tokens = iter([provider.token(), provider.token(), provider.token()])
+    written_and_read(bearer(oauth_broker, provider), token_provider=lambda: next(tokens))
+    (tmp_path / "token").write_text(f"{provider.token()}\n")
+    written_and_read(
+        bearer(oauth_broker, provider, **{"sasl.oauthbearer.token.endpoint.url": f"file://{tmp_path}/token"})
+    )
+    written_and_read(bearer(oauth_broker, provider, **{"sasl.oauthbearer.token": f"${{file:{tmp_path}/token}}"}))
+
+
+@pytest.mark.slow
+def test_a_reader_that_outlives_its_token_renews_it(oauth_broker, provider):
+    """The broker ends a connection whose token has expired, unless the client logs in again."""
+    settings = bearer(oauth_broker, provider, **credentials(provider))
+    lh.write.topic(pa.concat_tables([TABLE] * 10), "orders", settings=settings)
+    with lh.read.topic("orders", settings=settings, fetch_bytes=1, batch_bytes=1, timeout_ms=30_000) as reader:
+        begun, rows = time.monotonic(), 0
+        for batch in reader:
+            rows += len(batch)
+            if time.monotonic() - begun < 2.5 * identity.LIFETIME:
+                time.sleep(5)
+    assert rows == len(read(settings))
+    assert time.monotonic() - begun > 1.5 * identity.LIFETIME
+
+
+def test_a_token_for_another_audience_is_rejected_by_the_broker(oauth_broker, provider):
+    settings = bearer(oauth_broker, provider, **credentials(provider, "others"))
+    with pytest.raises(
+        PermissionError,
+        match=f"^{oauth_broker} rejected the login by OAUTHBEARER: .*; check audience, scope and expiry",
+    ):
+        read(settings)
+    with pytest.raises(PermissionError, match=r"rejected the login by OAUTHBEARER: .*; check audience"):
+        lh.write.topic(TABLE, "orders", settings=settings, timeout_ms=30_000)
+
+
+def test_an_expired_token_is_an_error_before_the_login(oauth_broker, provider):
+    token = provider.token()
+    time.sleep(identity.LIFETIME)
+    for call in (read, lambda settings: lh.write.topic(TABLE, "orders", settings=settings)):
+        with pytest.raises(PermissionError, match=r"^the token of sasl\.oauthbearer\.token has expired$"):
+            call(bearer(oauth_broker, provider, **{"sasl.oauthbearer.token": token}))
+
+
+def test_a_provider_with_an_unknown_authority_is_not_trusted(oauth_broker, provider):
+    settings = bearer(oauth_broker, provider, **credentials(provider))
+    del settings["https.ca.location"]
+    with pytest.raises(
+        ConnectionError, match=rf"certificate of {provider.endpoint} is not trusted: .*; name .* in https\.ca\.location"
+    ):
+        read(settings)
+
+
+def test_errors_of_a_token_provider_are_raised(oauth_broker, provider):
+    def fails() -> str:
+        raise LookupError("no vault")
+
+    with pytest.raises(LookupError, match="no vault"):
+        read(bearer(oauth_broker, provider), token_provider=fails)
+    with pytest.raises(TypeError, match="token_provider must return the token as str, not bytes"):
+        read(bearer(oauth_broker, provider), token_provider=lambda: b"token")
+    with pytest.raises(ValueError, match="the token of token_provider is empty, or has blanks"):
+        read(bearer(oauth_broker, provider), token_provider=lambda: "a\x01auth=b")
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers as an identity provider that has something to object to, which the real one here never has."""
+
+    answers: list[tuple[int, bytes]]
+    requests: list[str]
+
+    def do_POST(self) -> None:
+        self.requests.append(self.headers["Authorization"])
+        status, body = self.answers.pop(0)
+        self.send_response(status)
+        self.send_header("Location", f"http://127.0.0.1:{self.server.server_port}/elsewhere")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def answering() -> Iterator[Any]:
+    server = HTTPServer(("127.0.0.1", 0), type("Own", (Answers,), {"answers": [], "requests": []}))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def tokens_of(server: Any, **more: Any) -> Tokens:
+    endpoint = f"http://127.0.0.1:{server.server_port}/token"
+    return Tokens(OAuthSettings(endpoint=endpoint, client_id="letters", client_secret=SECRET, **more))
+
+
+GRANTED = (200, json.dumps({"access_token": "opaque", "expires_in": 60}).encode())
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "message"),
+    [
+        (
+            [(401, b'{"error": "invalid_client"}')],
+            PermissionError,
+            r"rejected the client \(HTTP 401, invalid_client\): check client id, client secret and scope",
+        ),
+        ([(400, SECRET.encode())], PermissionError, r"rejected the client \(HTTP 400\)"),
+        ([(302, b"")], ConnectionError, "no token from .*: HTTP 302; check sasl.oauthbearer.token.endpoint.url"),
+        ([(503, b"")] * 3, ConnectionError, "no token from .*: HTTP 503"),
+        ([(200, SECRET.encode())], ConnectionError, "sent no access_token"),
+        ([(200, b'{"access_token": 7}')], ConnectionError, "must return the token as str, not int"),
+        ([(200, b'{"access_token": "a", "expires_in": -1}')], None, None),
+        ([(503, b""), GRANTED], None, None),
+    ],
+)
+def test_answers_of_a_provider(answering, answers, error, message):
+    answering.RequestHandlerClass.answers[:] = answers
+    if error is None:
+        assert tokens_of(answering).current().text
+    else:
+        with pytest.raises(error, match=message) as raised:
+            tokens_of(answering).current()
+        assert SECRET not in str(raised.value)
+        assert raised.value.__cause__ is None
+    # Nothing was sent to the place of a redirection.
+    assert len(answering.RequestHandlerClass.requests) == len(answers)
+
+
+def test_a_token_is_requested_once_while_it_is_fresh_and_kept_if_it_cannot_be_renewed(answering):
+    handler = answering.RequestHandlerClass
+    handler.answers[:] = [GRANTED, (401, b""), GRANTED]
+    tokens = tokens_of(answering)
+    first = tokens.current()
+    assert tokens.current() is first
+    assert len(handler.requests) == 1
+    tokens._due = 0.0
+    assert tokens.current() is first  # the provider has an outage, but the token is valid
+    assert len(handler.requests) == 2
+    assert not tokens.is_due
+
+
+def test_id_and_secret_are_encoded_on_request(answering):
+    handler = answering.RequestHandlerClass
+    handler.answers[:] = [GRANTED]
+    tokens_of(answering, url_encodes=True).current()
+    assert handler.requests == ["Basic bGV0dGVyczpuZXZlci10by1iZS1zZWVu"]
+
+
+# Passwords, and failures ----------------------------------------------------------------------------------------------
+
+
+def password(safe: secured.Secured, **more: str) -> dict[str, str]:
+    settings = {
+        "bootstrap.servers": safe.secure,
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.location": str(safe.authority),
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": secured.USER,
+        "sasl.password": secured.PASSWORD,
+    }
+    return settings | more
+
+
+def failures(settings: dict[str, str], error: type[Exception], message: str, **options: Any) -> None:
+    """Check that reading and writing fail soon, with one message that has no secret."""
+    options = {"timeout_ms": 60_000, **options}
+    for call in (read, lambda settings, **options: lh.write.topic(TABLE, "orders", settings=settings, **options)):
+        begun = time.monotonic()
+        with pytest.raises(error, match=message) as raised:
+            call(settings, **options)
+        assert time.monotonic() - begun < 20
+        assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_property_file_with_a_password_reads_and_writes(safe, tmp_path, mechanism):
+    user, secret = (
+        (secured.PLAIN_USER, secured.PLAIN_PASSWORD) if mechanism == "PLAIN" else (secured.USER, secured.PASSWORD)
+    )
+    (tmp_path / "password").write_text(secret)
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    file = tmp_path / "client.properties"
+    file.write_text(
+        f"bootstrap.servers={safe.secure}\nsecurity.protocol=SASL_SSL\nsasl.mechanism={mechanism}\n"
+        f"ssl.truststore.type=PEM\nssl.truststore.location={safe.authority}\n"
+        f"sasl.jaas.config=org.apache.kafka.common.security.{module} required \\\n"
+        f'  username="{user}" password="${{file:{tmp_path}/password}}";\n'
+    )
+    written_and_read(file)
+
+
+def test_a_wrong_password_is_rejected_with_a_remedy(safe):
+    failures(
+        password(safe, **{"sasl.password": SECRET}),
+        PermissionError,
+        f"^{safe.secure} rejected the login by SCRAM-SHA-512: .*; check user name and password in sasl",
+    )
+
+
+def test_a_mechanism_that_is_not_enabled_is_rejected(safe):
+    settings = password(safe, **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.token": "token"})
+    failures(settings, PermissionError, f"^{safe.secure} rejected the login by OAUTHBEARER: .* mechanisms.*; set sasl")
+
+
+def test_a_certificate_of_an_unknown_authority_is_rejected(safe):
+    settings = password(safe, **{"ssl.truststore.location": str(safe.stranger)})
+    failures(
+        settings, ConnectionError, f"certificate of {safe.secure} is not trusted: .*; name .*ssl.truststore.location"
+    )
+
+
+def test_a_certificate_for_another_host_is_rejected(safe):
+    host = safe.secure.replace("127.0.0.1", "localhost")
+    failures(
+        password(safe, **{"bootstrap.servers": host}), ConnectionError, f"certificate of {host} is (for another|not)"
+    )
+
+
+def test_a_broker_that_wants_a_certificate_says_so(safe):
+    settings = password(safe, **{"bootstrap.servers": safe.mutual, "security.protocol": "SSL"})
+    failures(settings, ConnectionError, f"^{safe.mutual} rejected the client's certificate, or needs one: .*keystore")
+
+
+def test_brokers_that_refuse_connections_fail_after_a_few_tries():
+    servers = {"bootstrap.servers": "127.0.0.1:1,127.0.0.1:2"}
+    failures(
+        servers, ConnectionError, r"^no broker can be reached \(.*127\.0\.0\.1:[12].*refused.*\).*: check bootstrap"
+    )
+
+
+def test_brokers_whose_name_is_unknown_fail_after_a_few_tries():
+    servers = {"bootstrap.servers": "no-such-host.invalid:9092"}
+    failures(
+        servers, ConnectionError, r"^no broker can be reached \(no-such-host\.invalid:9092: .*\).*: check bootstrap"
+    )
+
+
+def test_an_unknown_topic_is_named(safe):
+    with pytest.raises(ValueError, match=f"there is no topic 'nothing' at {safe.secure}: check its name"):
+        lh.read.topic("nothing", settings=password(safe)).read_all()
+    with pytest.raises(lh.write.DeliveryError, match=r"nothing: row 0 not delivered: .*[Uu]nknown topic"):
+        lh.write.topic(TABLE, "nothing", settings=password(safe), timeout_ms=20_000)
+
+
+# Stores ---------------------------------------------------------------------------------------------------------------
+
+
+def test_pkcs12_stores_open_a_topic(safe, tmp_path):
+    """The client's store is written by Python, and the trusted one by Java's keytool."""
+    (tmp_path / "client.p12").write_bytes(secured.pkcs12(safe.client, "store-password"))
+    keytool("-importcert", "-noprompt", "-alias", "ca", "-file", safe.authority, "-keystore", tmp_path / "trust.p12")
+    settings = {
+        "bootstrap.servers": safe.mutual,
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(tmp_path / "trust.p12"),
+        "ssl.truststore.password": "store-password",
+        "ssl.keystore.location": str(tmp_path / "client.p12"),
+        "ssl.keystore.password": "store-password",
+        "ssl.keystore.type": "PKCS12",
+    }
+    written_and_read(settings)
+    for store in ("truststore", "keystore"):
+        for call in (read, lambda settings: lh.write.topic(TABLE, "orders", settings=settings)):
+            with pytest.raises(
+                ValueError, match=r"\.p12 cannot be read as a PKCS12 store: its password is wrong"
+            ) as raised:
+                call(settings | {f"ssl.{store}.password": SECRET})
+            assert SECRET not in str(raised.value)
+
+
+def test_a_java_store_is_rejected_with_the_command_that_converts_it(safe, tmp_path):
+    store = tmp_path / "trust.jks"
+    keytool(
+        "-importcert", "-noprompt", "-alias", "ca", "-file", safe.authority, "-keystore", store, "-storetype", "JKS"
+    )
+    settings = password(safe, **{"ssl.truststore.location": str(store), "ssl.truststore.password": "store-password"})
+    with pytest.raises(
+        ValueError, match=r"trust\.jks is a Java key store.*`(keytool .*)`, and name the new file"
+    ) as raised:
+        read(settings)
+    match = re.search("`keytool (.*)`", str(raised.value))
+    assert match is not None
+    keytool(*match[1].replace("trust.p12", str(tmp_path / "trust.p12")).split(), "-srcstorepass", "store-password")
+    written_and_read(settings | {"ssl.truststore.location": str(tmp_path / "trust.p12")})
+
+
+def keytool(*arguments: object) -> None:
+    command = ["keytool", *map(str, arguments), "-storepass", "store-password"]
+    if "-importkeystore" in command:
+        command[-2] = "-deststorepass"
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+
+
+# The command line -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_reads_with_a_login(safe, oauth_broker, provider, tmp_path, capsys, monkeypatch):
+    file = tmp_path / "client.properties"
+    file.write_text("".join(f"{name}={value}\n" for name, value in password(safe).items() if name != "sasl.password"))
+    monkeypatch.setenv("KAFKA_PASSWORD", secured.PASSWORD)
+    restore = ["state", "restore", "orders", str(tmp_path / "{number}" / "0_0"), "-s", "orders", "--force", "--json"]
+
+    def restored(number: int, *options: str) -> int:
+        command = [word.replace("{number}", str(number)) for word in restore]
+        return main([*command, *options])
+
+    assert restored(1, "--config", str(file), "-X", "sasl.password=${env:KAFKA_PASSWORD}") == 0
+    login = bearer(oauth_broker, provider, **credentials(provider)).items()
+    assert restored(2, *(word for name, value in login for word in ("-X", f"{name}={value}"))) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 2
+    assert restored(3, "--config", str(file), "-X", f"sasl.password={SECRET}") != 0
+    captured = capsys.readouterr()
+    assert f"{safe.secure} rejected the login by SCRAM-SHA-512: " in captured.err
+    assert SECRET not in captured.out + captured.err
