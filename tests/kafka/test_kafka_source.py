@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
+import identity
 import letterhead as lh
 import pages
 import secured
@@ -447,6 +448,31 @@ def test_a_broker_behind_tls_and_a_password_opens_with_javas_settings(spark, tmp
         assert len(rows) == 57
     finally:
         own.stop()
+
+
+@pytest.mark.full
+def test_client_credentials_open_a_topic_with_javas_settings(spark, tmp_path):
+    provider = identity.Identity(tmp_path / "identity")
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/jwks"
+    own = Broker(tmp_path / "oauth", options=[allowed])
+    try:
+        plain, address = identity.start_broker(own, provider)
+        create_with(plain, "orders", 1)
+        send(producer(plain), "orders", numbered(50))
+        package = "org.apache.kafka.common.security.oauthbearer"
+        login = {
+            "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(provider.authority),
+            "kafka.sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
+            "kafka.sasl.oauthbearer.token.endpoint.url": provider.endpoint,
+            "kafka.sasl.jaas.config": f'{package}.OAuthBearerLoginModule required clientId="letters" clientSecret="any" '
+            f'scope="kafka" ssl.truststore.type="PEM" ssl.truststore.location="{provider.authority}";',
+        }  # fmt: skip
+        rows = same(spark, servers=address, subscribe="orders", includeHeaders=True, **login)
+        assert len(rows) == 57
+    finally:
+        own.stop()
+        provider.stop()
 
 
 @pytest.mark.full
