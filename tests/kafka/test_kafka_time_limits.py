@@ -10,6 +10,7 @@ import pytest
 from silent import SilentServer, interrupted, without_a_name_server
 
 import letterhead as lh
+from letterhead.kafka import client
 from lying_broker import API_VERSIONS, METADATA, Lie, LyingBroker, read
 
 pytestmark = pytest.mark.timeout(150)
@@ -81,6 +82,18 @@ except TimeoutError as error:
     print(error)
 """
     assert without_a_name_server(program).startswith("no answer from kafka.test:9092 in 0.4 s: ")
+
+
+def test_a_broker_whose_advertised_name_is_unknown_is_an_error_before_the_time_limit(monkeypatch) -> None:
+    lie: Lie = lambda api_key, frame: frame.replace(b"127.0.0.1", b"x.invalid") if api_key == METADATA else frame  # noqa: E731
+    monkeypatch.setattr(client, "_UNKNOWN_SECONDS", 1.0)
+    with (
+        LyingBroker(lie) as broker,
+        pytest.raises(
+            ConnectionError, match=r"^x\.invalid:\d+ cannot be reached: its address is unknown .*advertised\.l"
+        ),
+    ):
+        read(broker.address, timeout_ms=60_000)
 
 
 def test_a_host_that_only_a_proxy_can_look_up_is_reached() -> None:
