@@ -110,7 +110,7 @@ def test_a_reader_goes_on_when_its_leader_hangs(cluster: Cluster) -> None:
     cluster.create("hung")
     send(producer(cluster.address, batch_num_messages=20), "hung", numbered(1000))
     expected = read(cluster.address, "hung")
-    with opened(cluster.address, "hung", request_timeout_ms=2_000) as reader:
+    with opened(cluster.address, "hung", settings={"request.timeout.ms": 2_000}) as reader:
         first = [next(reader) for _ in range(3)]
         cluster.pause(1)
         try:

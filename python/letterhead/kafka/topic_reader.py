@@ -120,8 +120,8 @@ def topic(
     ImportError
         If kafka-python is not installed.
     TypeError, ValueError
-        If an option is invalid, or two columns would have the same name. While reading, if the topic, a partition or an
-        offset does not exist.
+        If an option or a setting is invalid, or two columns would have the same name. While reading, if the topic, a
+        partition or an offset does not exist.
     OffsetsGone
         While reading, if records were deleted before they were read.
     LogTruncated
@@ -129,7 +129,7 @@ def topic(
     PermissionError
         While reading, if the brokers reject the user.
     ConnectionError, TimeoutError
-        While reading, if a certificate is not trusted, or no broker answers in time.
+        While reading, if a certificate is not trusted, no broker can be reached, or none answers in time.
     ProtocolError
         While reading, if a response of a broker is invalid, or is of another topic or partition.
     RuntimeError
