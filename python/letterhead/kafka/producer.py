@@ -17,7 +17,7 @@ from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_err
 from letterhead.kafka.settings import Settings, unknown_setting
 from letterhead.kafka.tls import librdkafka_certificates
 
-__all__ = ["ConnectionErrors", "open_producer"]
+__all__ = ["ConnectionErrors", "close_producer", "open_producer"]
 
 _UNSUPPORTED = ("proxy.url", "sasl.kerberos.domain.name", "sasl.kerberos.name")
 _WITHOUT_EFFECT = ("socket.connection.setup.timeout.max.ms",)
@@ -99,6 +99,17 @@ def open_producer(settings: Settings, **callbacks: Any) -> Producer:
         return Producer(options)
     except KafkaException as error:
         raise _rejected(error.args[0].str()) from None
+
+
+def close_producer(producer: Producer) -> None:
+    """Close a producer; records that were neither delivered nor rejected, after an interrupt, are dropped.
+
+    Otherwise the garbage collector might close it in a thread of librdkafka, which calls ``oauth_cb``; librdkafka aborts the
+    process if a producer is closed by its own thread.
+    """
+    producer.purge()
+    if hasattr(producer, "close"):  # older versions have none
+        producer.close()
 
 
 def _login(settings: Settings) -> dict[str, Any]:

@@ -12,7 +12,7 @@ with needed("writing to a topic", "'letterhead[arrow,produce]'"):
     import pyarrow.compute as pc
     from confluent_kafka import KafkaException
 
-    from letterhead.kafka.producer import ConnectionErrors, open_producer
+    from letterhead.kafka.producer import ConnectionErrors, close_producer, open_producer
 
 from letterhead import arrow as lha
 from letterhead.binary_columns import binary_column, exact_column
@@ -133,6 +133,8 @@ def topic(
         if deliveries.errors:
             error.add_note(str(DeliveryError(topic, dict(sorted(deliveries.errors.items())))))
         raise
+    finally:
+        close_producer(producer)
     if deliveries.errors:
         raise DeliveryError(topic, dict(sorted(deliveries.errors.items())))
     return Written(rows, deliveries.batches())
