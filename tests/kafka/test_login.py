@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -429,3 +430,33 @@ def test_the_command_line_reads_with_a_login(safe, oauth_broker, provider, tmp_p
     captured = capsys.readouterr()
     assert f"{safe.secure} rejected the login by SCRAM-SHA-512: " in captured.err
     assert SECRET not in captured.out + captured.err
+
+
+ABANDONED = """
+import base64, gc, json, threading, time
+import pyarrow as pa
+import letterhead as lh
+
+def token():
+    if threading.current_thread() is not threading.main_thread():
+        gc.collect()
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": time.time() + 2}).encode()).decode().rstrip("=")
+    return f"a.{claims}.b"
+
+gc.disable()
+settings = {"bootstrap.servers": "127.0.0.1:1", "security.protocol": "SASL_PLAINTEXT"}
+try:
+    lh.write.topic(pa.table({"value": ["x"]}), "t", settings=settings, token_provider=token, timeout_ms=400)
+except lh.write.DeliveryError as error:
+    cycle = [error]
+    cycle.append(cycle)
+    del cycle
+time.sleep(4)
+print("alive")
+"""
+
+
+def test_a_producer_is_not_destroyed_by_the_thread_that_renews_its_token():
+    """The process is aborted if the garbage collector destroys a producer in one of the threads of librdkafka."""
+    ran = subprocess.run([sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=120, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "alive\n"), ran.stderr
