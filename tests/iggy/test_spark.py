@@ -95,7 +95,7 @@ def test_a_stream_continues_from_its_checkpoint(
             .trigger(availableNow=True)
             .start()
         )
-        assert query.awaitTermination(100)
+        assert query.awaitTermination(540)
         assert query.exception() is None
         counts.append(sum(progress.numInputRows for progress in query.recentProgress))
     assert counts == [700, 0, 900]
@@ -228,7 +228,7 @@ def followed(
     )
     error = None
     try:
-        assert query.awaitTermination(120)
+        assert query.awaitTermination(540)
     except StreamingQueryException as raised:
         error = raised
     assert list((directory / "table").glob("*.parquet")), error

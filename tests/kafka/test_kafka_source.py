@@ -306,7 +306,7 @@ class Stream:
             .trigger(availableNow=True)
             .start(str(self._out))
         )
-        assert query.awaitTermination(100)
+        assert query.awaitTermination(540)
         return [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
 
     def rows(self) -> list[tuple[int, int, bytes]]:

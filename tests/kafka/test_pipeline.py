@@ -76,7 +76,7 @@ def test_a_stream_goes_on_where_it_stopped(broker, page, spark, samples, tmp_pat
         produce(broker, page.source, part, first=start)
         queries = names["stream"](str(tmp_path), 600)
         try:
-            assert all(query.awaitTermination(60) for query in queries)
+            assert all(query.awaitTermination(540) for query in queries)
             counts.append([sum(progress.numInputRows for progress in query.recentProgress) for query in queries])
         finally:
             for query in queries:
@@ -104,7 +104,7 @@ def test_values_that_are_cut_short_are_set_aside_and_the_stream_goes_on(broker, 
     )
     queries = names["stream"](str(tmp_path), SMALL)
     try:
-        assert all(query.awaitTermination(60) for query in queries)
+        assert all(query.awaitTermination(540) for query in queries)
     finally:
         for query in queries:
             query.stop()

@@ -37,7 +37,7 @@ def run(spark, stream, out, checkpoint) -> list[int]:
         .start()
     )
     try:
-        assert query.awaitTermination(90)
+        assert query.awaitTermination(540)
         return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
     finally:
         query.stop()

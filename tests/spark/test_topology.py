@@ -126,7 +126,7 @@ def test_outputs_changelogs_and_state_are_those_of_the_driver(rocksdb, tmp_path,
     records = app.inputs(240)
     app.write_files(records, tmp_path / "in", 3)
     query = app.start(rocksdb, scope, tmp_path)
-    assert query.awaitTermination(150)
+    assert query.awaitTermination(540)
     assert [progress["numInputRows"] for progress in query.recentProgress] == [80, 80, 80]
     if scope == "key":
         # What RocksDB itself counted. Each key is read once and written once, and looked for by Spark before it is
@@ -179,7 +179,7 @@ def test_a_query_that_is_killed_again_and_again_ends_as_one_that_was_not(rocksdb
         begun.unlink()
         begun.with_name(f".{begun.name}.crc").unlink(missing_ok=True)
     query = app.start(rocksdb, scope, tmp_path)
-    assert query.awaitTermination(300)
+    assert query.awaitTermination(540)
     # Where a process died between the two logs, one batch takes two files.
     assert batches - 1 - KILLS <= numbered(commits) <= batches - 1
     assert len(query.recentProgress) < batches

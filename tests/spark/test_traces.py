@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,9 @@ def test_the_page_about_traces_links_the_span_of_each_batch(spark, tmp_path: Pat
     directory = tmp_path / "topic"
     directory.mkdir()
     for number, batch in enumerate(batches):
-        pq.write_table(pa.table({"headers": pa.array(batch, HEADERS)}), directory / f"{number}.parquet")
+        path = directory / f"{number}.parquet"
+        pq.write_table(pa.table({"headers": pa.array(batch, HEADERS)}), path)
+        os.utime(path, (1_700_000_000 + number,) * 2)  # a stream takes the oldest first
     schema = "headers array<struct<key:string,value:binary>>"
     topic = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
     monkeypatch.chdir(tmp_path)
