@@ -64,7 +64,7 @@ WHERE = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
         ({"kafka.bootstrap.servers": "a:1"}, "exactly one of the options assign, subscribe, subscribePattern"),
         (WHERE | {"subscribePattern": "o.*"}, "not subscribe and subscribePattern"),
         (WHERE | {"startingOffset": "earliest"}, "unknown option 'startingOffset': did you mean 'startingOffsets'"),
-        (WHERE | {"kafka.sasl.mechanisms": "PLAIN"}, r"did you mean 'kafka\.sasl\.mechanism'"),
+        (WHERE | {"kafka.sasl.mechanis": "PLAIN"}, r"did you mean 'kafka\.sasl\.mechanism'"),
         (WHERE | {"kafka.auto.offset.reset": "latest"}, "startingOffsets"),
         (WHERE | {"startingOffsets": '{"orders": 3}'}, "startingOffsets must be earliest, latest or JSON such as"),
         (WHERE | {"startingOffsets": "earlier"}, "must be earliest, latest or JSON .* not 'earlier'"),
