@@ -85,7 +85,7 @@ def test_stores_are_not_restored(spark, tmp_path):
 def test_window_stores_are_refused(spark):
     records = spark.createDataFrame([], KAFKA)
     with pytest.raises(ValueError, match="changelog_table of a window store does not run on Sail"):
-        records.transform(lhs.changelog_table(store="window", retention=1))
+        records.transform(lhs.changelog_table(store_type="window", retention=1))
 
 
 def test_topologies_are_refused(spark):
