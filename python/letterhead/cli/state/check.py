@@ -12,10 +12,8 @@ from typing import Any
 from rich.table import Table
 
 from letterhead._formatting import printable
-from letterhead.cli.brokers import BrokerSettings
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.render import console, counted, print_json, table, warn
-from letterhead.cli.state.lag import check_one_source
 from letterhead.cli.state.options import ChangelogSource, Selection
 from letterhead.cli.state.restore import open_changelog
 from letterhead.cli.state.rows import failures, open_selected
@@ -44,29 +42,6 @@ _MEANINGS = {
     REBUILT: "refused: delete the directory, and the store is restored from its changelog",
     LOST: "refused, and the store has no changelog",
 }
-
-
-class Changelogs:
-    """A file, a directory or a broker that has changelogs, and how long stores keep rows; false if there is none."""
-
-    def __init__(
-        self, path: Path | None, brokers: BrokerSettings | None, retention: int | None, segment_interval: int | None
-    ) -> None:
-        check_one_source(path, brokers)
-        self.path = path
-        self.brokers = brokers
-        self.retention = retention
-        self.segment_interval = segment_interval
-
-    def __bool__(self) -> bool:
-        return self.path is not None or self.brokers is not None
-
-    def open(self, topic: str, partition: int) -> Any:
-        """Return the records of a changelog, for `letterhead.state.restore`."""
-        if self.brokers is None:
-            return self.path
-        source = ChangelogSource(topic, self.brokers, self.retention, self.segment_interval)
-        return open_changelog(source, partition)
 
 
 @dataclass(frozen=True)
@@ -100,10 +75,10 @@ def run_check(
     before: str | None,
     layout: str | None,
     tries: bool,
-    source: Changelogs,
+    source: ChangelogSource | None,
     json: bool,
 ) -> int:
-    """Print the outcome for every store."""
+    """Print the outcome for every store; the changelogs of a broker are the topics of the stores."""
     before = before or next(version for version in VERSIONS if version != to)
     for name, version in (("--to", to), ("--from", before)):
         if version not in VERSIONS:
@@ -112,7 +87,7 @@ def run_check(
         raise Failure(f"--layout is one of {', '.join(VALUES)}")
     with failures():
         stores = find_stores(selection.directory, selection.name)
-        if source.path is not None and len(stores) > 1:
+        if source is not None and source.brokers is None and len(stores) > 1:
             raise Failure(f"--changelog is of one store, and there are {len(stores)}: choose one with --store")
         outcomes = [_predict(open_selected(files, selection), to, before, layout) for files in stores]
         if tries:
@@ -165,7 +140,7 @@ def _layout_of(store_type: DetectedType, layout: str) -> str:
     return layout
 
 
-def _try_on_copy(outcome: Outcome, selection: Selection, source: Changelogs) -> Outcome:
+def _try_on_copy(outcome: Outcome, selection: Selection, source: ChangelogSource | None) -> Outcome:
     """Do on a copy what Kafka Streams would do, and compare the rows."""
     if outcome.result == DAMAGED:
         return replace(outcome, tried="not tried: letterhead converts these rows without the defect")
@@ -202,18 +177,19 @@ def _open_and_close(files: StoreFiles, target: DetectedType) -> None:
         database.close(clean=not database.dirty)
 
 
-def _try_restore(outcome: Outcome, source: Changelogs) -> Outcome:
+def _try_restore(outcome: Outcome, source: ChangelogSource | None) -> Outcome:
     store_type = outcome.target
-    if not source:
+    if source is None:
         return replace(outcome, tried="refused; pass --changelog or --bootstrap-server to restore it")
     if outcome.changelog is None:
         return replace(outcome, tried="refused; its changelog is not known")
     if store_type.name != "key-value" and source.retention is None:
         return replace(outcome, tried="refused; pass --retention to restore it")
     topic, partition = outcome.changelog
+    changelog = source if source.brokers is None else source._replace(path=topic)
     with TemporaryDirectory("check") as temporary:
         done = restore(
-            source.open(topic, partition),
+            open_changelog(changelog, partition),
             temporary.path,
             outcome.store.files.name,
             store_type=store_type.name,  # type: ignore[arg-type]

@@ -10,7 +10,15 @@ import typer
 
 from letterhead.cli.brokers import BrokerSettings, brokers
 from letterhead.cli.options import EXIT_CODES, Json, Where, flag, grouped, option
-from letterhead.cli.state.options import ChangelogSource, Selection, changelog, limited_stores, stores
+from letterhead.cli.state.options import (
+    ChangelogSource,
+    Retention,
+    SegmentInterval,
+    Selection,
+    changelog,
+    limited_stores,
+    stores,
+)
 
 state = typer.Typer(
     name="state",
@@ -188,12 +196,8 @@ def check_command(
         Path | None, option("--changelog", "The changelog of the store: segments or Parquet.", "PATH")
     ] = None,
     brokers: BrokerSettings | None,
-    retention: Annotated[
-        int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
-    ] = None,
-    segment_interval: Annotated[
-        int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
-    ] = None,
+    retention: Retention = None,
+    segment_interval: SegmentInterval = None,
     json: Json = False,
 ) -> int:
     """Tell what an upgrade of Kafka Streams, or the way back, does to each store.
@@ -211,9 +215,14 @@ def check_command(
       letterhead state check 0_0 --store latest --to 4.3 --layout timestamped \\
                  --try --changelog orders-app-latest-changelog-0
     """
-    from letterhead.cli.state.check import Changelogs, run_check
+    from letterhead.cli.state.check import run_check
+    from letterhead.cli.state.lag import check_one_source
 
-    source = Changelogs(changelog, brokers, retention, segment_interval)
+    check_one_source(changelog, brokers)
+    source = None
+    if changelog is not None or brokers is not None:
+        # Each store of a broker's changelogs has a topic of its own.
+        source = ChangelogSource(str(changelog or ""), brokers, retention, segment_interval)
     return run_check(selection, to=to, before=before, layout=layout, tries=tries, source=source, json=json)
 
 

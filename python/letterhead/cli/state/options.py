@@ -47,6 +47,12 @@ Values = Annotated[
 ]
 
 
+Retention = Annotated[int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)]
+SegmentInterval = Annotated[
+    int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
+]
+
+
 def stores(directory: Dir, store: Name = None, store_type: StoreType = None, values: Values = None) -> Selection:
     """Return the stores to read."""
     return Selection(directory, store, store_type, values)
@@ -65,12 +71,8 @@ def changelog(
     *,
     changelog: Annotated[str, typer.Argument(metavar="CHANGELOG", help="A Parquet file, log segments, or a topic.")],
     brokers: BrokerSettings | None,
-    retention: Annotated[
-        int | None, option("--retention", "How long the store keeps rows, if they expire.", "MS", min=0)
-    ] = None,
-    segment_interval: Annotated[
-        int | None, option("--segment-interval", "Length of a segment, if not the default.", "MS", min=1)
-    ] = None,
+    retention: Retention = None,
+    segment_interval: SegmentInterval = None,
 ) -> ChangelogSource:
     """Return the changelog."""
     return ChangelogSource(changelog, brokers, retention, segment_interval)
