@@ -7,7 +7,6 @@ A text key is that text; one that looks like a typed value has `string:` before 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 import letterhead as lh
@@ -15,6 +14,7 @@ from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
+from letterhead.offsets.specs import epoch_milliseconds, read_iso_time
 from letterhead.types import type_name
 from letterhead.value_text import BYTES, UNNAMED, parse_number, text_with_type
 from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
@@ -85,10 +85,8 @@ def read_time(option: str, text: str | None) -> int | None:
     if text is None or text.lstrip("-").isdecimal():
         return None if text is None else int(text)
     try:
-        time = datetime.fromisoformat(text.removesuffix(" UTC"))
+        return epoch_milliseconds(read_iso_time(text))
     except ValueError:
         raise Failure(
             f"{option}: {text!r} is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z"
         ) from None
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-__all__ = ["EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec"]
+__all__ = [
+    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "epoch_milliseconds", "read_iso_time",
+]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
 """An offset, a negative count of offsets before the end, ``"earliest"``, ``"latest"``, or a time."""
@@ -116,14 +118,24 @@ def _parse_text(name: str, text: str) -> OffsetPoint:
     if digits.isascii() and digits.isdecimal():
         return OffsetPoint("time", int(text[1:])) if text.startswith("@") else _parse_point(name, int(text))
     try:
-        time = datetime.fromisoformat(text.removesuffix(" UTC"))
+        return _time_point(read_iso_time(text))
     except ValueError:
         raise ValueError(f"{name} must be {_EXPECTED}, not {text!r}") from None
-    return _time_point(time if time.tzinfo else time.replace(tzinfo=UTC))
+
+
+def read_iso_time(text: str) -> datetime:
+    """Read an ISO 8601 time, in UTC unless it names a zone; raise ValueError for other text."""
+    time = datetime.fromisoformat(text.removesuffix(" UTC"))
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def epoch_milliseconds(time: datetime) -> int:
+    """Return a time in milliseconds since 1970."""
+    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)
 
 
 def _time_point(time: datetime) -> OffsetPoint:
-    return OffsetPoint("time", round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000))
+    return OffsetPoint("time", epoch_milliseconds(time))
 
 
 def _check_order(names: tuple[str, str], start: OffsetPoint, end: OffsetPoint) -> None:

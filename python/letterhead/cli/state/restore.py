@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from letterhead._formatting import printable
 from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.render import console, counted, print_json, progress, warn
-from letterhead.cli.spelling import read_time
 from letterhead.cli.state.options import ChangelogSource
 from letterhead.cli.state.rows import failures
+from letterhead.offsets.specs import read_iso_time
 from letterhead.state.restoring.restore import Start, restore
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def run_restore(
@@ -37,6 +35,7 @@ def run_restore(
     if (store_type, layout) == ("versioned", "headers"):
         warn("Kafka Streams has no versioned store with headers, and will not open the directory: see --layout plain")
     with failures(), usage_errors(), progress(_total(source), "restoring", prints=False) as advance:
+        stop = _end(end)
         try:
             done = restore(
                 open_changelog(source, partition),
@@ -48,8 +47,8 @@ def run_restore(
                 segment_interval=source.segment_interval,
                 topic=topic,
                 partition=partition,
-                start=_start(source, partition, start, store_type, _end(end)),
-                end=_end(end),
+                start=_start(source, partition, start, store_type, stop),
+                end=stop,
                 force=force,
                 progress=advance,
             )
@@ -78,8 +77,8 @@ def _end(text: str | None) -> int | datetime | None:
     if text.lstrip("-").isdecimal():
         return int(text)
     try:
-        return EPOCH + timedelta(milliseconds=read_time("--end", text) or 0)
-    except Failure:
+        return read_iso_time(text)
+    except ValueError:
         raise Failure(f"--end: {text!r} is neither an offset nor a time like 2026-01-01T08:30:00Z") from None
 
 
