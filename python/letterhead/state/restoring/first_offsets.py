@@ -139,7 +139,10 @@ def _record_times(source: Source, partition: int | None, end: int | datetime | N
         for name in ("offset", "timestamp"):
             if name not in columns:
                 raise ValueError(f"the source has no column {name!r}: a changelog has offset and timestamp")
-        numbers = columns.get("partition", pa.array([partition] * batch.num_rows, pa.int32()))
+        if "partition" in columns:
+            numbers = columns["partition"]
+        else:
+            numbers = pa.repeat(pa.scalar(partition, pa.int32()), batch.num_rows)
         for number in numbers.unique().to_pylist():
             if number in ended or partition not in (None, number):
                 continue
