@@ -22,10 +22,10 @@ import letterhead as lh
 import secured
 from broker import Broker
 from letterhead.errors import OffsetsGone
-from letterhead.kafka import client as kafka_client
 from letterhead.kafka import tls
 from letterhead.kafka.client import LATEST, KafkaClient
 from letterhead.kafka.settings import reader_settings, spark_settings
+from letterhead.kafka.transport import LargeReads
 from letterhead.offsets.ranges import TopicPartition as Partition
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
@@ -46,7 +46,7 @@ def rows(table: pa.Table) -> list[Row]:
 
 
 def test_the_parts_of_kafka_python_that_are_used_are_there():
-    # None of them is promised. Where one is gone or is called otherwise, kafka_client.py must be looked through.
+    # None of them is promised. Where one is gone or is called otherwise, kafka/client.py and kafka/transport.py must be looked through.
     from inspect import iscoroutinefunction, signature
 
     from kafka import errors
@@ -325,14 +325,14 @@ def test_a_fetch_is_received_in_few_pieces(broker, monkeypatch):
     create_with(broker, "large", 1)
     send(producer(broker), "large", [Record(b"key", bytes(100_000), [])] * 8)
     received: list[int] = []
-    recv = kafka_client._Socket.recv
+    recv = LargeReads.recv
 
     def counted(self, size: int, flags: int = 0) -> bytes:
         data = recv(self, size, flags)
         received.append(len(data))
         return data
 
-    monkeypatch.setattr(kafka_client._Socket, "recv", counted)
+    monkeypatch.setattr(LargeReads, "recv", counted)
     assert len(lh.read.topic("large", bootstrap_servers=broker).read_all()) == 8
     # kafka-python asks for 4096 bytes at a time.
     assert sum(received) > 800_000

@@ -1,24 +1,23 @@
 """The requests that read a topic: metadata, offsets, and record sets as they are stored.
 
 kafka-python provides connections, TLS, SASL and the encoding of requests. Its consumer is not used, because it parses
-record sets. The parts used instead are not a public interface, so they are used in this file only, in the versions that
-the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks their signatures.
+record sets. The parts used instead are not a public interface, so they are used only here and in
+:mod:`letterhead.kafka.transport`, in the versions that the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks
+their signatures.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import random
-import socket
 import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from letterhead._context_managers import Closing
 from letterhead._optional_dependencies import how_to_install
@@ -33,12 +32,12 @@ from letterhead.offsets.ranges import TopicPartition
 try:
     from kafka import errors as kafka_errors
     from kafka.future import Future
-    from kafka.net.inet import KafkaNetSocket
     from kafka.net.manager import KafkaConnectionManager
-    from kafka.net.sasl.oauth import AbstractTokenProvider
     from kafka.net.selector import NetworkSelector
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
     from kafka.protocol.metadata import MetadataRequest
+
+    from letterhead.kafka.transport import DirectSockets, LoginTokens, ResponseFrames
 except ImportError as error:
     # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
@@ -57,9 +56,6 @@ _BACKOFF = 0.1
 _MOST_FRAME = 128 << 20
 """Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
 
-_MOST_FRAME_OF_LOGIN = 1 << 20
-"""Bytes of a response before the broker has accepted the client."""
-
 _SETUP_MS = 10_000
 """How long a connection to one broker may take, before the next one is tried."""
 
@@ -68,12 +64,6 @@ _TRIES = 5
 
 _UNKNOWN_SECONDS = 15.0
 """How long the address of a broker that the cluster names may be unknown. A cluster needs up to 9 s to replace a broker."""
-
-_READ_BYTES = 64 << 10
-"""Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
-
-# The error is raised; kafka-python also logs the whole response, with the data in it.
-logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
 
 
 @dataclass
@@ -95,91 +85,6 @@ class Fetched(NamedTuple):
     # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
     # that epoch ends.
     diverging: tuple[int, int] | None = None
-
-
-class _Socket(socket.socket):
-    """A socket that returns up to 64 KiB, also when it is asked for less."""
-
-    def recv(self, size: int, flags: int = 0) -> bytes:
-        return super().recv(max(size, _READ_BYTES), flags)
-
-
-class _Direct(KafkaNetSocket):  # type: ignore[misc]
-    """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
-
-    SCHEMES = ("letterhead",)
-    addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
-    """Addresses of hosts, which were looked up before: kafka-python's own lookup stops its thread."""
-
-    def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
-        return self.addresses.get((host, port), [])
-
-    def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
-        return _Socket(family, sock_type, proto)
-
-
-class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
-    """Passes tokens to kafka-python, which asks for one for each login."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        super().__init__()
-        self._tokens = tokens
-
-    def token(self) -> str:
-        return self._tokens.current().text
-
-    def extensions(self) -> dict[str, str]:
-        return self._tokens.extensions
-
-
-class _Frames:
-    """Passes whole responses to a connection.
-
-    kafka-python takes the memory that the size of a response announces at once, and stops reading a connection without a
-    word after most errors in a response.
-    """
-
-    def __init__(self, connection: Any, most: int) -> None:
-        self._connection = connection
-        self._receive = connection.data_received
-        self._most = most
-        self._size = b""  # of the next response, as far as it has arrived
-        self._pieces: list[Any] = []
-        self._missing = 0
-
-    def __call__(self, data: bytes) -> None:
-        left = memoryview(data)
-        while left:
-            if not self._pieces:
-                count = 4 - len(self._size)
-                self._size, left = self._size + bytes(left[:count]), left[count:]
-                if len(self._size) < 4:
-                    return
-                self._pieces, self._missing, self._size = [self._size], self._checked(self._size), b""
-            piece, left = left[: self._missing], left[self._missing :]
-            self._pieces.append(piece)
-            self._missing -= len(piece)
-            if not self._missing:
-                pieces, self._pieces = self._pieces, []
-                self._pass_on(pieces)
-
-    def _checked(self, size: bytes) -> int:
-        announced = int.from_bytes(size, "big", signed=True)
-        most = _MOST_FRAME_OF_LOGIN if self._connection.initializing else self._most
-        if not 0 <= announced <= most:
-            raise kafka_errors.InvalidReceiveError(
-                f"a response of {announced} bytes, where at most {most} are expected"
-            )
-        return announced
-
-    def _pass_on(self, pieces: Iterable[Any]) -> None:
-        try:
-            for piece in pieces:
-                self._receive(piece)
-        except kafka_errors.KafkaProtocolError:
-            raise
-        except Exception as error:
-            raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
 
 
 class KafkaClient(Closing):
@@ -216,10 +121,10 @@ class KafkaClient(Closing):
             options["sasl_plain_password"] = settings.login.password
             if settings.login.oauth is not None:
                 self._tokens = Tokens(settings.login.oauth)
-                options["sasl_oauth_token_provider"] = _TokenProvider(self._tokens)
+                options["sasl_oauth_token_provider"] = LoginTokens(self._tokens)
         self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
         if self._looks_up:
-            options["proxy_url"] = f"{_Direct.SCHEMES[0]}://"
+            options["proxy_url"] = f"{DirectSockets.SCHEMES[0]}://"
         if settings.protocol.endswith("SSL"):
             options["ssl_context"] = ssl_context(settings.tls)
         self._process = os.getpid()
@@ -434,8 +339,8 @@ class KafkaClient(Closing):
             await self._look_up(broker.host, broker.port, place, until)
         # Metadata is refreshed by _retried, not by kafka-python.
         connection = self._connections[node] = self._manager.get_connection(node, refresh_metadata_on_err=False)
-        if not isinstance(connection.data_received, _Frames):
-            connection.data_received = _Frames(connection, self._most)
+        if not isinstance(connection.data_received, ResponseFrames):
+            connection.data_received = ResponseFrames(connection, self._most)
         accepted = False
         try:
             setup = time.monotonic() + self._manager.socket_connection_setup_timeout_ms(node) / 1000
@@ -502,7 +407,7 @@ class KafkaClient(Closing):
             reason = (value.strerror if isinstance(value, OSError) else None) or str(value)
             self._note_unreachable(place, f"its address is unknown ({reason})", is_unknown=True)
             raise kafka_errors.KafkaConnectionError(f"{place}: its address is unknown ({reason})")
-        _Direct.addresses[host, port] = value
+        DirectSockets.addresses[host, port] = value
 
     async def _renew_token(self, tokens: Tokens, until: float) -> None:
         # In a thread, because requests to an identity provider would stop the thread of the connections.

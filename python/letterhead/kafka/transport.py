@@ -1,0 +1,117 @@
+"""Sockets, responses and tokens of the connections to brokers, where they differ from kafka-python's own."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from kafka import errors as kafka_errors
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.sasl.oauth import AbstractTokenProvider
+
+from letterhead.host_addresses import AddressInfo
+from letterhead.kafka.oauth import Tokens
+
+__all__ = ["DirectSockets", "LargeReads", "LoginTokens", "ResponseFrames"]
+
+_MOST_FRAME_OF_LOGIN = 1 << 20
+"""Bytes of a response before the broker has accepted the client."""
+
+_READ_BYTES = 64 << 10
+"""Bytes to read from a socket at once. kafka-python reads 4096, which takes a fourth more time for a whole topic."""
+
+# The error is raised; kafka-python also logs the whole response, with the data in it.
+logging.getLogger("kafka.protocol.parser").addFilter(lambda record: "Unable to decode" not in str(record.msg))
+
+
+class LargeReads(socket.socket):
+    """A socket that returns up to 64 KiB, also when it is asked for less."""
+
+    def recv(self, size: int, flags: int = 0) -> bytes:
+        """Receive up to 64 KiB."""
+        return super().recv(max(size, _READ_BYTES), flags)
+
+
+class DirectSockets(KafkaNetSocket):  # type: ignore[misc]
+    """Connections without a proxy; kafka-python finds this class by the scheme of ``proxy_url``."""
+
+    SCHEMES = ("letterhead",)
+    addresses: ClassVar[dict[tuple[str, int], list[AddressInfo]]] = {}
+    """Addresses of hosts, which were looked up before: kafka-python's own lookup stops its thread."""
+
+    def dns_lookup(self, host: str, port: int, raise_error: bool = False) -> list[AddressInfo]:
+        """Return the addresses that were looked up before."""
+        return self.addresses.get((host, port), [])
+
+    def socket(self, family: int, sock_type: int, proto: int) -> socket.socket:
+        """Return a new socket."""
+        return LargeReads(family, sock_type, proto)
+
+
+class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
+    """Passes tokens to kafka-python, which asks for one for each login."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        super().__init__()
+        self._tokens = tokens
+
+    def token(self) -> str:
+        """Return a token that is valid now."""
+        return self._tokens.current().text
+
+    def extensions(self) -> dict[str, str]:
+        """Return the SASL extensions of the login."""
+        return self._tokens.extensions
+
+
+class ResponseFrames:
+    """Passes whole responses to a connection.
+
+    kafka-python takes the memory that the size of a response announces at once, and stops reading a connection without a
+    word after most errors in a response.
+    """
+
+    def __init__(self, connection: Any, most: int) -> None:
+        self._connection = connection
+        self._receive = connection.data_received
+        self._most = most
+        self._size = b""  # the size of the next response, as far as it has arrived
+        self._pieces: list[Any] = []
+        self._missing = 0
+
+    def __call__(self, data: bytes) -> None:
+        """Take bytes as they arrive."""
+        left = memoryview(data)
+        while left:
+            if not self._pieces:
+                count = 4 - len(self._size)
+                self._size, left = self._size + bytes(left[:count]), left[count:]
+                if len(self._size) < 4:
+                    return
+                self._pieces, self._missing, self._size = [self._size], self._checked(self._size), b""
+            piece, left = left[: self._missing], left[self._missing :]
+            self._pieces.append(piece)
+            self._missing -= len(piece)
+            if not self._missing:
+                pieces, self._pieces = self._pieces, []
+                self._pass_on(pieces)
+
+    def _checked(self, size: bytes) -> int:
+        announced = int.from_bytes(size, "big", signed=True)
+        most = _MOST_FRAME_OF_LOGIN if self._connection.initializing else self._most
+        if not 0 <= announced <= most:
+            raise kafka_errors.InvalidReceiveError(
+                f"a response of {announced} bytes, where at most {most} are expected"
+            )
+        return announced
+
+    def _pass_on(self, pieces: Iterable[Any]) -> None:
+        try:
+            for piece in pieces:
+                self._receive(piece)
+        except kafka_errors.KafkaProtocolError:
+            raise
+        except Exception as error:
+            raise kafka_errors.KafkaProtocolError(f"it cannot be decoded ({type(error).__name__})") from error
