@@ -217,11 +217,11 @@ target/kafka-%/.built: $(BROKER)
 
 # A directory without a version in its name, target/kafka, has the reference version of docs/versions.toml; target/kafka-4.3.1
 # has that one. Jars of an earlier build are removed first, because programs run with all jars of a directory.
-version = $(shell sed -n '/^\[$1\]/,/^$$/ s/^$2 = "\([^"]*\)".*/\1/p' docs/versions.toml)
-REFERENCE_KAFKA = $(call version,kafka,reference)
+version = $(shell $(PYTHON) tools/versions $1)
+REFERENCE_KAFKA = $(call version,kafka.reference)
 define build_jvm
 	$(NEED_MAVEN)
 	rm -rf $(@D)
-	mvn -q -B -f $< -Dbuilt=$(CURDIR)/$(@D) -Dkafka.version=$1 -Dspark.version=$(call version,spark,connector) process-classes
+	mvn -q -B -f $< -Dbuilt=$(CURDIR)/$(@D) -Dkafka.version=$1 -Dspark.version=$(call version,spark.connector) process-classes
 	touch $@
 endef
