@@ -1,4 +1,4 @@
-"""Cast exported Arrow data to the type that a consumer requests. pyarrow casts, the core does not.
+"""Cast exported Arrow data to the type that a consumer requests. The core leaves casts to pyarrow.
 
 Without pyarrow a request is ignored, as the interface permits: the consumer gets the type of the column.
 """

@@ -127,7 +127,7 @@ _RENAMED = {
     "headers_with_ids": "headers", "headers_format": "format", "id_header": "header", "text_or_binary": "column",
     "text_or_binary_column": "column", "value_errors": "errors", "link_errors": "errors",
 }  # fmt: skip
-"""Names of parameters that several entries describe, by the name of the entry."""
+"""The parameter that an entry describes, where several entries describe parameters of one name."""
 
 
 def documented(function: Documented) -> Documented:

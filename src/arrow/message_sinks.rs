@@ -1,4 +1,4 @@
-//! [`MessageSinks`]: the columns of messages, those of their headers, and the operands of the filter.
+//! [`MessageSinks`]: the columns of messages and of their headers, and the operands of the filter.
 
 use super::decode::ListSink;
 use super::filter::{FilterSink, Known, Truth};

@@ -144,7 +144,7 @@ impl<'a> ListBlock<'a> {
     /// read. Returns how many.
     #[inline]
     pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, place: impl Fn(O) -> usize) -> usize {
-        // No rows, in case that `place` panics: the ends are those of other rows then.
+        // No rows, so that a panic of `place` does not leave the ends of other rows.
         self.len = 0;
         let mut rows = offsets.len().saturating_sub(1).min(ROWS);
         self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = place(*offset));

@@ -89,7 +89,7 @@ impl<'a> Span<'a> {
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// At least the bytes of all rows, by which kernels reserve memory; those of the messages around them count, too.
+    /// At least the bytes of all rows, by which kernels reserve memory. Bytes of the messages around the rows count, too.
     bytes: usize,
 }
 

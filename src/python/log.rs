@@ -83,7 +83,7 @@ pub fn batch<'py>(
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Bytes that may be those of a file that another process writes: no reference to them is made.
+/// Bytes of a file that another process may write, so that no reference to them is made.
 struct SharedBytes(PyBuffer<u8>);
 
 impl SharedBytes {

@@ -1,4 +1,4 @@
-"""The versions that pages name are those of docs/versions.toml, and those that are installed."""
+"""Pages name the versions of docs/versions.toml, and these versions are installed."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def process_column(
 
 
 def new_columns(array: pa.Array, name: str, rows: RowOptions) -> NewColumns:
-    """Split the result of an operation with `rows.read_options` into columns; a result that is no struct is named `name`."""
+    """Split the result of an operation with `rows.read_options` into columns; a result that is not a struct is named `name`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -57,7 +57,7 @@ class IggySegment(NamedTuple):
     topic: str | None
     partition: int | None
     base_offset: int
-    next_offset: int | None  # of the next file of the partition
+    next_offset: int | None  # where the next file of the partition begins
     last: bool  # the last file of its partition is the only one that may be torn
 
     @property

@@ -26,7 +26,7 @@ class Cursor:
         self.data = data
         self.format = format
         self.at = 0
-        self.prefix = ""  # of the messages of errors: "message 3: "
+        self.prefix = ""  # how the text of an error begins, such as "message 3: "
 
     @property
     def left(self) -> int:

@@ -52,7 +52,7 @@ class OAuthSettings:
     scope: str | None = None
     url_encodes: bool = False  # whether id and secret are URL-encoded in the header, as RFC 6749 demands
     extensions: Mapping[str, str] = field(default_factory=dict)
-    tls: TlsSettings = field(default_factory=TlsSettings)  # of the endpoint
+    tls: TlsSettings = field(default_factory=TlsSettings)  # for connections to the endpoint
     prefix: str = ""
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ class KafkaPartitions(PartitionLog[KafkaClient]):
         self._isolation = isolation
         self._batch_bytes = batch_bytes
         self._pieces = 1
-        self._first = 0  # of the current range
+        self._first = 0  # where the current range begins
         self._epoch_ends: dict[int, int] = {}  # leader epoch: the offset after its last record that was read
 
     def first_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:

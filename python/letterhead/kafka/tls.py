@@ -25,7 +25,7 @@ class TlsSettings:
     Attributes
     ----------
     trusted_location, trusted_pem : str, optional
-        Certificates of authorities; by default those of the system.
+        Certificates of authorities; by default the certificates that the system trusts.
     own_location, own_key_location : str, optional
         Certificate of the client, with its key or in front of a separate file with the key.
     own_certificates_pem, own_key_pem : str, optional

@@ -32,7 +32,7 @@ def compact(
 ) -> Transform:
     """Keep the last message of every key, and deletes for their retention time.
 
-    The rule is that of :meth:`letterhead.kip82.MessageLog.compact` (``letterhead.kip82.compaction.should_retain``). The frame is
+    The rule is the same as for :meth:`letterhead.kip82.MessageLog.compact` (``letterhead.kip82.compaction.should_retain``). The frame is
     the result of :func:`explode_batches` of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``. It
     must be a batch frame, as the last message of a key is known only at the end. No Python runs on executors.
 

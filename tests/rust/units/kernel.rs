@@ -486,7 +486,7 @@ fn a_block_loses_its_types() {
     }
 }
 
-/// Memory is reserved by the bytes of a block, which are never fewer than those of its rows.
+/// Memory is reserved by the bytes of a block, which are never fewer than the bytes of its rows.
 #[test]
 fn a_row_counts_with_all_of_its_bytes() {
     let headers = [(text(100), Some(text(4000)))];

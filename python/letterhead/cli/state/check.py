@@ -134,7 +134,7 @@ def _predict(store: StoreReader, to: str, before: str, layout: str | None) -> Ou
 
 
 def _layout_of(store_type: DetectedType, layout: str) -> str:
-    """Return the layout that Kafka Streams opens a type of store with: sessions have no timestamps, versions no headers."""
+    """Return the layout with which Kafka Streams opens a store: sessions have no timestamps, versions no headers."""
     if store_type.keys == "versioned" or (store_type.name, layout) not in LAYOUTS:
         return "plain"
     return layout

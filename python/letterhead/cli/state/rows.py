@@ -111,6 +111,6 @@ def failures() -> Iterator[None]:
     except (UnexpectedColumnFamilyError, DamagedRowError, ProcessorStateError) as error:
         raise Failure(str(error), BAD_DATA) from error
     except OSError as error:
-        if error.errno is None:  # of a connection to brokers
+        if error.errno is None:  # raised for a connection to brokers
             raise Failure(str(error)) from error
         raise Failure(f"cannot read {error.filename}: {reason(error)}") from error

@@ -26,7 +26,7 @@ from letterhead.state.storage.position import Position
 
 
 class RowError(NamedTuple):
-    """An error and its place; `segment` and `family` are empty, and `key` and `code` None, if it does not concern one row."""
+    """An error and its place; for an error of a whole store, `segment` and `family` are empty, and `key` and `code` None."""
 
     segment: str
     family: str

@@ -14,7 +14,7 @@ __all__ = ["FamilyRows", "OpenDatabase", "StoredRows", "WriteBatch", "failed", "
 
 
 class StoredRows(Protocol):
-    """Rows by key, of one column family, or of two families while a store is upgraded.
+    """Rows of a column family by key; during an upgrade, of two families.
 
     Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
     :class:`~letterhead.errors.InvalidStateStoreError` if the database is closed.
