@@ -354,7 +354,7 @@ class OffsetsGone(LetterheadError, RuntimeError):
 
     Attributes
     ----------
-    place : letterhead.offsets.ranges.TopicPartition
+    place : letterhead.offsets.partition_log.TopicPartition
         Topic and partition.
     topic, partition : str and int
         The same; the topic of Iggy is stream and topic with a slash.
@@ -381,7 +381,7 @@ class LogTruncated(OffsetsGone):
 
     Parameters
     ----------
-    place : letterhead.offsets.ranges.TopicPartition
+    place : letterhead.offsets.partition_log.TopicPartition
         Topic and partition.
     offset : int
         The requested offset.

@@ -89,7 +89,7 @@ def test_an_interrupt_ends_a_waiting_reader() -> None:
 def test_a_request_after_an_interrupt_gets_its_own_reply(server: Server, create: Callable[..., str]) -> None:
     from letterhead.iggy.client import IggyClient, IggyTopic
     from letterhead.iggy.connection import Address, Connection
-    from letterhead.offsets.ranges import TopicPartition
+    from letterhead.offsets.partition_log import TopicPartition
 
     topic = create()
     lh.write.iggy(pa.table({"payload": ["a", "b"]}), server.address, stream="tests", topic=topic)

@@ -18,7 +18,7 @@ import pages
 from letterhead.errors import OffsetsGone
 from letterhead.iggy.client import IggyClient, Lost
 from letterhead.iggy.topic_writer import IggySink
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from server import DURABLE, Server
 
 KILLS = 20

@@ -19,7 +19,7 @@ from letterhead.iggy.batches import BATCH_BYTES, BATCH_ROWS, MOST_DELTA, Message
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
 from letterhead.iggy.topic_writer import IggySink
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, LyingServer
 from test_lying_servers import BATCH, at, lies_about, u32
 

@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead.errors import OffsetsGone, ProtocolError
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address, Refused, TooLarge
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from lying_server import HEADER_LEN, REPLIES, Lie, LyingServer, read, write
 
 POLL = HEADER_LEN

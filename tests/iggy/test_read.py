@@ -22,7 +22,7 @@ from letterhead.errors import OffsetsGone
 from letterhead.iggy import HeaderMap, HeaderValue, Message, Partitioning, SendMessages
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 
 

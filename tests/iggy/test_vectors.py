@@ -19,7 +19,7 @@ from letterhead.errors import DecodeError
 from letterhead.iggy.batches import MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, IggyTopic
 from letterhead.iggy.connection import Address
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 
 VECTORS = Path(__file__).parents[1] / "vectors"

@@ -26,7 +26,7 @@ from letterhead.kafka.client import LATEST, KafkaClient
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import reader_settings
-from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
 from test_kafka_source import Stream, expected, send_both
 from topics import Record

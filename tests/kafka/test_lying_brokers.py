@@ -16,7 +16,7 @@ import letterhead as lh
 from letterhead.errors import LogTruncated, OffsetsGone, ProtocolError
 from letterhead.kafka.client import KafkaClient
 from letterhead.kafka.settings import reader_settings
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from lying_broker import (
     API_VERSIONS,
     FETCH,

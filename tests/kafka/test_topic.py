@@ -26,7 +26,7 @@ from letterhead.kafka import tls
 from letterhead.kafka.client import LATEST, KafkaClient
 from letterhead.kafka.settings import reader_settings, spark_settings
 from letterhead.kafka.transport import LargeReads
-from letterhead.offsets.ranges import TopicPartition as Partition
+from letterhead.offsets.partition_log import TopicPartition as Partition
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 

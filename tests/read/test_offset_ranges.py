@@ -16,7 +16,8 @@ pytest.importorskip("kafka")
 from letterhead.kafka.client import EARLIEST, LATEST, Fetched
 from letterhead.kafka.partitions import KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
-from letterhead.offsets.ranges import OffsetRange, TopicPartition, narrowed_ranges, requested_ranges
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
+from letterhead.offsets.ranges import narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import OffsetBounds
 

@@ -10,15 +10,9 @@ import pyarrow as pa
 import pytest
 
 from letterhead.errors import OffsetsGone, ProtocolError
-from letterhead.offsets.ranges import (
-    OffsetRange,
-    TopicPartition,
-    chosen_partitions,
-    divided_ranges,
-    limited_ends,
-    requested_ranges,
-)
-from letterhead.offsets.reading import Reply, read_ranges
+from letterhead.offsets.partition_log import OffsetRange, Reply, TopicPartition
+from letterhead.offsets.ranges import chosen_partitions, divided_ranges, limited_ends, requested_ranges
+from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetBounds, OffsetPoint
 
 NOON = 1_767_268_800_000

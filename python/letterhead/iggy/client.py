@@ -34,7 +34,7 @@ from letterhead._context_managers import Closing
 from letterhead._invariants import present
 from letterhead.errors import ProtocolError
 from letterhead.iggy.connection import READ, SEND, SHORT_REPLY, Address, Connection, Refused, length_prefixed
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 
 __all__ = ["MOST_BYTES", "IggyClient", "IggyTopic", "Lost", "Messages", "Poll"]
 

@@ -13,7 +13,7 @@ from letterhead._invariants import present
 from letterhead.errors import DecodeError, HeaderError, replaced
 from letterhead.iggy.kafka_gateway import to_record
 from letterhead.iggy.rows import CONSTANTS, IggyRowReader, topic_in_errors
-from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import Select
 from letterhead.output_columns import KAFKA_HEADERS, TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter

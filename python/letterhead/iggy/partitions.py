@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from letterhead.errors import HeaderError, OffsetsGone
 from letterhead.iggy.client import MOST_BYTES, IggyClient, Messages, Poll
 from letterhead.iggy.connection import TooLarge
-from letterhead.offsets.ranges import OffsetRange, TopicPartition
-from letterhead.offsets.reading import PartitionLog, Reply
+from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from letterhead.errors import HeaderError, replaced, without_message_number
-from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import Dialect
 from letterhead.where.program import RecordField, fields_of_format

@@ -33,7 +33,8 @@ from letterhead.kafka.log_directory import Paths
 from letterhead.kafka.segment_file import LARGEST_CHECKED, DamagedRange
 from letterhead.kafka.segments_reader import Damaged, SegmentsReader, Torn
 from letterhead.limits import how_to_raise
-from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
+from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
+from letterhead.offsets.ranges import range_of_files
 from letterhead.offsets.specs import OffsetBounds
 
 __all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail"]

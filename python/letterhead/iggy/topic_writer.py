@@ -26,7 +26,7 @@ from letterhead.iggy.kafka_mapping import COLUMNS as RECORD_COLUMNS
 from letterhead.iggy.kafka_mapping import mapped
 from letterhead.iggy.partitioning import partition_of
 from letterhead.iggy.writer import IggyWriter
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.written import Written
 
 if TYPE_CHECKING:

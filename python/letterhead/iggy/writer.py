@@ -12,7 +12,7 @@ from letterhead.iggy.batches import EncodedBatch, MessageFields, batches_of
 from letterhead.iggy.client import IggyClient, Lost
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import IggyRowReader
-from letterhead.offsets.ranges import OffsetRange, TopicPartition
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
 from letterhead.offsets.reading import read_ranges
 from letterhead.written import Appended
 

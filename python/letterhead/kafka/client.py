@@ -27,7 +27,7 @@ from letterhead.kafka.oauth import Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings
 from letterhead.kafka.tls import ssl_context
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 
 try:
     from kafka import errors as kafka_errors

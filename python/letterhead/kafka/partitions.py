@@ -15,8 +15,7 @@ from letterhead.kafka.record_sets import (
     leader_epoch,
     next_pieces,
 )
-from letterhead.offsets.ranges import OffsetRange, TopicPartition
-from letterhead.offsets.reading import PartitionLog, Reply
+from letterhead.offsets.partition_log import OffsetRange, PartitionLog, Reply, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from letterhead import _native
 from letterhead.errors import HeaderError, replaced
-from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.offsets.rows import RowReader
 from letterhead.output_columns import TIME_DETAIL, TIMES, Dialect, as_times, time_error, times_outside, with_errors
 from letterhead.where.program import Filter, RecordField, fields_of_format

@@ -16,7 +16,7 @@ from letterhead.kafka.indexes import position_before
 from letterhead.kafka.log_directory import LogSegment
 from letterhead.kafka.record_sets import BatchHeader, batches_of
 from letterhead.limits import how_to_raise
-from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.offsets.partition_log import LAST_OFFSET
 
 __all__ = [
     "LARGEST_CHECKED",

@@ -30,7 +30,8 @@ from letterhead.kafka.segment_file import (
 )
 from letterhead.kafka.transactions import OpenTransaction, Transactions, transactions
 from letterhead.limits import Limits
-from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange, TopicPartition, range_of_files
+from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
+from letterhead.offsets.ranges import range_of_files
 from letterhead.offsets.specs import OffsetBounds, OffsetPoint
 from letterhead.output_columns import Dialect
 from letterhead.reader import Reader

@@ -2,6 +2,6 @@
 
 :mod:`~letterhead.offsets.specs` parses where reading begins and ends, :mod:`~letterhead.offsets.ranges` chooses ranges of
 offsets, :mod:`~letterhead.offsets.reading` reads ranges from servers, and :mod:`~letterhead.offsets.rows` converts batches
-to Arrow. Kafka and Iggy implement :class:`~letterhead.offsets.reading.PartitionLog` and
+to Arrow. Kafka and Iggy implement :class:`~letterhead.offsets.partition_log.PartitionLog` and
 :class:`~letterhead.offsets.rows.RowReader`.
 """

@@ -5,39 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import OffsetsGone, ProtocolError
+from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, PartitionLog, TopicPartition
 from letterhead.offsets.specs import LATEST, OffsetBounds, OffsetPoint
 
 if TYPE_CHECKING:
-    from letterhead.offsets.reading import PartitionLog
     from letterhead.where.program import Filter
 
 __all__ = [
-    "LAST_OFFSET", "OffsetRange", "TopicPartition", "chosen_partitions", "divided_ranges", "limited_ends",
-    "narrowed_ranges", "range_of_files", "requested_ranges", "resolved_offsets",
+    "chosen_partitions", "divided_ranges", "limited_ends", "narrowed_ranges", "range_of_files", "requested_ranges",
+    "resolved_offsets",
 ]  # fmt: skip
-
-LAST_OFFSET = (1 << 63) - 1
-
-
-class TopicPartition(NamedTuple):
-    """A partition of a topic."""
-
-    topic: Any  # a name in Kafka, stream and topic in Iggy
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
-class OffsetRange(NamedTuple):
-    """Offsets of a partition: the first one, and the one to stop before."""
-
-    partition: TopicPartition
-    start: int = 0
-    end: int = LAST_OFFSET
 
 
 def chosen_partitions(

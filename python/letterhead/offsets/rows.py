@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.limits import Limits
-from letterhead.offsets.ranges import LAST_OFFSET
+from letterhead.offsets.partition_log import LAST_OFFSET
 from letterhead.operations import ExplodeBatches, ReadOptions
 from letterhead.output_columns import UNUSED_NAME, Dialect, check_columns, first_offset_in_error
 from letterhead.where.program import Filter, RecordField, resolve

@@ -22,7 +22,8 @@ from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import IggyPartitions
 from letterhead.iggy.rows import COLUMNS, IggyRowReader
-from letterhead.offsets.ranges import TopicPartition, chosen_partitions
+from letterhead.offsets.partition_log import TopicPartition
+from letterhead.offsets.ranges import chosen_partitions
 from letterhead.offsets.specs import OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.offset_queries import (

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from letterhead.errors import check_name
 from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
 from letterhead.kafka.settings import spark_settings
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import ReadOnly

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, Ty
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 
 from letterhead.errors import OffsetsGone
-from letterhead.offsets.ranges import (
-    OffsetRange,
-    TopicPartition,
-    divided_ranges,
-    limited_ends,
-    narrowed_ranges,
-    resolved_offsets,
-)
-from letterhead.offsets.reading import PartitionLog, read_ranges
+from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
+from letterhead.offsets.ranges import divided_ranges, limited_ends, narrowed_ranges, resolved_offsets
+from letterhead.offsets.reading import read_ranges
 from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
 from letterhead.spark.sources.options import json_of
 

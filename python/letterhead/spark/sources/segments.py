@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.errors import TornTailWarning
-from letterhead.offsets.ranges import LAST_OFFSET, OffsetRange
+from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange
 from letterhead.offsets.specs import OffsetBounds
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import BatchOnly

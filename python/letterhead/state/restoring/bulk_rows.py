@@ -20,7 +20,7 @@ from letterhead import arrow
 from letterhead._invariants import present
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.context import CONSISTENCY_POSITION, position_of
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.reading.store_types import TIME_ORDERED_KEYS

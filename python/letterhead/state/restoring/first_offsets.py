@@ -88,7 +88,7 @@ def topic_retained_from(
     from letterhead.kafka.client import EARLIEST, LATEST, KafkaClient
     from letterhead.kafka.settings import reader_settings
     from letterhead.kafka.topic_reader import topic as read_topic
-    from letterhead.offsets.ranges import TopicPartition
+    from letterhead.offsets.partition_log import TopicPartition
 
     with KafkaClient(reader_settings(None, settings)) as client:
         partitions = [

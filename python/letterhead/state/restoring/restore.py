@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
 from letterhead.errors import ProcessorStateError, check_name
-from letterhead.offsets.ranges import TopicPartition
+from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
 from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
