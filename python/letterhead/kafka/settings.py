@@ -96,26 +96,12 @@ def reader_settings(
     fetch_bytes: int | None = None,
 ) -> Settings:
     """Return the settings of a reader. Arguments take precedence over settings of the same meaning."""
-    values = _Values(settings, servers)
-    values.check_names(READER_NAMES)
-    result = values.connection(token_provider)
-    result.timeout_ms = values.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
-    # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
-    tuned = max(values.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
-    result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
-    result.isolation_level = values.text("isolation.level")
-    return result
+    return _Values(settings, servers).reader(token_provider, timeout_ms, fetch_bytes)
 
 
 def spark_settings(options: Mapping[str, str]) -> Settings:
     """Return the settings of a reader from Spark's options, without their prefix ``kafka.``; case is ignored."""
-    values = _Values({name.lower(): value for name, value in options.items()}, None, prefix="kafka.")
-    values.check_names(READER_NAMES)
-    result = values.connection(None)
-    result.timeout_ms = values.number("default.api.timeout.ms") or TIMEOUT_MS
-    result.fetch_bytes = max(values.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
-    result.isolation_level = values.text("isolation.level")
-    return result
+    return _Values({name.lower(): value for name, value in options.items()}, None, prefix="kafka.").reader()
 
 
 def writer_settings(
@@ -244,7 +230,7 @@ _LIBRDKAFKA = {"max.request.size": "message.max.bytes"}
 READER_NAMES: tuple[str, ...] = tuple(
     sorted({*_CONNECTION, *_READ_BY_READERS, *_CONSUMER, *_PRODUCER, *_CLIENT, *_JAVA})
 )
-"""Settings that readers accept. Those of :data:`_CONSUMER`, :data:`_PRODUCER`, :data:`_CLIENT` and :data:`_JAVA` have no
+"""Settings that readers accept. The names in :data:`_CONSUMER`, :data:`_PRODUCER`, :data:`_CLIENT` and :data:`_JAVA` have no
 effect: they tune other clients, so that a property file can be shared with them."""
 
 _REJECTED = {
@@ -323,13 +309,22 @@ class _Values:
             return str(value)
         raise TypeError(f"setting {self.prefix}{name} must be text or a number, not {type(value).__name__}")
 
-    def check_names(self, names: Iterable[str]) -> None:
-        """Raise ValueError for a name that is unknown, or that a user cannot set."""
+    def reader(
+        self, token_provider: TokenProvider | None = None, timeout_ms: int | None = None, fetch_bytes: int | None = None
+    ) -> Settings:
+        """Return the settings of a reader; raise ValueError for a name that is unknown, or that a user cannot set."""
         self.check_settable()
-        names = {*names}
+        names = {*READER_NAMES}
         for name in self._values:
             if name not in names:
                 raise unknown_setting(name, self.prefix)
+        result = self.connection(token_provider)
+        result.timeout_ms = self.number("default.api.timeout.ms") or TIMEOUT_MS if timeout_ms is None else timeout_ms
+        # A size tuned for the Java consumer is small for whole fetches, so it can only enlarge them.
+        tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
+        result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
+        result.isolation_level = self.text("isolation.level")
+        return result
 
     def check_settable(self) -> None:
         """Raise ValueError for a name that a user cannot set."""
