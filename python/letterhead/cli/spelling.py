@@ -82,7 +82,7 @@ def check_type(type: str) -> str:
 
 def read_time(option: str, text: str | None) -> int | None:
     """Read a time: milliseconds since 1970, or an ISO 8601 date, in UTC unless it names a zone."""
-    if text is None or text.lstrip("-").isdecimal():
+    if text is None or text.removeprefix("-").isdecimal():
         return None if text is None else int(text)
     try:
         return epoch_milliseconds(read_iso_time(text))

@@ -74,7 +74,7 @@ def _end(text: str | None) -> int | datetime | None:
     """Read where to stop: an offset, or a time."""
     if text is None:
         return None
-    if text.lstrip("-").isdecimal():
+    if text.removeprefix("-").isdecimal():
         return int(text)
     try:
         return read_iso_time(text)
