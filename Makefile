@@ -115,8 +115,8 @@ check-lint:
 
 .PHONY: check-tests
 check-tests: dev
-	PYTHONPATH=$(CURDIR)/python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests/python tests/read tests/state \
-	  -m "not full and not jvm and not slow" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
+	PYTHONPATH=$(CURDIR)/python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests --ignore tests/spark --ignore tests/load \
+	  -m "not full and not jvm and not slow and not broker and not iggy_server" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
 
 .PHONY: check-rust
 check-rust:

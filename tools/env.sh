@@ -14,6 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 BIN=$PWD/.venv/bin
 RELEASE=dist/release
+# The tests of the package without Spark, and the marks of those that need no server.
+PACKAGE_TESTS=(tests --ignore tests/spark --ignore tests/load)
+NO_SERVERS='not broker and not iggy_server'
 HOST=$(rustc -vV | awk '/^host:/ { print $2 }')
 # Spark, Maven and JMH find Java by JAVA_HOME or on the PATH; the two should not disagree.
 if [ -z "${JAVA_HOME:-}" ] && command -v java > /dev/null; then

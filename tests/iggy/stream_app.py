@@ -6,7 +6,7 @@ import faulthandler
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "python"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from letterhead import spark as lhs
 from spark_session import local_session

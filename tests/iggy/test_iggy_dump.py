@@ -17,6 +17,8 @@ from test_cli_terminal import Terminal
 from test_cli_terminal import run as run_command
 from test_write import table
 
+pytestmark = pytest.mark.iggy_server
+
 Run = Callable[..., Result]
 
 

@@ -11,6 +11,8 @@ import pytest
 import letterhead as lh
 from server import Server
 
+pytestmark = pytest.mark.iggy_server
+
 MIB = 1 << 20
 FETCH_BYTES = 4 * MIB
 STEP = 50_000

@@ -14,6 +14,8 @@ from letterhead.errors import ConversionError, DecodeError
 from letterhead.iggy.kafka_gateway import KafkaRecord, to_message, to_record
 from server import Server
 
+pytestmark = pytest.mark.iggy_server
+
 NOW = 1_700_000_000_123
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 KEPT = ["offset", "timestamp", "key", "value", "headers"]

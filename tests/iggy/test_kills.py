@@ -21,6 +21,8 @@ from letterhead.iggy.topic_writer import IggySink
 from letterhead.offsets.partition_log import TopicPartition
 from server import DURABLE, Server
 
+pytestmark = pytest.mark.iggy_server
+
 KILLS = 20
 PARTITIONS = 2
 ROWS = 200

@@ -15,6 +15,8 @@ import letterhead as lh
 from letterhead.iggy import HeaderKey, HeaderMap, HeaderValue
 from server import PASSWORD, USER, Server
 
+pytestmark = pytest.mark.iggy_server
+
 apache_iggy = pytest.importorskip("apache_iggy", reason="the Python client apache-iggy is not installed")
 
 # Our name, the value, the class of apache-iggy and the bytes of the value.

@@ -14,6 +14,8 @@ from letterhead.errors import DecodeError, TornTailWarning
 from server import Server
 from test_write import table
 
+pytestmark = pytest.mark.iggy_server
+
 COUNT = 12_000
 
 

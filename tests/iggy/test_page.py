@@ -21,6 +21,8 @@ sys.path.append(str(Path(__file__).parents[1] / "kafka"))
 import broker as kafka
 import topics
 
+pytestmark = pytest.mark.iggy_server
+
 EXAMPLE = pages.ROOT / "examples" / "kafka_iggy_spark.py"
 
 

@@ -25,6 +25,8 @@ from letterhead.iggy.connection import Address
 from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 
+pytestmark = pytest.mark.iggy_server
+
 
 def fill(server: Server, topic: str, partition: int, messages: list[Message], at_once: int = 100) -> None:
     """Append messages to a partition, some in each request."""

@@ -8,9 +8,13 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import letterhead as lh
 from server import Server
 from test_write import table
+
+pytestmark = pytest.mark.iggy_server
 
 HERE = Path(__file__).parent
 SAIL = Path(os.environ.get("PYTHON_SAIL", HERE.parents[1] / ".venv-sail" / "bin" / "python"))

@@ -22,6 +22,8 @@ from letterhead.iggy.connection import Address
 from letterhead.offsets.partition_log import TopicPartition
 from server import Server
 
+pytestmark = pytest.mark.iggy_server
+
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 

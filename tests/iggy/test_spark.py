@@ -21,6 +21,8 @@ from letterhead import spark as lhs
 from server import Server
 from test_write import table
 
+pytestmark = pytest.mark.iggy_server
+
 KILLS = int(os.environ.get("LETTERHEAD_DRIVER_KILLS", "1"))
 """How often the driver is killed. A start of Spark takes long."""
 

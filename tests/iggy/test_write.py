@@ -12,6 +12,8 @@ from letterhead.errors import EncodeError
 from proxy import Proxy
 from server import Server
 
+pytestmark = pytest.mark.iggy_server
+
 NO_RIGHTS = dict.fromkeys(
     [
         "manage_servers", "read_servers", "manage_users", "read_users", "manage_streams", "read_streams", "manage_topics",

@@ -32,7 +32,7 @@ from test_kafka_source import Stream, expected, send_both
 from topics import Record
 from written import Row, numbered, producer, read, send
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.broker, pytest.mark.full]
 
 ISOLATIONS = ("read_uncommitted", "read_committed")
 COLUMNS = ("partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")

@@ -22,6 +22,8 @@ from letterhead.spark.sources.kafka import KafkaSource
 from topics import Record, create, orders, produce
 from written import CODECS, TOPICS, create_with, ends, numbered, producer, send, write_all
 
+pytestmark = pytest.mark.broker
+
 OWN, OURS = "kafka", "letterhead-kafka"
 ISOLATIONS = ("read_uncommitted", "read_committed")
 

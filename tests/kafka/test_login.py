@@ -24,6 +24,8 @@ from identity import Identity
 from letterhead.cli import main
 from letterhead.kafka.oauth import OAuthSettings, Tokens
 
+pytestmark = pytest.mark.broker
+
 TABLE = pa.table({"key": ["k"], "value": [b"v"]})
 SECRET = "never-to-be-seen"
 

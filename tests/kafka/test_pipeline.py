@@ -27,6 +27,8 @@ from letterhead import spark as lhs
 from page import Page
 from topics import Place, Record, consume, create, damage, orders, place, produce
 
+pytestmark = pytest.mark.broker
+
 SMALL = 2_000
 LARGE = 100_000
 numbers = itertools.count()
@@ -221,7 +223,7 @@ def _driver(address: str, prefix: str, state: Path, rows_per_batch: int) -> Iter
     settings = {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYTHONPATH": str(ROOT / "tests" / "python"),
+        "PYTHONPATH": str(ROOT / "tests" / "helpers"),
         "PYSPARK_SUBMIT_ARGS": f"--conf spark.ui.enabled=false --driver-java-options {QUICK_JVM} pyspark-shell",
     }
     with (

@@ -13,7 +13,7 @@ import play
 from broker import Broker, java
 from topics import consume, create, damage, orders, produce
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.broker, pytest.mark.full]
 
 
 def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):

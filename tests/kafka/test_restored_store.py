@@ -18,6 +18,8 @@ import traces
 from broker import QUICK_JVM
 from letterhead.state.storage.keys import session_key, window_key
 
+pytestmark = pytest.mark.broker
+
 JVM_TESTS = built("jvm-tests")
 RETENTION = 120_000
 

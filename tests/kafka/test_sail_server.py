@@ -22,6 +22,8 @@ from letterhead import arrow as lha
 from sail_client import COLUMNS, TASKS
 from topics import create, orders, produce
 
+pytestmark = pytest.mark.broker
+
 SAIL = Path(os.environ.get("PYTHON_SAIL", ROOT / ".venv-sail" / "bin" / "python"))
 """The Python of an environment of its own, as Sail refuses the version of pyspark that the other tests run with."""
 

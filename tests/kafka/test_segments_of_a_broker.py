@@ -19,6 +19,8 @@ from letterhead.kafka.indexes import offsets_every, position_before
 from letterhead.kafka.log_directory import partitions
 from letterhead.kafka.transactions import Aborted, transactions
 
+pytestmark = pytest.mark.broker
+
 TOPIC = "kept"
 FIRST = 1_767_225_600_000
 

@@ -30,6 +30,8 @@ from letterhead.offsets.partition_log import TopicPartition as Partition
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
 
+pytestmark = pytest.mark.broker
+
 ISOLATIONS = ("read_uncommitted", "read_committed")
 
 

@@ -10,6 +10,8 @@ import pytest
 import letterhead as lh
 from topics import PARTITIONS, consume, create, orders, place, produce
 
+pytestmark = pytest.mark.broker
+
 numbers = itertools.count()
 
 

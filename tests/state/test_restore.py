@@ -13,8 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from read.log_bytes import TRANSACTIONAL, batch, mark
-from read.log_bytes import record as logged
 
 import changelogs
 import deviations
@@ -25,6 +23,8 @@ from letterhead.state.context import with_position
 from letterhead.state.restoring import restore as restoring
 from letterhead.state.storage.keys import window_key
 from letterhead.state.storage.position import Position
+from log_bytes import TRANSACTIONAL, batch, mark
+from log_bytes import record as logged
 
 RESTORED = [
     name

@@ -91,7 +91,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(wanted - files, set())
 
     def test_every_case_of_the_real_systems_holds(self) -> None:
-        sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "python")]
+        sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "helpers")]
         from implementations import Message
         from vector_checks import CHECKS, check_file
 
