@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from letterhead.durable_files import replace_file
 from letterhead.kip82 import MessageLog
-from letterhead.kip82.files import replace_file
 from log_samples import encoded, frame, samples
 
 LOG = "00000000000000000000.log"

@@ -271,7 +271,7 @@ def test_options_are_on_the_disk_before_they_replace_the_former_ones(
 ) -> None:
     calls = recorded(monkeypatch, "fsync", "replace")
     restore(table(3), tmp_path, "store")
-    saved = [("fsync", "options.new"), ("replace", "options.new"), ("fsync", ".store.restoring")]
+    saved = [("fsync", "options.json.new"), ("replace", "options.json.new"), ("fsync", ".store.restoring")]
     assert calls == [*saved, *saved]  # at the beginning, and when all rows are written
 
 

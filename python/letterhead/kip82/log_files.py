@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead._invariants import present
+from letterhead.durable_files import make_directory, sync_directory
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
-from letterhead.kip82.files import Lock, make_directory, sync_directory
 from letterhead.kip82.header_formats import HeaderFormat
+from letterhead.kip82.lock import Lock
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import SegmentFile, StoredMessages, segment_name

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
+from letterhead.durable_files import replace_file
 from letterhead.errors import MessageLogError
-from letterhead.kip82.files import replace_file
 from letterhead.kip82.header_formats import HeaderFormat, check_header_format
 
 __all__ = ["ANYWHERE", "Properties", "check_format_version"]

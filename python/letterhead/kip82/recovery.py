@@ -6,8 +6,8 @@ import contextlib
 import os
 import warnings
 
+from letterhead.durable_files import replace_file
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
-from letterhead.kip82.files import replace_file
 from letterhead.kip82.segment import FRAME, MAGIC_AT, SegmentFile, StoredMessages
 from letterhead.one_message import validate
 

@@ -37,9 +37,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from letterhead.durable_files import sync_directory
 from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.checksums import Checksums
-from letterhead.kip82.files import sync_directory
 from letterhead.kip82.header_formats import BATCH_FORMATS, MESSAGE_FORMATS, HeaderFormat
 from letterhead.kip82.versions import CODEC_BITS
 from letterhead.message import Message

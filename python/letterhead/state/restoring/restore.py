@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead._invariants import present
+from letterhead.durable_files import replace_file
 from letterhead.errors import ProcessorStateError, check_name
 from letterhead.offsets.partition_log import TopicPartition
 from letterhead.state.durations import Milliseconds, milliseconds
 from letterhead.state.reading.directory import task_partition
 from letterhead.state.reading.store_types import LAYOUTS, STORE_TYPES, VALUES, values_of
 from letterhead.state.storage.database import StoredFamilies, load_rocksdict
-from letterhead.state.storage.files import read_text, replace_text
+from letterhead.state.storage.files import read_text
 from letterhead.state.storage.position import Position
 
 if TYPE_CHECKING:
@@ -366,7 +367,7 @@ class _PartitionRestore:
 
     def _save(self, *, complete: bool) -> None:
         self._hidden.mkdir(parents=True, exist_ok=True)
-        replace_text(self._file, json.dumps(self._options | {"complete": complete}))
+        replace_file(self._file, json.dumps(self._options | {"complete": complete}))
 
     def rows(self, records: Records) -> RowBatch:
         """Return the rows of the records, without positions."""

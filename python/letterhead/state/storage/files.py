@@ -12,7 +12,7 @@ from pathlib import Path
 
 from letterhead.errors import ProcessorStateError
 
-__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current", "read_text", "replace_text"]
+__all__ = ["CONFIG", "check_files", "has_database_files", "missing_current", "read_text"]
 
 CONFIG = "rocksdict-config.json"
 MANIFEST_BYTES = 4 << 30
@@ -74,22 +74,6 @@ def read_text(path: Path) -> str:
                 errno.EFBIG, f"{status.st_size} bytes, where there can be {MAX_TEXT_BYTES} at most", str(path)
             )
         return file.read(MAX_TEXT_BYTES).decode()
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace the contents of a file, so that it has the old or the new ones even if the machine fails meanwhile."""
-    new = path.with_suffix(".new")
-    with new.open("w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
-    if os.name == "posix":
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
 
 def _size(store: str, entry: os.DirEntry[str]) -> int:

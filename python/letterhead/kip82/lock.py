@@ -1,4 +1,4 @@
-"""Atomic replacement of files, and a lock that the operating system releases with its process."""
+"""A lock on a directory that the operating system releases with its process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from letterhead.errors import LogLockedError
 
-__all__ = ["Lock", "make_directory", "replace_file", "sync_directory"]
+__all__ = ["Lock"]
 
 
 class Lock:
@@ -40,31 +40,3 @@ class Lock:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that after a crash it has the old or the new content."""
-    temporary = path.with_name(path.name + ".new")
-    with temporary.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    sync_directory(path.parent)
-
-
-def make_directory(path: Path) -> None:
-    """Make a directory and those above it, and flush their names to disk."""
-    missing = [directory for directory in (path, *path.parents) if not directory.exists()]
-    path.mkdir(parents=True, exist_ok=True)
-    for directory in missing:
-        sync_directory(directory.parent)
-
-
-def sync_directory(path: Path) -> None:
-    """Flush the file names of a directory to disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

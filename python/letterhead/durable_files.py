@@ -1,0 +1,38 @@
+"""Replace files and make directories so that a crash of the machine leaves the old state or the new one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["make_directory", "replace_file", "sync_directory"]
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file so that after a crash it has the old or the new content."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_directory(path.parent)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, and flush their names to disk."""
+    missing = [directory for directory in (path, *path.parents) if not directory.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for directory in missing:
+        sync_directory(directory.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Flush the file names of a directory to disk, where the system can open directories."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
