@@ -28,6 +28,7 @@ __all__ = [
     "formats",
     "inspect",
     "join_value",
+    "json_lines",
     "limits",
     "messages",
     "record_batches",
@@ -131,6 +132,7 @@ class _Options(TypedDict, total=False):
 
 def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
 def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...
+def json_lines(rows: object, *, epoch_ms: bool = False, ascii: bool = False) -> bytes: ...
 def amqp_column(column: object, of: str, **options: Unpack[_Options]) -> Column | Stream: ...
 def decode(
     data: bytes, format: str, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None

@@ -143,9 +143,12 @@ impl<'a> ListInput<'a> {
         }
     }
 
+    pub fn values(self) -> &'a ArrayRef {
+        match_layout!(self, ListInput::{Small, Large}, array => array.values())
+    }
+
     pub fn elements(self) -> Option<&'a StructArray> {
-        let values: &'a ArrayRef = match_layout!(self, ListInput::{Small, Large}, array => array.values());
-        values.as_struct_opt()
+        self.values().as_struct_opt()
     }
 
     /// The elements of all rows, null ones too.

@@ -10,6 +10,7 @@ pub(crate) mod errors;
 pub mod filter;
 pub mod filtered;
 pub(crate) mod input;
+pub mod json_lines;
 mod message_sinks;
 pub mod messages;
 pub(crate) mod rows;

@@ -7,14 +7,17 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Fields};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 
 use super::arguments::{KeyArgument, argument, limits_or_default, named, on_loss, refuses_nulls, type_option};
+use super::c_interface;
 use super::capsule::{self, FormatOperation, Schema};
 use super::filter::filter;
+use super::gil::without_gil;
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
+use crate::arrow::json_lines::{JsonOptions, json_lines as write_lines};
 use crate::arrow::messages::Messages;
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::schema::nullable;
@@ -230,6 +233,24 @@ pub fn amqp_column<'py>(
     let of = Type::parse(&format!("{of}:amqp"))?;
     let work = ReadAmqp { of, dialect: options.dialect, on_error: options.on_error };
     capsule::apply(py, column, Box::new(work), &options)
+}
+
+/// A record batch, or a column of structs, as lines of JSON.
+#[pyfunction]
+#[pyo3(signature = (rows, *, epoch_ms=false, ascii=false))]
+pub fn json_lines<'py>(
+    py: Python<'py>,
+    rows: &Bound<'py, PyAny>,
+    epoch_ms: bool,
+    ascii: bool,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let c_interface::Column::Array(array) = c_interface::import(rows)? else {
+        return Err(PyTypeError::new_err("JSON lines are written of one record batch, not of a stream"));
+    };
+    let rows = array.as_struct_opt().ok_or_else(|| PyTypeError::new_err("JSON lines are written of a record batch"))?;
+    let options = JsonOptions { epoch_ms, ascii };
+    let lines = without_gil(py, || write_lines(rows, options))?;
+    Ok(PyBytes::new(py, &lines))
 }
 
 /// The type that an operation returns, before any row is read.
