@@ -79,7 +79,7 @@ def test_no_secret_is_part_of_a_repr():
         ({"sasl.mechanisn": "PLAIN"}, r"unknown option 'kafka\.sasl\.mechanisn': did you mean 'kafka\.sasl\.mechanism'"),
         ({"auto.offset.reset": "earliest"}, "startingOffsets"),
         ({"key.deserializer": "x"}, "keys are bytes"),
-        ({"enable.auto.commit": "true"}, "no offset is committed"),
+        ({"enable.auto.commit": "true"}, "the option commitGroup names a group"),
         ({"request.timeout.ms": "hunter2"}, r"^kafka\.request\.timeout\.ms must be a whole number$"),
         ({"security.protocol": "SASL"}, "unknown security protocol 'SASL'"),
         ({"security.protocol": "SASL_SSL"}, "needs a mechanism"),

@@ -35,7 +35,7 @@ try:
     from kafka.net.manager import KafkaConnectionManager
     from kafka.net.selector import NetworkSelector
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
-    from kafka.protocol.metadata import MetadataRequest
+    from kafka.protocol.metadata import CoordinatorType, MetadataRequest
 
     from letterhead.kafka.transport import DirectSockets, LoginTokens, ResponseFrames
 except ImportError as error:
@@ -43,7 +43,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "KafkaClient", "Fetched", "Isolation"]
+__all__ = ["EARLIEST", "LATEST", "KafkaClient", "Fetched", "Isolation", "check_code"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
@@ -182,13 +182,13 @@ class KafkaClient(Closing):
                 request = ListOffsetsRequest(
                     replica_id=-1, isolation_level=_ISOLATION[isolation], topics=topics, min_version=2, max_version=7
                 )
-                answer = await self._ask(leader, request, until, partial(_wrong_offsets, places))
+                answer = await self.ask(leader, request, until, partial(_wrong_offsets, places))
                 for topic in answer.topics:
                     for partition in topic.partitions:
-                        _check(partition.error_code, TopicPartition(topic.name, partition.partition_index))
+                        check_code(partition.error_code, TopicPartition(topic.name, partition.partition_index))
                         offsets[TopicPartition(topic.name, partition.partition_index)] = partition.offset
 
-        self._run(self._retried, ask)
+        self.call(ask)
         return offsets
 
     def fetch(
@@ -223,14 +223,14 @@ class KafkaClient(Closing):
                 max_version=12,
                 **_NO_SESSION,
             )
-            answer = await self._ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
-            _check(answer.error_code, place)
+            answer = await self.ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
+            check_code(answer.error_code, place)
             [topic] = answer.responses
             [response] = topic.partitions
             end = response.last_stable_offset if _ISOLATION[isolation] else response.high_watermark
             if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
                 return Fetched(b"", -1, [])
-            _check(response.error_code, place)
+            check_code(response.error_code, place)
             diverging = response.diverging_epoch
             if diverging is not None and diverging.end_offset >= 0:
                 return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
@@ -242,12 +242,28 @@ class KafkaClient(Closing):
             ]
             return Fetched(response.records or b"", end, aborted)
 
-        return self._manager.call_soon(self._retried, ask)
+        return self.begin(ask)
 
     def fetched(self, begun: Any) -> Fetched:
         """Wait for the response to a fetch."""
-        response: Fetched = self._run(self._manager.wait_for, begun, None)
+        response: Fetched = self.wait(begun)
         return response
+
+    def call(self, ask: Callable[[float], Awaitable[Any]]) -> Any:
+        """Return the result of ``ask``, which gets its time limit and is called again after temporary errors."""
+        return self._run(self._retried, ask)
+
+    def begin(self, ask: Callable[[float], Awaitable[Any]]) -> Any:
+        """Start the same in the background, and return a handle for :meth:`wait`."""
+        return self._manager.call_soon(self._retried, ask)
+
+    def wait(self, begun: Any) -> Any:
+        """Wait for what :meth:`begin` started."""
+        return self._run(self._manager.wait_for, begun, None)
+
+    def add_coordinator(self, answer: Any, group: str) -> Any:
+        """Note the broker that a FindCoordinatorResponse names, and return its name for :meth:`ask`."""
+        return self._manager.cluster.add_coordinator(answer, CoordinatorType.GROUP, group)
 
     def _run(self, ask: Callable[..., Any], *arguments: Any) -> Any:
         if os.getpid() != self._process:  # its thread does not exist in this process
@@ -268,7 +284,7 @@ class KafkaClient(Closing):
                 include_topic_authorized_operations=False,
                 max_version=12,
             )
-            answer = await self._ask_any(request, until, partial(_wrong_metadata, topics))
+            answer = await self.ask_any(request, until, partial(_wrong_metadata, topics))
             for topic in answer.topics:
                 if topics is not None and topic.error_code in _NO_TOPIC:
                     raise ValueError(
@@ -276,7 +292,7 @@ class KafkaClient(Closing):
                         "describe it"
                     )
                 if topics is not None:
-                    _check(topic.error_code, topic.name)
+                    check_code(topic.error_code, topic.name)
             self._manager.cluster.update_metadata(answer)
             self._note_leaders(answer)
             return answer
@@ -309,7 +325,7 @@ class KafkaClient(Closing):
                 raise kafka_errors.LeaderNotAvailableError(str(place))
         return self._leaders[place]
 
-    async def _ask_any(self, request: Any, until: float, wrong: _Wrong) -> Any:
+    async def ask_any(self, request: Any, until: float, wrong: Wrong) -> Any:
         """Send a request to brokers until one answers: known ones first, then the bootstrap servers."""
         cluster = self._manager.cluster
         known, named = (
@@ -318,7 +334,7 @@ class KafkaClient(Closing):
         failure: Exception = kafka_errors.NodeNotReadyError(self.servers)
         for broker in [*known, *named]:
             try:
-                return await self._ask(broker.node_id, request, until, wrong)
+                return await self.ask(broker.node_id, request, until, wrong)
             except kafka_errors.NodeNotReadyError:
                 continue  # its earlier error is reported instead
             except kafka_errors.KafkaError as error:
@@ -327,7 +343,7 @@ class KafkaClient(Closing):
                 failure = error
         raise failure
 
-    async def _ask(self, node: Any, request: Any, until: float, wrong: _Wrong) -> Any:
+    async def ask(self, node: Any, request: Any, until: float, wrong: Wrong) -> Any:
         """Send a request to a broker. ``wrong`` returns what is wrong with a response that does not answer it."""
         broker = self._manager.cluster.broker_metadata(node)
         if broker is None:
@@ -520,7 +536,7 @@ def _wrong_fetch(place: TopicPartition, last_epoch: int, answer: Any) -> str | N
     return None
 
 
-_Wrong: TypeAlias = Callable[[Any], str | None]
+Wrong: TypeAlias = Callable[[Any], str | None]
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
 _WITHOUT_REASON = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaTimeoutError)
@@ -533,7 +549,8 @@ _REJECTED = (
 )
 
 
-def _check(code: int, where: object) -> None:
+def check_code(code: int, where: object) -> None:
+    """Raise the error of kafka-python for an error code other than 0."""
     if code:
         raise kafka_errors.for_code(code)(str(where))
 

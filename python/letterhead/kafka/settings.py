@@ -333,7 +333,10 @@ class _Values:
             if name in _REJECTED:
                 raise ValueError(f"{self.prefix}{name} cannot be set: {_REJECTED[name].format(start=start)}")
         if (self.text("enable.auto.commit") or "false").lower() != "false":
-            raise ValueError(f"{self.prefix}enable.auto.commit cannot be set: no offset is committed")
+            option = "the option commitGroup" if self.prefix else "commit_group="
+            raise ValueError(
+                f"{self.prefix}enable.auto.commit cannot be set: {option} names a group to commit offsets to"
+            )
 
     def text(self, name: str) -> str | None:
         """Return a value with its references resolved."""

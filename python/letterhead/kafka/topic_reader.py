@@ -13,12 +13,13 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
 
 from letterhead.errors import check_name
 from letterhead.kafka.client import Isolation, KafkaClient
+from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import SettingsLike, reader_settings
 from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
 from letterhead.offsets.reading import read_ranges
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, group_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def topic(
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
     partitions: Iterable[int] | None = None,
+    commit_group: str | None = None,
     isolation_level: Isolation | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -59,7 +61,7 @@ def topic(
     """Read a Kafka topic into Arrow, without a Python object per record.
 
     Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
-    batch. No group is joined and nothing is committed. The next fetch runs while the current one is decoded, so about
+    batch. No group is joined, and offsets are committed only with ``commit_group``. The next fetch runs while the current one is decoded, so about
     three times ``fetch_bytes`` and one batch of rows are in memory.
 
     Parameters
@@ -86,9 +88,14 @@ def topic(
         negative number (``-10``: ten offsets before the end), or a time: a datetime with its time zone, ISO 8601 text in
         UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first record that is not older.
         All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
-        separately; its offsets must exist.
+        separately; its offsets must exist. ``start="group:NAME"`` begins at the committed offsets of a consumer group, and
+        at the first offset of a partition that has none.
     partitions : iterable of int, optional
         The partitions to read; all by default.
+    commit_group : str, optional
+        A consumer group to which the offsets that were read are committed, so that tools show its lag. It must have no
+        active consumers. The offsets of a fetch are committed when the batch after its rows is requested, and the last
+        ones at the end: after an early end, ``start="group:NAME"`` can repeat rows, but omits none.
     isolation_level : {"read_uncommitted", "read_committed"}, optional
         ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction. By
         default ``isolation.level`` of the settings, or ``"read_uncommitted"``.
@@ -121,7 +128,7 @@ def topic(
         If kafka-python is not installed.
     TypeError, ValueError
         If an option or a setting is invalid, or two columns would have the same name. While reading, if the topic, a
-        partition or an offset does not exist.
+        partition, an offset or the group of ``start`` does not exist, or consumers are active in ``commit_group``.
     OffsetsGone
         While reading, if records were deleted before they were read.
     LogTruncated
@@ -154,13 +161,19 @@ def topic(
     ... }
     >>> reader = lh.read.topic("orders", bootstrap_servers="broker:9094", settings=settings)  # doctest: +SKIP
     >>> reader = lh.read.topic("orders", settings="client.properties")  # doctest: +SKIP
+
+    Read what is new since the last run:
+
+    >>> reader = lh.read.topic("orders", start="group:etl", commit_group="etl", settings="client.properties")  # doctest: +SKIP
     """
     connection = reader_settings(
         bootstrap_servers, settings, token_provider=token_provider, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes
     )
     isolation: Any = connection.isolation_level or "read_uncommitted" if isolation_level is None else isolation_level
     check_name("isolation_level", isolation, ("read_uncommitted", "read_committed"))
-    bounds = OffsetBounds.parse(start, end)
+    start_group = group_of("start", start)
+    bounds = OffsetBounds.parse("earliest" if start_group is not None else start, end)
+    check_group("commit_group", commit_group)
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
     rows = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
@@ -169,7 +182,18 @@ def topic(
     def batches() -> Iterator[pa.RecordBatch]:
         with KafkaPartitions(KafkaClient(connection), rows, isolation, batch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions([topic]), topic, numbers)
-            ranges = requested_ranges(log, chosen, bounds)
-            yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))
+            resolved = bounds
+            if start_group is not None:
+                group = GroupOffsets(log.client, start_group)
+                points = group.start_points(chosen, "start", can_be_new=start_group == commit_group)
+                resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
+            ranges = requested_ranges(log, chosen, resolved)
+            narrowed = narrowed_ranges(log, ranges, rows.where)
+            if commit_group is None:
+                yield from read_ranges(log, narrowed)
+                return
+            commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
+            yield from read_ranges(log, narrowed, note_read=commits.note_read)
+            commits.finish()
 
     return Reader(rows.schema, batches)

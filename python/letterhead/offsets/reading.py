@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import OffsetsGone
-from letterhead.offsets.partition_log import OffsetRange, PartitionLog
+from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,21 +20,29 @@ _log = logging.getLogger(__name__)
 
 
 def read_ranges(
-    log: PartitionLog[Any], ranges: Iterable[OffsetRange], *, skip_lost: bool = False
+    log: PartitionLog[Any],
+    ranges: Iterable[OffsetRange],
+    *,
+    skip_lost: bool = False,
+    note_read: Callable[[TopicPartition, int], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Read ranges in order; the next request is answered while the rows of the current reply are made.
 
     Records that were deleted before they were read, or removed from the log afterwards, raise OffsetsGone, unless
-    ``skip_lost`` is true.
+    ``skip_lost`` is true. ``note_read`` is called with a partition and the offset up to which it was read, after the
+    caller has requested the batch that follows the rows of a reply.
     """
-    for rest, records in _replies(log, ranges, skip_lost):
-        yield from log.rows(records, rest)
+    for rest, records, position in _replies(log, ranges, skip_lost):
+        if records is not None:
+            yield from log.rows(records, rest)
+        if note_read is not None and position > rest.start:
+            note_read(rest.partition, min(position, rest.end))
 
 
 def _replies(
     log: PartitionLog[Any], ranges: Iterable[OffsetRange], skip_lost: bool
-) -> Iterator[tuple[OffsetRange, Any]]:
-    """Yield the records of each reply, with the range from the requested offset on, once the next request is sent."""
+) -> Iterator[tuple[OffsetRange, Any, int]]:
+    """Yield each reply, once the next request is sent: the range from the requested offset on, records, and next offset."""
     waiting = deque(requested for requested in ranges if requested.start < requested.end)
     handle: Any = None
     empty_since: float | None = None
@@ -66,8 +74,7 @@ def _replies(
                 log.enter(waiting[0])
         if waiting:
             handle = log.request(waiting[0])
-        if reply.records is not None:
-            yield rest, reply.records
+        yield rest, reply.records, position
 
 
 def _skipped(log: PartitionLog[Any], rest: OffsetRange) -> tuple[int, OffsetsGone]:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 __all__ = [
-    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "epoch_milliseconds", "read_iso_time",
+    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "check_group", "epoch_milliseconds",
+    "group_of", "read_iso_time",
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
@@ -90,6 +91,26 @@ class OffsetBounds(NamedTuple):
             number = "a file without a partition" if partition is None else f"partition {partition}"
             raise ValueError(f"{self.names[side]} has no entry for {number}: add one, or leave it out of partitions")
         return spec[partition]
+
+
+_GROUP = "group:"
+
+
+def group_of(name: str, spec: object) -> str | None:
+    """Return the consumer group that ``"group:NAME"`` names, None for other points."""
+    if not isinstance(spec, str) or not spec.startswith(_GROUP):
+        return None
+    group = spec.removeprefix(_GROUP)
+    check_group(name, group)
+    return group
+
+
+def check_group(name: str, group: str | None) -> None:
+    """Raise TypeError or ValueError for a value that names no consumer group."""
+    if group is not None and not isinstance(group, str):
+        raise TypeError(f"{name} must be the name of a consumer group, not {type(group).__name__}")
+    if group == "":
+        raise ValueError(f"{name} names no consumer group: its name is empty")
 
 
 def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPoint]:

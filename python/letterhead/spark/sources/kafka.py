@@ -15,7 +15,7 @@ from letterhead.errors import check_name
 from letterhead.kafka.record_sets import WHERE_FIELDS, KafkaRowReader
 from letterhead.kafka.settings import spark_settings
 from letterhead.offsets.partition_log import TopicPartition
-from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint
+from letterhead.offsets.specs import EARLIEST, LATEST, OffsetPoint, check_group, group_of
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.base import ReadOnly
 from letterhead.spark.sources.offset_queries import (
@@ -49,7 +49,16 @@ __all__ = ["KafkaSource"]
 
 _EXAMPLE = 'JSON such as {"topic": {"0": 23, "1": -2}}'
 _by_partition = json_of(_EXAMPLE, dict, dict)
-_offsets = offsets_option(_EXAMPLE, dict)
+_ending_offsets = offsets_option(_EXAMPLE, dict)
+
+
+def _starting_offsets(name: str, text: str) -> Any:
+    return text if group_of(f"option {name}", text) is not None else _ending_offsets(name, text)
+
+
+def _group(name: str, text: str) -> str:
+    check_group(f"option {name}", text)
+    return text
 
 
 def _timestamp(name: str, text: str) -> int:
@@ -74,11 +83,18 @@ OPTIONS = {
     "startingTimestamp": Option(_timestamp, "Timestamp at which to start, in milliseconds since 1970."),
     "startingOffsetsByTimestamp": Option(_by_partition, "The same by topic and partition, JSON."),
     "startingOffsets": Option(
-        _offsets, "`earliest`, `latest`, or JSON: topic to partition to offset (-2 is earliest, -1 latest)."
+        _starting_offsets,
+        "`earliest`, `latest`, JSON: topic to partition to offset (-2 is earliest, -1 latest), or `group:NAME`: the committed "
+        "offsets of a consumer group, and the first one of a partition that has none.",
     ),
     "endingTimestamp": Option(_timestamp, "Timestamp at which a batch query ends, in milliseconds since 1970."),
     "endingOffsetsByTimestamp": Option(_by_partition, "The same by topic and partition, JSON."),
-    "endingOffsets": Option(_offsets, "Where a batch query ends, as `startingOffsets`."),
+    "endingOffsets": Option(_ending_offsets, "Where a batch query ends, as `startingOffsets`."),
+    "commitGroup": Option(
+        _group,
+        "Consumer group to which a stream commits the offsets of each batch that Spark has committed, so that tools show its "
+        "lag. A query continues from its checkpoint, not from the group.",
+    ),
     "failOnDataLoss": Option(flag, "`false` skips records that were deleted before they were read."),
     "includeHeaders": Option(flag, "Whether `headers` is among the columns by default."),
     "maxOffsetsPerTrigger": Option(number(1), "Maximum number of offsets per trigger; needs Spark 4.2."),
@@ -135,6 +151,10 @@ class KafkaSource(ReadOnly, DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
+        if any(name.lower() == "commitgroup" for name in self.options):
+            raise ValueError(
+                "option commitGroup needs a stream, spark.readStream: Spark does not tell a source when a batch query has ended"
+            )
         return KafkaBatchReader(self._query(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -246,6 +266,12 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
         option = next((name for name in _POINT_OPTIONS[side] if name in self.values), f"{side}ingOffsets")
         default = "latest" if side == "end" or not is_batch else "earliest"
         value = self.values.get(option, default)
+        group = group_of(f"option {option}", value)
+        if group is not None:
+            from letterhead.kafka.groups import GroupOffsets
+
+            is_new = group == self.values.get("commitGroup")
+            return GroupOffsets(log.client, group).start_points(partitions, f"option {option}", can_be_new=is_new)
         by_partition: Mapping[TopicPartition, Any] = dict.fromkeys(partitions, value)
         if isinstance(value, dict):
             offsets = {
@@ -264,6 +290,14 @@ class KafkaQuery(OffsetQuery["KafkaPartitions"]):
         if is_batch and rejected in points.values():
             raise ValueError(f"{option} cannot be {rejected.kind} in a batch query")
         return points
+
+    def commit(self, log: KafkaPartitions, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write offsets to the group of the option ``commitGroup``."""
+        group = self.values.get("commitGroup")
+        if group is not None and offsets:
+            from letterhead.kafka.groups import GroupOffsets
+
+            GroupOffsets(log.client, group).commit(offsets)
 
     def topic_named(self, name: str) -> str:
         """Return the name: a query can have several topics."""

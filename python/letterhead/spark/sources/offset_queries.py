@@ -104,6 +104,9 @@ class OffsetQuery(ABC, Generic[LogT]):
     def topic_named(self, name: str) -> Any:
         """Return a topic of the checkpoint; raise ValueError if it is not one of the query."""
 
+    def commit(self, log: LogT, offsets: Mapping[TopicPartition, int]) -> None:
+        """Store the offsets before which a stream has read all records; by default only its checkpoint has them."""
+
     def as_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch of the schema."""
         return batch
@@ -200,6 +203,7 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         self._query = query
         self._log: PartitionLog[Any] | None = None
         self._target: dict[TopicPartition, int] | None = None
+        self._committed: CheckpointOffsets | None = None
 
     def initialOffset(self) -> CheckpointOffsets:
         """Return where a query without a checkpoint begins."""
@@ -219,6 +223,9 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         ends = self._query.latest(self._connected()) if self._target is None else dict(self._target)
         starts = self._from_checkpoint(start)
         self._check(starts, ends)
+        if start is not None:
+            # Spark calls commit() for a batch when it plans the next one, which the last batch of a run does not have.
+            self.commit(start)
         if ReadMaxRows is not None and isinstance(limit, ReadMaxRows):
             ends = limited_ends(limit.max_rows, self._with_new_partitions(starts, ends), ends)
         return _for_checkpoint(ends)
@@ -236,6 +243,12 @@ class OffsetStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the range of a task."""
         return self._query.read(partition)
+
+    def commit(self, end: CheckpointOffsets) -> None:
+        """Store the offsets of a batch that Spark has committed."""
+        if end != self._committed:
+            self._query.commit(self._connected(), self._from_checkpoint(end))
+            self._committed = end
 
     def stop(self) -> None:
         """Close the connections."""

@@ -1,0 +1,207 @@
+"""Offsets of consumer groups, for tools that show lag: :class:`GroupOffsets` and :class:`OffsetCommits`.
+
+No group is joined. Offsets are read and written as by a consumer that assigns its partitions itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kafka import errors as kafka_errors
+from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+from letterhead.kafka.client import KafkaClient, check_code
+from letterhead.offsets.partition_log import OffsetRange, TopicPartition
+from letterhead.offsets.specs import EARLIEST, OffsetPoint
+
+__all__ = ["GroupOffsets", "OffsetCommits"]
+
+_HAS_MEMBERS = (
+    kafka_errors.UnknownMemberIdError.errno,
+    kafka_errors.IllegalGenerationError.errno,
+    kafka_errors.RebalanceInProgressError.errno,
+)
+
+
+class GroupOffsets:
+    """The committed offsets of a consumer group.
+
+    Parameters
+    ----------
+    client : KafkaClient
+        Connections to the cluster.
+    group : str
+        Name of the group.
+    """
+
+    def __init__(self, client: KafkaClient, group: str) -> None:
+        self.group = group
+        self._client = client
+
+    def committed(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the committed offsets of partitions, without those that have none."""
+        places = list(partitions)
+
+        async def ask(until: float) -> dict[TopicPartition, int]:
+            topics = [
+                OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=numbers)
+                for topic, numbers in _by_topic(places).items()
+            ]
+            request = OffsetFetchRequest(group_id=self.group, topics=topics, min_version=2, max_version=7)
+            answer = await self._ask_coordinator(request, until, partial(_wrong_partitions, places))
+            check_code(answer.error_code, f"group {self.group!r}")
+            offsets = {}
+            for place, partition in _pairs(answer):
+                check_code(partition.error_code, f"{place} of group {self.group!r}")
+                if partition.committed_offset >= 0:
+                    offsets[place] = partition.committed_offset
+            return offsets
+
+        offsets: dict[TopicPartition, int] = self._client.call(ask)
+        return offsets
+
+    def start_points(
+        self, partitions: Sequence[TopicPartition], option: str, *, can_be_new: bool
+    ) -> dict[TopicPartition, OffsetPoint]:
+        """Return where reading begins: at the committed offset, or at the first one of a partition without it.
+
+        Raises
+        ------
+        ValueError
+            If the group has no offset of any of the partitions, unless ``can_be_new`` is true.
+        """
+        committed = self.committed(partitions)
+        if partitions and not committed and not can_be_new:
+            topics = ", ".join(_by_topic(partitions))
+            raise ValueError(
+                f"{option}: group {self.group!r} has no committed offset of {topics}: check its name; brokers delete the "
+                "offsets of an unused group after offsets.retention.minutes"
+            )
+        return {
+            partition: OffsetPoint("offset", committed[partition], exact=True) if partition in committed else EARLIEST
+            for partition in partitions
+        }
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write offsets, and wait until the brokers have stored them."""
+        self.wait(self.begin_commit(offsets))
+
+    def begin_commit(self, offsets: Mapping[TopicPartition, int]) -> Any:
+        """Start to write offsets in the background, and return a handle for :meth:`wait`."""
+        places = dict(offsets)
+
+        async def ask(until: float) -> None:
+            topics = [
+                OffsetCommitRequest.OffsetCommitRequestTopic(
+                    name=topic,
+                    partitions=[
+                        OffsetCommitRequest.OffsetCommitRequestTopic.OffsetCommitRequestPartition(
+                            partition_index=number,
+                            committed_offset=places[TopicPartition(topic, number)],
+                            committed_leader_epoch=-1,
+                            committed_metadata="",
+                        )
+                        for number in numbers
+                    ],
+                )
+                for topic, numbers in _by_topic(places).items()
+            ]
+            # From version 10 on, topics are named by ids instead.
+            request = OffsetCommitRequest(
+                group_id=self.group, generation_id_or_member_epoch=-1, member_id="", group_instance_id=None,
+                retention_time_ms=-1, topics=topics, min_version=2, max_version=8,
+            )  # fmt: skip
+            answer = await self._ask_coordinator(request, until, partial(_wrong_partitions, [*places]))
+            for place, partition in _pairs(answer):
+                if partition.error_code in _HAS_MEMBERS:
+                    raise ValueError(
+                        f"group {self.group!r} has active consumers, which commit offsets themselves: name another group"
+                    )
+                check_code(partition.error_code, f"{place} of group {self.group!r}")
+
+        return self._client.begin(ask)
+
+    def wait(self, begun: Any) -> None:
+        """Wait for what :meth:`begin_commit` started."""
+        self._client.wait(begun)
+
+    async def _ask_coordinator(self, request: Any, until: float, wrong: Any) -> Any:
+        """Send a request to the broker that has the offsets of the group."""
+        find = FindCoordinatorRequest(key=self.group, key_type=CoordinatorType.GROUP, min_version=0, max_version=3)
+        answer = await self._client.ask_any(find, until, _wrong_coordinator)
+        check_code(answer.error_code, f"group {self.group!r}")
+        # It gets a connection of its own, so that no commit waits for a fetch.
+        node = self._client.add_coordinator(answer, self.group)
+        return await self._client.ask(node, request, until, wrong)
+
+
+class OffsetCommits:
+    """Commits offsets while ranges are read: at the start, after each response that was read, and at the end.
+
+    Parameters
+    ----------
+    group : GroupOffsets
+        Where to commit them.
+    ranges : sequence of OffsetRange
+        What is read, before a condition narrows it.
+    """
+
+    def __init__(self, group: GroupOffsets, ranges: Sequence[OffsetRange]) -> None:
+        ranges = [requested for requested in ranges if requested.start <= requested.end]
+        self._group = group
+        self._offsets = {requested.partition: requested.start for requested in ranges}
+        self._ends = {requested.partition: requested.end for requested in ranges}
+        self._pending: Any = None
+        if self._offsets:
+            # An error such as a missing ACL is raised before any row is read.
+            group.commit(self._offsets)
+
+    def note_read(self, partition: TopicPartition, offset: int) -> None:
+        """Commit that a partition was read up to an offset, unless an earlier commit is still on its way."""
+        self._offsets[partition] = offset
+        if self._pending is None or self._pending.is_done:
+            self._wait()
+            self._pending = self._group.begin_commit(self._offsets)
+
+    def finish(self) -> None:
+        """Commit the ends of all ranges, and wait for that."""
+        self._wait()
+        if self._ends:
+            self._group.commit(self._ends)
+
+    def _wait(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            self._group.wait(pending)
+
+
+def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition.partition)
+    return topics
+
+
+def _pairs(answer: Any) -> list[tuple[TopicPartition, Any]]:
+    return [
+        (TopicPartition(topic.name, partition.partition_index), partition)
+        for topic in answer.topics or ()
+        for partition in topic.partitions or ()
+    ]
+
+
+def _wrong_partitions(places: Sequence[TopicPartition], answer: Any) -> str | None:
+    if getattr(answer, "error_code", 0):
+        return None
+    if sorted(place for place, _ in _pairs(answer)) != sorted(places):
+        return "sent group offsets of other partitions than the requested ones"
+    return None
+
+
+def _wrong_coordinator(answer: Any) -> str | None:
+    if not answer.error_code and not (answer.host and 0 < answer.port < 1 << 16):
+        return "sent a coordinator that has no valid address"
+    return None
