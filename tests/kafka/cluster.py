@@ -36,6 +36,8 @@ replica.lag.time.max.ms=2500
 replica.fetch.wait.max.ms=100
 replica.fetch.backoff.ms=100
 log.cleaner.dedupe.buffer.size=2097152
+broker.rack=rack-{node}
+replica.selector.class=org.apache.kafka.common.replica.RackAwareReplicaSelector
 num.network.threads=2
 num.io.threads=4
 """

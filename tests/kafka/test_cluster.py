@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaException
+from kafka.protocol.consumer import FetchRequest
 
 import letterhead as lh
 from cluster import LIMIT, NODES, Cluster
@@ -119,6 +120,78 @@ def test_a_reader_goes_on_when_its_leader_hangs(cluster: Cluster) -> None:
             cluster.resume(1)
     assert rows(table) == expected
     cluster.wait_until_in_sync("hung")
+
+
+# --- the nearest replica ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The brokers that sent records, in order; other answers are not counted."""
+    nodes: list[int] = []
+    ask = KafkaClient.ask
+
+    async def noted(self: KafkaClient, node: Any, request: Any, *rest: Any) -> Any:
+        answer = await ask(self, node, request, *rest)
+        if isinstance(request, FetchRequest) and answer.responses[0].partitions[0].records:
+            nodes.append(node)
+        return answer
+
+    monkeypatch.setattr(KafkaClient, "ask", noted)
+    return nodes
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+def test_a_client_with_a_rack_reads_from_the_replica_there(
+    cluster: Cluster, fetches: list[int], isolation: str
+) -> None:
+    topic = f"near-{isolation}"
+    cluster.create(topic)
+    send(producer(cluster.address, batch_num_messages=20, acks="all"), topic, numbered(1000))
+    expected = read(cluster.address, topic)
+    for rack, node in (("rack-1", 1), ("rack-2", 2), ("rack-3", 3), ("rack-4", 1), ("", 1)):
+        fetches.clear()
+        settings = {"client.rack": rack}
+        assert rows(opened(cluster.address, topic, settings=settings, isolation_level=isolation).read_all()) == expected
+        # What a follower may return lags a little: the last records can come from the leader.
+        assert len(fetches) > 10
+        assert fetches.count(node) >= len(fetches) - 2
+
+
+def test_a_replica_that_hangs_or_ends_loses_and_repeats_nothing(
+    cluster: Cluster, fetches: list[int], caplog: Any
+) -> None:
+    cluster.create("faults")
+    send(producer(cluster.address, batch_num_messages=20, acks="all"), "faults", numbered(3000))
+    expected = read(cluster.address, "faults")
+    settings = {"client.rack": "rack-2"}
+    batches = []
+
+    def read_some(reader: Any, count: int) -> list[int]:
+        fetches.clear()
+        batches.extend(next(reader) for _ in range(count))
+        return [*fetches]
+
+    with opened(cluster.address, "faults", settings=settings, timeout_ms=30_000) as reader:
+        assert set(read_some(reader, 10)) == {2}
+        cluster.pause(2)
+        assert read_some(reader, 10)[-1] == 1
+        assert "replica at broker 2 cannot be read" in caplog.text
+        cluster.wait_until_in_sync("faults", [1, 3])
+        cluster.move("faults", 3)  # while the replica is fenced
+        assert read_some(reader, 10)[-1] == 3
+        cluster.resume(2)
+        cluster.wait_until_in_sync("faults")
+        time.sleep(30)  # until replicas are tried again
+        assert read_some(reader, 10)[-1] == 2
+        cluster.brokers[2].kill()
+        assert read_some(reader, 10)[-1] == 3
+        cluster.launch(2)
+        cluster.wait_until_in_sync("faults")
+        cluster.move("faults", 2)
+        batches.extend(reader)
+    assert rows(pa.Table.from_batches(batches)) == expected
+    cluster.move("faults", 1)
 
 
 def test_segments_of_a_truncated_follower_are_those_of_its_leader(cluster: Cluster) -> None:

@@ -9,6 +9,7 @@ their signatures.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import random
 import ssl
@@ -51,6 +52,8 @@ _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 LATEST, EARLIEST = -1, -2
 """Times that :meth:`KafkaClient.offsets` accepts beside milliseconds."""
 
+_log = logging.getLogger(__name__)
+
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 _BACKOFF = 0.1
 _MOST_FRAME = 128 << 20
@@ -61,6 +64,10 @@ _SETUP_MS = 10_000
 
 _TRIES = 5
 """How often each of the brokers is tried, if none has answered and their names are unknown or their ports closed."""
+
+_LEADER_SECONDS = 30.0
+"""How long a partition is read from its leader after a replica failed. Leaders name a replica until it has been out of
+sync for ``replica.lag.time.max.ms``, which is 30 s by default."""
 
 _UNKNOWN_SECONDS = 15.0
 """How long the address of a broker that the cluster names may be unknown. A cluster needs up to 9 s to replace a broker."""
@@ -85,6 +92,7 @@ class Fetched(NamedTuple):
     # The leader's log has other records than those fetched before: its last epoch that is not above theirs, and where
     # that epoch ends.
     diverging: tuple[int, int] | None = None
+    replica: int = -1  # the broker to ask instead, which the leader names for a client with a rack
 
 
 class KafkaClient(Closing):
@@ -104,6 +112,9 @@ class KafkaClient(Closing):
         self._unreachable: dict[str, _Unreachable] = {}
         self._answered: set[str] = set()  # brokers that have accepted a connection
         self._leaders: dict[TopicPartition, int] = {}
+        self._rack = settings.rack
+        self._replicas: dict[TopicPartition, int] = {}  # brokers that were read from last, other than the leaders
+        self._leader_only: dict[TopicPartition, float] = {}  # until when no replica is read, because one failed
         self._epochs: dict[TopicPartition, int] = {}  # the newest known ones, also of partitions without a known leader
         self._topic_ids: dict[str, Any] = {}
         options: dict[str, Any] = {
@@ -200,8 +211,7 @@ class KafkaClient(Closing):
         ``offset``, or -1. With it, brokers since Kafka 2.7 compare their log with that of the leader who sent the record.
         """
 
-        async def ask(until: float) -> Fetched:
-            leader = await self._leader(place, until)
+        async def request(node: int, rack: str, until: float) -> Fetched:
             partition = FetchRequest.FetchTopic.FetchPartition(
                 partition=place.partition,
                 current_leader_epoch=self._epochs.get(place, -1),
@@ -217,30 +227,43 @@ class KafkaClient(Closing):
                 max_bytes=self._fetch_bytes,
                 isolation_level=_ISOLATION[isolation],
                 topics=[FetchRequest.FetchTopic(topic=place.topic, partitions=[partition])],
-                rack_id="",
+                rack_id=rack,
                 # From version 13 on, topics are named by ids instead.
                 min_version=4,
                 max_version=12,
                 **_NO_SESSION,
             )
-            answer = await self.ask(leader, request, until, partial(_wrong_fetch, place, last_epoch))
-            check_code(answer.error_code, place)
-            [topic] = answer.responses
-            [response] = topic.partitions
-            end = response.last_stable_offset if _ISOLATION[isolation] else response.high_watermark
-            if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
-                return Fetched(b"", -1, [])
-            check_code(response.error_code, place)
-            diverging = response.diverging_epoch
-            if diverging is not None and diverging.end_offset >= 0:
-                return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
-            if answer.throttle_time_ms and not response.records:  # a quota withholds the records
-                raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
-            aborted = [
-                (transaction.producer_id, transaction.first_offset)
-                for transaction in response.aborted_transactions or ()
-            ]
-            return Fetched(response.records or b"", end, aborted)
+            answer = await self.ask(node, request, until, partial(_wrong_fetch, place, last_epoch))
+            return _fetched(answer, place, isolation)
+
+        async def ask(until: float) -> Fetched:
+            leader = await self._leader(place, until)
+            if not self._rack or time.monotonic() < self._leader_only.get(place, 0.0):
+                return await request(leader, "", until)
+            replica = self._replicas.pop(place, -1)
+            if replica < 0:
+                fetched = await request(leader, self._rack, until)
+                replica = fetched.replica
+                if replica < 0 or replica == leader:
+                    return fetched
+                if self._manager.cluster.broker_metadata(replica) is None:  # it was away when metadata was requested
+                    await self._metadata([place.topic], until)
+            try:
+                fetched = await request(replica, self._rack, min(until, time.monotonic() + self.timeout / 3))
+            except kafka_errors.KafkaError as error:
+                if _final(error):
+                    raise
+                _log.warning(
+                    "%s: the replica at broker %s cannot be read (%s); reading from the leader for %g s",
+                    place, replica, type(error).__name__, _LEADER_SECONDS,
+                )  # fmt: skip
+                self._leader_only[place] = time.monotonic() + _LEADER_SECONDS
+            else:
+                if fetched.records:
+                    self._replicas[place] = replica
+                    return fetched
+            # Only the leader knows whether there are more records, whether the offset exists, and what an election removed.
+            return await request(leader, "", until)
 
         return self.begin(ask)
 
@@ -498,6 +521,28 @@ class KafkaClient(Closing):
                 f"no answer from {servers} in {self.timeout:g} s: {reason} (security protocol {self._protocol})"
             )
         return RuntimeError(f"{servers}: {reason}")
+
+
+def _fetched(answer: Any, place: TopicPartition, isolation: Isolation) -> Fetched:
+    """Return the response of one partition; raise the error of kafka-python for its error code."""
+    check_code(answer.error_code, place)
+    [topic] = answer.responses
+    [response] = topic.partitions
+    end = response.last_stable_offset if _ISOLATION[isolation] else response.high_watermark
+    if response.error_code == kafka_errors.OffsetOutOfRangeError.errno:
+        return Fetched(b"", -1, [])
+    check_code(response.error_code, place)
+    diverging = response.diverging_epoch
+    if diverging is not None and diverging.end_offset >= 0:
+        return Fetched(b"", end, [], (diverging.epoch, diverging.end_offset))
+    if response.preferred_read_replica >= 0 and not response.records:
+        return Fetched(b"", end, [], replica=response.preferred_read_replica)
+    if answer.throttle_time_ms and not response.records:  # a quota withholds the records
+        raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
+    aborted = [
+        (transaction.producer_id, transaction.first_offset) for transaction in response.aborted_transactions or ()
+    ]
+    return Fetched(response.records or b"", end, aborted)
 
 
 def _wrong_metadata(topics: list[str] | None, answer: Any) -> str | None:

@@ -73,6 +73,7 @@ class Settings:
     timeout_ms: int = TIMEOUT_MS  # how long to retry
     fetch_bytes: int = FETCH_BYTES
     isolation_level: str | None = None
+    rack: str = ""  # of the replicas to read from, where brokers know racks
 
     def __repr__(self) -> str:
         return f"<settings of a client of {self.servers}>"
@@ -180,10 +181,10 @@ _CONNECTION = (
     "ssl.keystore.type", "ssl.truststore.type",
 )  # fmt: skip
 
-_READ_BY_READERS = ("default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes")
+_READ_BY_READERS = ("client.rack", "default.api.timeout.ms", "isolation.level", "max.partition.fetch.bytes")
 
 _CONSUMER = (
-    "allow.auto.create.topics", "auto.commit.interval.ms", "check.crcs", "client.rack", "enable.auto.commit",
+    "allow.auto.create.topics", "auto.commit.interval.ms", "check.crcs", "enable.auto.commit",
     "enable.auto.offset.store", "enable.partition.eof", "exclude.internal.topics", "fetch.error.backoff.ms",
     "fetch.max.bytes", "fetch.max.wait.ms", "fetch.message.max.bytes", "fetch.min.bytes", "fetch.wait.max.ms",
     "group.id", "group.instance.id", "group.protocol", "group.remote.assignor", "heartbeat.interval.ms",
@@ -324,6 +325,7 @@ class _Values:
         tuned = max(self.number("max.partition.fetch.bytes") or 0, FETCH_BYTES)
         result.fetch_bytes = tuned if fetch_bytes is None else fetch_bytes
         result.isolation_level = self.text("isolation.level")
+        result.rack = self.text("client.rack") or ""
         return result
 
     def check_settable(self) -> None:
