@@ -20,6 +20,7 @@ from letterhead import conventions, errors
 from letterhead.conventions import profile, spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.fields import Field, field
+from letterhead.header_edits import lit
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import Message
@@ -98,6 +99,7 @@ __all__ = [
     "errors",
     "field",
     "inspect",
+    "lit",
     "messages",
     "profile",
     "select",

@@ -58,9 +58,11 @@ _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Step: TypeAlias = tuple[str, int, str, list[Any]]
 _Where: TypeAlias = tuple[list[_Spec], list[str], list[_Step]]
+_NewValue: TypeAlias = tuple[str, str | None, bytes | None, int]  # source, type, bits, column
+_Edit: TypeAlias = tuple[list[Any], bool, list[tuple[_Key, _NewValue]], bool]
 _Read: TypeAlias = tuple[bool, bool, Limits | None]  # lenient, strict_types, limits
 _Write: TypeAlias = tuple[_OnLoss, _Types | None, _NullHeaders, bool]  # on_loss, types, nulls, canonical
-_Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate", "where"]
+_Operation: TypeAlias = Literal["decode", "encode", "convert", "edit", "messages", "select", "validate", "where"]
 
 @final
 class Column:
@@ -129,6 +131,7 @@ class _Options(TypedDict, total=False):
     target: str
     max_offset: int
     where: _Where | None
+    edit: _Edit
 
 def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
 def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...

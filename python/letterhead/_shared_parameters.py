@@ -92,6 +92,28 @@ identify : sequence of str, optional
     quotes their values, and those of ``topic``, ``partition``, ``offset`` and ``timestamp`` if they are kept; it quotes
     no other values.
 
+only : sequence of keys, optional
+    Keys of the headers to keep; by default all.
+
+drop : sequence of keys, optional
+    Keys of the headers to drop, all of them.
+
+rename : mapping of key to key, optional
+    Old key to new, all at once, so that two can be swapped. Other headers of the new key stay.
+
+replace : mapping of key to mask or function, optional
+    New values of the headers that have a key, all of them, where they stand. Null stays null, and a message without the
+    header stays without. ``"hash"`` is the SHA-256 of the value in hexadecimal; ``"redact"`` is ``***``; ``"last4"`` is
+    ``****`` and the last four characters, or only ``****`` if the value has fewer than eight bytes or does not end in
+    ASCII. bytes, a :class:`~letterhead.Value` and :func:`letterhead.lit` are constants.
+
+set : mapping of key to value, optional
+    Values of headers of which there is one afterwards: the first of the key gets the value, and the others are dropped.
+    Without any, one is appended.
+
+append : mapping of key to value, or sequence of pairs, optional
+    Headers to append, whether or not there are others of the key; pairs can repeat a key.
+
 values : Arrow array or stream of binary
     The values, or the keys of messages.
 

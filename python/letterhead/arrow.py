@@ -10,8 +10,8 @@ methods, which every Arrow library accepts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
@@ -24,8 +24,19 @@ from letterhead.conventions.schema_group import SchemaDecoder as SchemaDecoder
 from letterhead.conventions.schema_group import SchemaGroup
 from letterhead.conventions.schemas import by_schema_id, decode_by_schema
 from letterhead.fields import Columns
+from letterhead.header_edits import EditValues, GivenKey, HeaderEdit, Replacements
 from letterhead.limits import Limits
-from letterhead.operations import Convert, Decode, Encode, ExplodeBatches, ReadOptions, Select, Validate, WriteOptions
+from letterhead.operations import (
+    Convert,
+    Decode,
+    Edit,
+    Encode,
+    ExplodeBatches,
+    ReadOptions,
+    Select,
+    Validate,
+    WriteOptions,
+)
 from letterhead.results import Types
 from letterhead.where.conditions import Where
 
@@ -39,6 +50,7 @@ __all__ = [
     "convert",
     "decode",
     "decode_by_schema",
+    "edit",
     "encode",
     "messages",
     "rfc3339",
@@ -224,6 +236,78 @@ def convert(
     )  # fmt: skip
     writing = WriteOptions(on_loss=on_loss, types=types, nulls=nulls, canonical=canonical)
     return Convert(format, target, reading, writing).run(column, threads=threads)
+
+
+@documented
+def edit(
+    column: ColumnT,
+    format: str,
+    *,
+    only: Sequence[GivenKey] | None = None,
+    drop: Sequence[GivenKey] = (),
+    rename: Mapping[Any, GivenKey] | None = None,
+    replace: Replacements | None = None,
+    set: EditValues | None = None,
+    append: EditValues | None = None,
+    nulls: Literal["insert", "skip"] = "insert",
+    errors: OnError = "raise",
+    error_column: str = "error",
+    strict_types: bool = False,
+    limits: Limits | None = None,
+    threads: int = 1,
+) -> ColumnT:
+    """Change some headers of a column of messages; all others keep their bytes, order, repeats and nulls.
+
+    Use it to mask or remove confidential values before messages leave a system. A message without any of the headers is
+    copied as it is.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary, large_binary or binary_view
+        One message per row. Null stays null.
+    format : str
+        Name of a headers format or a message format.
+    {only} {drop} {rename} {replace}
+        A function gets the values of a chunk as a binary array, and returns as many as strings or bytes. In a format with
+        types, strings have the type string, and bytes keep the type of the value that they replace.
+    {set}
+        A string or binary array has a value for each message.
+    {append}
+    nulls : {"insert", "skip"}, default "insert"
+        Whether null in an array becomes a header with a null value, or no header.
+    {errors} {error_column} {strict_types} {limits} {threads}
+
+    Returns
+    -------
+    Arrow array or stream of binary
+        One message per row. With ``errors="column"`` a struct of ``data`` and ``error``.
+
+    Raises
+    ------
+    DecodeError, EncodeError
+        If a message is invalid, or a new value cannot be written, and ``errors="raise"``.
+    TypeError, ValueError
+        If an argument is not valid, two of them contradict each other, or the format cannot have a key or value.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> from letterhead import arrow as lha
+    >>> column = pa.array([lh.encode([("ssn", b"078-05-1120"), ("route", b"a")], "kafka"), None])
+    >>> edited = lha.edit(column, "kafka", replace={"ssn": "last4"}, append={"via": "etl"})
+    >>> lh.decode(edited[0].as_py(), "kafka")
+    Headers([('ssn', b'****1120'), ('route', b'a'), ('via', b'etl')])
+    """
+    options = ReadOptions(errors=errors, error_column=error_column, strict_types=strict_types, limits=limits)
+    header_edit = HeaderEdit.of(
+        only=only, drop=drop, rename=rename, replace=replace, set=set, append=append, is_column=_is_array
+    )
+    return Edit(format, header_edit, options, nulls).run(column, threads=threads)
+
+
+def _is_array(value: object) -> bool:
+    return hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
 @documented

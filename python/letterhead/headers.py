@@ -8,18 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, overload
 
-from letterhead.errors import EncodeError
-from letterhead.values import Binary, String, Value, utf8
+from letterhead._shared_parameters import documented
+from letterhead.header_edits import (
+    EditValues,
+    GivenKey,
+    GivenValue,
+    HeaderEdit,
+    HeaderKey,
+    HeaderValue,
+    Replacements,
+    header_key,
+    header_value,
+    text_or_value,
+)
+from letterhead.values import Value
 
 if TYPE_CHECKING:
     from letterhead._native import Packed
 
-__all__ = ["FrozenHeaders", "Header", "Headers"]
+__all__ = ["FrozenHeaders", "GivenKey", "GivenValue", "Header", "HeaderKey", "HeaderValue", "Headers", "text_or_value"]
 
-HeaderKey: TypeAlias = str | int | Value
-GivenKey: TypeAlias = str | int | bytes | Value
-HeaderValue: TypeAlias = bytes | Value | None
-GivenValue: TypeAlias = bytes | bytearray | memoryview | str | Value | None
 GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")
 
@@ -123,7 +131,7 @@ class Headers(Sequence[Header]):
             return item in self._list()
         if not isinstance(item, str | int | bytes | Value):
             return False
-        key = _key(item)
+        key = header_key(item)
         return any(header.key == key for header in self._list())
 
     def __eq__(self, other: object) -> bool:
@@ -168,7 +176,7 @@ class Headers(Sequence[Header]):
         if type(key) is str and type(items) is not list:
             values: list[HeaderValue] = items.all(key)
             return values
-        stored_key = _key(key)
+        stored_key = header_key(key)
         return [header.value for header in self._list() if header.key == stored_key]
 
     def keys(self) -> list[HeaderKey]:
@@ -245,9 +253,43 @@ class Headers(Sequence[Header]):
         """
         items = self._list()
         before = len(items)
-        unwanted = _key(key)
+        unwanted = header_key(key)
         items[:] = [header for header in items if header.key != unwanted]
         return before - len(items)
+
+    @documented
+    def edit(
+        self,
+        *,
+        only: Sequence[GivenKey] | None = None,
+        drop: Sequence[GivenKey] = (),
+        rename: Mapping[Any, GivenKey] | None = None,
+        replace: Replacements | None = None,
+        set: EditValues | None = None,
+        append: EditValues | None = None,
+    ) -> Self:
+        """Return a copy with some headers changed; all others keep their order, repeats and nulls.
+
+        Parameters
+        ----------
+        {only} {drop} {rename} {replace}
+            A function gets a value and returns the new one.
+        {set} {append}
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not valid, or two of them contradict each other.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> h = lh.Headers([("ssn", b"078-05-1120"), ("route", b"a"), ("route", b"b")])
+        >>> h.edit(replace={"ssn": "last4"}, set={"route": "c"}, append={"via": "etl"})
+        Headers([('ssn', b'****1120'), ('route', b'c'), ('via', b'etl')])
+        """
+        edit = HeaderEdit.of(only=only, drop=drop, rename=rename, replace=replace, set=set, append=append)
+        return type(self)._with([Header(key, value) for key, value in edit.apply(self.items())])
 
     def frozen(self) -> FrozenHeaders:
         """Return an immutable, hashable copy.
@@ -266,7 +308,7 @@ class Headers(Sequence[Header]):
         if type(key) is str and type(items) is not list:
             value: HeaderValue = items.last(key)
             return value
-        stored_key = _key(key)
+        stored_key = header_key(key)
         for header in reversed(self._list()):
             if header.key == stored_key:
                 return header.value
@@ -329,51 +371,20 @@ _FROZEN = "these headers are frozen: change a copy, Headers(headers)"
 
 def _header(key: Any, value: Any) -> Header:
     if type(key) is not str:
-        key = _key(key)
+        key = header_key(key)
     # Check the exact types first: nearly every value has one of them, and a check against a union of types is slow.
     if type(value) is not bytes and value is not None and not isinstance(value, Value):
-        value = _value(value)
+        value = header_value(value)
     return _new_header(Header, (key, value))
 
 
 _new_header = tuple.__new__  # as the class of a named tuple does, without one more call
 
 
-def _value(value: Any) -> HeaderValue:
-    if isinstance(value, str):
-        return utf8(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    type_name = type(value).__name__
-    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {type_name}")
-
-
 def _pair(pair: Any) -> tuple[Any, Any]:
     if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
         raise TypeError(f"a header must be a pair of key and value, not {_shape(pair)}")
     return pair[0], pair[1]
-
-
-def _key(key: Any) -> HeaderKey:
-    if isinstance(key, str):
-        return key
-    if isinstance(key, bytes | bytearray | memoryview):
-        return Binary(key)
-    if isinstance(key, Value):
-        # Text keys are always str, whether or not their format has other types of keys.
-        return text_or_value(key)
-    if isinstance(key, bool) or not isinstance(key, int):
-        raise TypeError(f"the key of a header must be str, int, bytes or a Value, not {type(key).__name__}")
-    if not -(1 << 31) <= key < 1 << 31:
-        raise EncodeError("an integer key has 32 bits", format=None, code="out_of_range")
-    return int(key)
-
-
-def text_or_value(key: Value) -> str | Value:
-    try:
-        return key.bits.decode() if isinstance(key, String) else key
-    except UnicodeDecodeError:
-        return key
 
 
 def _shape(pair: object) -> str:

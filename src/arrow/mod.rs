@@ -5,6 +5,7 @@ pub(crate) mod binary;
 pub(crate) mod checks;
 pub(crate) mod column;
 pub(crate) mod decode;
+pub mod edit;
 pub(crate) mod encode;
 pub(crate) mod errors;
 pub mod filter;

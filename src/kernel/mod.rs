@@ -29,6 +29,7 @@
 
 pub mod buffer;
 pub mod decode;
+pub mod edit;
 pub mod encode;
 pub mod keys;
 pub mod layout;

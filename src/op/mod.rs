@@ -3,6 +3,7 @@
 pub mod adapt;
 pub mod batch;
 pub mod convert;
+pub mod edit;
 pub mod inspect;
 pub mod messages;
 pub mod values;

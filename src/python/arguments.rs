@@ -40,7 +40,7 @@ impl KeyArgument {
     }
 }
 
-fn type_named(name: &str) -> Result<ValueType, Error> {
+pub fn type_named(name: &str) -> Result<ValueType, Error> {
     let types = Scalar::ALL.iter().filter(|scalar| scalar.is_wire_type()).map(|scalar| scalar.name());
     ValueType::parse(name).ok_or_else(|| unknown_name("type", name, types))
 }

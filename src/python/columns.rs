@@ -12,9 +12,11 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyString};
 use super::arguments::{KeyArgument, argument, limits_or_default, named, on_loss, refuses_nulls, type_option};
 use super::c_interface;
 use super::capsule::{self, FormatOperation, Schema};
+use super::edit::edit;
 use super::filter::filter;
 use super::gil::without_gil;
 use crate::arrow::amqp::ReadAmqp;
+use crate::arrow::edit::EditColumn;
 use crate::arrow::filter::Filter;
 use crate::arrow::filtered::{Filtered, Matches};
 use crate::arrow::json_lines::{JsonOptions, json_lines as write_lines};
@@ -27,6 +29,7 @@ use crate::arrow::{Convert, Decode, Encode, Input, Operation, Output, Select, Va
 use crate::error::{Direction, Error};
 use crate::format::Format;
 use crate::log::OnError;
+use crate::op::edit::Edit;
 use crate::traits::{ReadOptions, WriteOptions};
 use crate::types::Type;
 
@@ -63,6 +66,7 @@ pub struct Options {
     target: Option<Format>,
     /// Which messages are read; `None` for all.
     filter: Option<Arc<Filter>>,
+    edit: Option<Arc<Edit>>,
 }
 
 impl Options {
@@ -96,6 +100,7 @@ impl Options {
                     let argument = value.extract::<Option<_>>()?;
                     options.filter = argument.map(filter).transpose()?.map(Arc::new);
                 }
+                "edit" => options.edit = Some(Arc::new(edit(value.extract()?)?)),
                 "target" => options.target = Some(argument::target(&value)?),
                 "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
                 name => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
@@ -117,6 +122,10 @@ impl Options {
             "convert" => {
                 let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
                 Box::new(FormatOperation(Convert { target, read, write, on_error }, format))
+            }
+            "edit" => {
+                let edit = self.edit.clone().ok_or_else(|| PyTypeError::new_err("edit needs an edit"))?;
+                Box::new(FormatOperation(EditColumn { edit, options: read, on_error }, format))
             }
             "messages" => {
                 let columns = self.fields.clone();
@@ -205,8 +214,8 @@ fn threads(argument: &Bound<'_, PyAny>) -> PyResult<usize> {
     }
 }
 
-/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages`
-/// with `fields` and `columns`, or `validate`.
+/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `edit` with `edit`, `select` with
+/// `columns`, `messages` with `fields` and `columns`, or `validate`.
 #[pyfunction]
 #[pyo3(signature = (operation, column, format, **options))]
 pub fn apply<'py>(

@@ -6,6 +6,7 @@ mod c_interface;
 mod c_structures;
 mod capsule;
 mod columns;
+mod edit;
 mod errors;
 mod filter;
 mod gil;

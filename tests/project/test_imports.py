@@ -17,6 +17,7 @@ LAYERS = (
     ("errors", "_arrow_types", "_context_managers", "_optional_dependencies", "_read_once", "_requested"),
     ("limits", "types"),
     ("values",),
+    ("header_edits",),
     ("headers",),
     ("fields", "message"),
     ("results",),

@@ -8,6 +8,7 @@ methods.
 from letterhead.operations.column_operation import ColumnOperation
 from letterhead.operations.convert import Convert
 from letterhead.operations.decode import Decode
+from letterhead.operations.edit import Edit
 from letterhead.operations.encode import Encode
 from letterhead.operations.explode_batches import ExplodeBatches
 from letterhead.operations.options import ReadOptions, WriteOptions
@@ -16,6 +17,6 @@ from letterhead.operations.validate import Validate
 from letterhead.operations.where import Where
 
 __all__ = [
-    "Convert", "Decode", "Encode", "ExplodeBatches", "ColumnOperation", "ReadOptions", "Select", "Validate", "Where",
+    "Convert", "Decode", "Edit", "Encode", "ExplodeBatches", "ColumnOperation", "ReadOptions", "Select", "Validate", "Where",
     "WriteOptions",
 ]  # fmt: skip

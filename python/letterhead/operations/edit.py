@@ -1,0 +1,175 @@
+"""The operation that changes some headers of messages: :class:`Edit`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from letterhead import _native
+from letterhead._arrow_types import Column, ColumnT
+from letterhead.fields import plain_key
+from letterhead.header_edits import Constant, Function, HeaderEdit, HeaderKey, Mask, NewValue, Values
+from letterhead.operations.column_operation import ColumnOperation
+from letterhead.operations.decode import Decode
+from letterhead.operations.options import READ_DEFAULTS, ReadOptions
+from letterhead.values import Value
+
+if TYPE_CHECKING:
+
+    import pyarrow as pa
+
+__all__ = ["Edit"]
+
+NativeValue = tuple[str, str | None, bytes | None, int]
+
+
+@dataclass(frozen=True)
+class Edit(ColumnOperation):
+    """Change some headers of every message, from bytes to bytes of the same format.
+
+    ``nulls`` says what a null in a column of values is: a null value, or no value.
+    """
+
+    native_name: ClassVar[_native._Operation] = "edit"
+
+    format: str
+    edit: HeaderEdit
+    options: ReadOptions = READ_DEFAULTS
+    nulls: Literal["insert", "skip"] = "insert"
+
+    def __post_init__(self) -> None:
+        # The core rejects keys and values that the format cannot have.
+        _native.schema("edit", self.format, **self.arguments())
+
+    def arguments(self) -> _native._Options:
+        """Return the arguments of the compiled core."""
+        edit, columns = self.edit, self._columns()
+        renamed, replaced, set_values = dict(edit.rename), dict(edit.replace), dict(edit.set)
+        numbers = {id(value): number for number, (_, value) in enumerate(columns)}
+
+        def native(value: NewValue) -> NativeValue:
+            return _native_value(value, self._is_typed(), numbers.get(id(value), 0))
+
+        def entry(key: HeaderKey) -> tuple[Any, ...]:
+            value = replaced.get(key) or set_values.get(key)
+            change = "drop" if key in edit.drop else "replace" if key in replaced else "set" if value else "keep"
+            new_key = renamed.get(key)
+            return (
+                plain_key(key), None if new_key is None else plain_key(new_key), change, None if value is None else native(value)
+            )  # fmt: skip
+
+        entries = [entry(key) for key in edit.edited_keys()]
+        appended = [(plain_key(key), native(value)) for key, value in edit.append]
+        return {**self.options.arguments(), "edit": (entries, edit.only is not None, appended, self.nulls == "skip")}
+
+    def run(self, column: ColumnT, *, threads: int = 1) -> ColumnT:
+        """Return the edited messages; functions get the values of a chunk at a time."""
+        if not self._columns():
+            return super().run(column, threads=threads)
+        import pyarrow as pa
+
+        stream: Any = column
+        if not hasattr(column, "__arrow_c_stream__"):
+            edited: ColumnT = self._with_values(pa.array(stream), threads)
+            return edited
+        if any(isinstance(value, Values) for _, value in self._columns()):
+            raise TypeError("a column of values needs an array of messages, not a stream: combine its chunks")
+        chunks = [self._with_values(chunk, threads) for chunk in pa.chunked_array(stream).chunks]
+        result: Any = pa.chunked_array(chunks, type=self.result_type(pa.binary()))
+        return result  # type: ignore[no-any-return]
+
+    def run_native(self, column: Column, threads: int = 1) -> _native.Column | _native.Stream:
+        """Return the edited messages as an object of the core, for edits without functions and columns of values."""
+        if self._columns():
+            raise TypeError("functions and columns of values are applied by run()")
+        return super().run_native(column, threads)
+
+    def result_type(self, input: pa.DataType) -> pa.DataType:
+        """Return the type of the result."""
+        import pyarrow as pa
+
+        return pa.field(_native.schema("edit", self.format, **self.arguments())).type
+
+    def _is_typed(self) -> bool:
+        types = {row["name"]: row["types"] for row in _native.formats()}
+        return bool(types.get(self.format))
+
+    def _columns(self) -> list[tuple[HeaderKey, Function | Values]]:
+        """Return the new values that are columns beside the messages."""
+        pairs = [*self.edit.replace, *self.edit.set, *self.edit.append]
+        return [(key, value) for key, value in pairs if isinstance(value, Function | Values)]
+
+    def _with_values(self, messages: pa.Array, threads: int) -> Any:
+        import pyarrow as pa
+
+        values = [
+            self._replaced(key, value, messages) if isinstance(value, Function) else _column(key, value, len(messages))
+            for key, value in self._columns()
+        ]
+        names = [str(number) for number in range(len(values) + 1)]
+        struct = pa.StructArray.from_arrays([messages, *values], names)
+        return pa.array(super().run_native(struct, threads))
+
+    def _replaced(self, key: HeaderKey, function: Function, messages: pa.Array) -> pa.ListArray:
+        """Return the new values of a key, a list for each message."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        policy: Literal["raise", "null"] = "raise" if self.options.errors == "raise" else "null"
+        options = ReadOptions(errors=policy, strict_types=self.options.strict_types, limits=self.options.limits)
+        decoded = Decode(self.format, options).run(messages)
+        lists = decoded.field("headers") if pa.types.is_struct(decoded.type) else decoded
+        headers, rows = lists.flatten(), pc.list_parent_indices(lists)
+        is_replaced = _has_key(headers, key)
+        old = headers.field("value").filter(is_replaced)
+        counts = np.bincount(rows.filter(is_replaced).to_numpy(zero_copy_only=False), minlength=len(messages))
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        new = function.function(old)
+        return pa.ListArray.from_arrays(pa.array(offsets), _text_or_binary(key, new, len(old)))
+
+
+def _has_key(headers: pa.StructArray, key: HeaderKey) -> pa.Array:
+    """Return which headers have a key."""
+    import pyarrow.compute as pc
+
+    keys = headers.field("key")
+    if "key_type" not in headers.type.names:
+        return pc.equal(keys, key)
+    type, bits = (key.type, key.bits) if isinstance(key, Value) else ("string", str(key).encode())
+    return pc.and_(pc.equal(keys, bits), pc.equal(headers.field("key_type"), type))
+
+
+def _column(key: HeaderKey, values: Values, rows: int) -> Any:
+    return _text_or_binary(key, values.column, rows)
+
+
+def _text_or_binary(key: HeaderKey, values: Any, rows: int) -> Any:
+    """Return new values, which must be as many as the old ones."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if not hasattr(values, "__arrow_c_array__"):
+        raise TypeError(f"header {key!r}: new values must be an Arrow array, not {type(values).__name__}")
+    values = pa.array(values)
+    is_text = pa.types.is_string(values.type) or pa.types.is_large_string(values.type)
+    if not is_text and not pa.types.is_binary(values.type) and not pa.types.is_large_binary(values.type):
+        raise TypeError(f"header {key!r}: new values must be string or binary, not {values.type}")
+    if len(values) != rows:
+        raise ValueError(f"header {key!r}: {len(values)} new values for {rows}")
+    return values
+
+
+def _native_value(value: NewValue, typed: bool, number: int) -> NativeValue:
+    if isinstance(value, Mask):
+        return value.name, None, None, 0
+    if not isinstance(value, Constant):
+        return "column", None, None, number
+    constant = value.value
+    if constant is None:
+        return "constant", None, None, 0
+    if isinstance(constant, Value):
+        is_plain = not typed and constant.type in ("string", "binary")
+        return "constant", None if is_plain else constant.type, constant.bits, 0
+    return "constant", ("string" if value.is_text else "binary") if typed else None, constant, 0

@@ -1,0 +1,307 @@
+//! [`EditColumn`]: messages with some headers changed, as bytes of the same format.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_schema::DataType;
+
+use super::binary;
+use super::input::{Bytes, Texts};
+use super::rows::{Appended, Next, Parsed, RowSource};
+use super::run::{Plan, RunResult, run};
+use super::sink::RowSink;
+use super::{Input, Operation, Output, binary_column, written_type};
+use crate::error::{Direction, Error};
+use crate::header::{Header, RequestedKey};
+use crate::kernel::buffer::{Progress, Runs, Validity, Values as _};
+use crate::kernel::edit::{Hit, find};
+use crate::kernel::keys::{Keep, KeySet, Requested};
+use crate::kernel::layout::{TEXT, WireLayout as _};
+use crate::kernel::scan::Scratch;
+use crate::kernel::{ROWS, RowBlock};
+use crate::log::{Fast, Log, OnError, OnLoss, Result};
+use crate::op::edit::{Counts, Edit, Editor, NewBits, NewValues};
+use crate::traits::{
+    Class, Encoded, FieldValue, HeadersFormat as _, LayoutOf, MessageFormat, Presence, ReadOptions, Sink, parse_message,
+};
+use crate::value::bits_of;
+use crate::value_type::{Scalar, ValueType};
+
+/// Bytes → bytes of the same format. With columns of new values, the input is a struct of the messages and these.
+#[derive(Debug, Clone)]
+pub struct EditColumn {
+    pub edit: Arc<Edit>,
+    pub options: ReadOptions,
+    pub on_error: OnError,
+}
+
+impl Operation for EditColumn {
+    const DIRECTION: Direction = Direction::Convert;
+
+    fn output_type<E: MessageFormat>(&self) -> Result<DataType, Error> {
+        Editor::<E>::new(&self.edit)?;
+        Ok(written_type(OnLoss::Raise, self.on_error))
+    }
+
+    fn apply<E: MessageFormat>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let editor = Editor::<E>::new(&self.edit)?;
+        let (messages, columns) = match input.column.as_struct_opt() {
+            Some(parts) if parts.num_columns() > 0 => {
+                let columns = parts.columns()[1..].iter().map(|column| NewColumn::new(column.as_ref()));
+                (&*parts.columns()[0], columns.collect::<Result<Vec<_>, Error>>()?)
+            }
+            _ => (input.column, Vec::new()),
+        };
+        let rows = EditRows::<E> { messages: binary_column::<E>(messages)?, options: self.options, format: PhantomData };
+        let plan = input.plan(E::NAME, Direction::Decode, self.on_error, self.options.limits);
+        let plan = Plan { target: Some(E::NAME), ..plan };
+        let RunResult { sink, findings, until } =
+            run(&rows, input.from, &plan, || Ok(EditSink::new(&editor, &columns)))?;
+        let of = written_type(plan.on_loss, plan.on_error);
+        let column = binary::binary(sink.messages, binary::nulls(sink.valid));
+        Ok(Output::new(of, vec![column], None, &plan, findings, input.from..until))
+    }
+}
+
+/// A column of new values: one for each row, or lists with one for each header that is replaced.
+struct NewColumn<'a> {
+    lists: Option<&'a arrow_array::ListArray>,
+    bytes: Option<Bytes<'a>>,
+    texts: Option<Texts<'a>>,
+}
+
+impl<'a> NewColumn<'a> {
+    fn new(column: &'a dyn Array) -> Result<Self, Error> {
+        let lists = column.as_list_opt::<i32>();
+        let values: &'a dyn Array = lists.map_or(column, |lists| &**lists.values());
+        let (bytes, texts) = (Bytes::of(values), Texts::of(values));
+        if bytes.is_none() && texts.is_none() {
+            let of = values.data_type();
+            return Err(Error::Type(format!("new values of headers are string or binary, not {of}")));
+        }
+        Ok(NewColumn { lists, bytes, texts })
+    }
+}
+
+impl NewValues for &[NewColumn<'_>] {
+    fn get(&self, column: usize, row: usize, nth: usize) -> Result<NewBits<'_>, ()> {
+        let NewColumn { lists, bytes, texts } = (**self).get(column).ok_or(())?;
+        let place = match lists {
+            None => row,
+            Some(lists) => {
+                let offsets = lists.value_offsets();
+                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+                if lists.is_null(row) || nth >= end - start {
+                    return Err(());
+                }
+                start + nth
+            }
+        };
+        Ok(match (texts, bytes) {
+            (Some(texts), _) => (Some(ValueType::Named(Scalar::String)), texts.get(place).map(str::as_bytes)),
+            (None, bytes) => (None, bytes.and_then(|bytes| bytes.get(place))),
+        })
+    }
+}
+
+/// Serialized messages to edit.
+struct EditRows<'a, E> {
+    messages: Bytes<'a>,
+    options: ReadOptions,
+    format: PhantomData<fn() -> E>,
+}
+
+/// Edited messages as a growing column, and the one that is being read.
+struct EditSink<'a, 'e, E> {
+    editor: &'e Editor<'e, E>,
+    columns: &'e [NewColumn<'a>],
+    /// The keys of the entries for the kernels; `None` if there are too many.
+    keys: Option<KeySet>,
+    messages: Runs,
+    valid: Validity,
+    /// Rows before the current one.
+    mark: usize,
+    /// The current row, and its bytes.
+    row: usize,
+    data: &'a [u8],
+    /// Where its last header ends.
+    end: usize,
+    headers: Vec<Header<'a>>,
+    fields: Vec<FieldValue<'a>>,
+    hits: Vec<Hit>,
+    counts: Counts,
+    scratch: Scratch,
+}
+
+impl<'a, 'e, E: MessageFormat> EditSink<'a, 'e, E> {
+    fn new(editor: &'e Editor<'e, E>, columns: &'e [NewColumn<'a>]) -> Self {
+        let requested = |(place, key): (usize, &RequestedKey)| {
+            let (key, key_type) = match key {
+                RequestedKey::Text(text) => (text.as_bytes().to_vec(), TEXT),
+                RequestedKey::Typed(value_type, bits) => {
+                    (bits_of(*value_type, bits, E::Headers::ORDER).into_owned(), *value_type)
+                }
+                RequestedKey::Int(_) => return None,
+            };
+            Some(Requested { key, key_type: Some(key_type), keep: Keep::All, value_type: None, place })
+        };
+        let keys = editor.edit().entries.iter().map(|entry| &entry.key).enumerate();
+        EditSink {
+            editor,
+            columns,
+            keys: KeySet::new(keys.filter_map(requested).collect()),
+            messages: Runs::default(),
+            valid: Validity::default(),
+            mark: 0,
+            row: 0,
+            data: &[],
+            end: 0,
+            headers: Vec::new(),
+            fields: Vec::new(),
+            hits: Vec::new(),
+            counts: Counts::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Appends edited rows of a block, up to the first that needs the slow path, and returns how many.
+    fn append(&mut self, block: &RowBlock<'a>, limit: usize, next: &Next) -> usize {
+        let Some(keys) = &self.keys else { return 0 };
+        self.hits.clear();
+        let others = self.editor.edit().drops_others;
+        let done = find::<LayoutOf<E>>(block, limit, &mut self.scratch, keys, others, &mut self.hits);
+        self.messages.reserve_rest(done, block.byte_len(), next.progress);
+        let mut hits = &self.hits[..];
+        for (place, row) in block.rows()[..done].iter().enumerate() {
+            let (of_row, rest) = hits.split_at(hits.iter().take_while(|hit| hit.row == place).count());
+            hits = rest;
+            let Some(span) = row else {
+                self.messages.push(&[]);
+                self.valid.push(false);
+                continue;
+            };
+            let (before, row) = (self.messages.count(), next.rows.start + place);
+            let (editor, counts, mut log) = (self.editor, &mut self.counts, Fast::new(OnLoss::Raise));
+            let spliced = self
+                .messages
+                .push_written(|out| editor.splice(span.bytes(), of_row, &self.columns, row, counts, &mut log, out));
+            if spliced.is_err() || self.messages.byte_len() > next.max_offset {
+                self.messages.truncate(before);
+                return place;
+            }
+            self.valid.push(true);
+        }
+        done
+    }
+}
+
+impl<'a, E: MessageFormat> Sink<'a> for EditSink<'a, '_, E> {
+    fn header<R: Log>(&mut self, header: Header<'a>, _log: &mut R) -> Result {
+        if E::CLASS != Class::Headers {
+            self.headers.push(header);
+            return Ok(());
+        }
+        let end = header.at.unwrap_or(0) + header.value.map_or(0, <[u8]>::len);
+        if let Some(hit) = self.editor.hit(&header) {
+            self.hits.push(Hit { start: self.end, ..hit });
+        }
+        self.end = end;
+        Ok(())
+    }
+
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        self.fields.extend_from_slice(fields);
+    }
+}
+
+impl<'a, E: MessageFormat> RowSink<'a> for EditSink<'a, '_, E> {
+    const KEEPS_PARTS: bool = false;
+
+    fn extend(&mut self, other: &Self, progress: Progress) {
+        self.messages.extend(&other.messages, progress);
+        self.valid.extend(&other.valid);
+    }
+
+    fn begin_row(&mut self) {
+        self.hits.clear();
+        self.headers.clear();
+        self.fields.clear();
+        self.end = 0;
+        self.mark = self.messages.count();
+    }
+
+    fn end_row<R: Log>(&mut self, presence: Presence, log: &mut R) -> Result {
+        let EditSink { editor, columns, row, data, headers, fields, hits, counts, messages, .. } = self;
+        let encoded = messages.push_written(|out| match E::CLASS {
+            Class::Headers => editor.splice(data, hits, columns, *row, counts, log, out).map(|()| Encoded::Message),
+            _ => editor.rewrite(data, headers, fields, presence, columns, *row, counts, log, out),
+        })?;
+        self.valid.push(encoded == Encoded::Message);
+        Ok(())
+    }
+
+    fn abort_row(&mut self) {
+        self.messages.truncate(self.mark);
+        self.valid.truncate(self.mark);
+        self.hits.clear();
+        self.headers.clear();
+        self.fields.clear();
+        self.end = 0;
+    }
+
+    fn null_row(&mut self) {
+        self.messages.push(&[]);
+        self.valid.push(false);
+    }
+
+    fn max_offset(&self) -> usize {
+        self.messages.byte_len()
+    }
+}
+
+impl<'a, 'e, E: MessageFormat> RowSource<'a, EditSink<'a, 'e, E>> for EditRows<'a, E> {
+    type Block = RowBlock<'a>;
+
+    fn block(&self) -> Self::Block {
+        RowBlock::default()
+    }
+
+    fn column(&self) -> &'a dyn Array {
+        self.messages.array()
+    }
+
+    fn append(&self, block: &mut Self::Block, next: Next, sink: &mut EditSink<'a, 'e, E>) -> Appended {
+        let is_strict = self.options.strict_types && LayoutOf::<E>::TYPED;
+        if LayoutOf::<E>::READS.is_none() || E::CLASS != Class::Headers || is_strict {
+            return Appended::NONE;
+        }
+        block.clear();
+        for row in next.rows.clone() {
+            let Some(data) = self.messages.cursor(row) else {
+                if !block.has_room(ROWS, 0) {
+                    break;
+                }
+                block.push(None, 0);
+                continue;
+            };
+            let len = data.remaining();
+            let Some(span) = data.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
+            if !block.has_room(ROWS, len) {
+                break;
+            }
+            block.push(Some(span), len);
+        }
+        match block.rows().len() {
+            0 => Appended::NONE,
+            offered => Appended { offered, appended: sink.append(block, self.options.limits.headers, &next) },
+        }
+    }
+
+    fn parse<R: Log>(&self, row: usize, _: &mut Self::Block, log: &mut R, sink: &mut EditSink<'a, 'e, E>) -> Parsed {
+        let Some(data) = self.messages.cursor(row) else { return Ok(Presence::Absent) };
+        (sink.row, sink.data) = (row, data.peek_rest());
+        parse_message::<E, R, _>(data, self.options, log, sink)
+    }
+}

@@ -1,0 +1,548 @@
+//! [`Edit`] changes some headers of a message, and [`Editor`] applies it to messages of a format. Headers that it does not
+//! name are copied as they are.
+
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
+use crate::error::{Code, Error, bad_length};
+use crate::header::{Header, Key, RequestedKey, TypedKey};
+use crate::kernel::edit::Hit;
+use crate::kernel::layout::WireLayout as _;
+use crate::log::{Log, Result};
+use crate::traits::{Contents, Encoded, FieldValue, HeadersFormat, LayoutOf, MessageFormat, Presence, Role};
+use crate::value::{ByteOrder, bits_of};
+use crate::value_type::{Scalar, ValueType};
+use crate::varint;
+
+const STRING: ValueType = ValueType::Named(Scalar::String);
+
+/// What `redact` writes, and `last4` in front of the last bytes.
+const STARS: [&[u8]; 2] = [b"***", b"****"];
+
+/// The fewest bytes of a value of which the last four are shown.
+const MIN_SHOWN: usize = 8;
+
+/// A function from a value to the text that hides it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mask {
+    /// SHA-256 as hexadecimal digits.
+    Hash,
+    /// Three stars.
+    Redact,
+    /// Four stars and the last four bytes; these only of a value of eight bytes or more that ends in printable ASCII.
+    LastFour,
+}
+
+impl Mask {
+    /// The text that replaces a value, given as its bits.
+    fn apply(self, value_type: Option<ValueType>, bits: &[u8]) -> Cow<'static, [u8]> {
+        let is_text = matches!(value_type, None | Some(ValueType::Named(Scalar::String | Scalar::Binary)));
+        match (self, bits.last_chunk::<4>()) {
+            (Mask::Hash, _) => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                let digits = |byte: u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+                Cow::Owned(Sha256::digest(bits).into_iter().flat_map(digits).collect())
+            }
+            (Mask::Redact, _) => Cow::Borrowed(STARS[0]),
+            (Mask::LastFour, Some(last))
+                if is_text && bits.len() >= MIN_SHOWN && last.iter().all(|byte| (b' '..=b'~').contains(byte)) =>
+            {
+                Cow::Owned([STARS[1], last].concat())
+            }
+            (Mask::LastFour, _) => Cow::Borrowed(STARS[1]),
+        }
+    }
+}
+
+/// The value that a header gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewValue {
+    /// Bits, most significant byte first; `None` is null.
+    Constant(Option<ValueType>, Option<Vec<u8>>),
+    /// Made of the value that is replaced, which is not null.
+    Masked(Mask),
+    /// From a column beside the messages.
+    Column(usize),
+}
+
+/// What becomes of the headers with a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Keep,
+    Drop,
+    /// Every value but null is replaced.
+    Replace(NewValue),
+    /// The first gets the value, and the others are dropped; without any, one is appended.
+    Set(NewValue),
+}
+
+/// The headers with a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub key: RequestedKey,
+    pub renamed: Option<RequestedKey>,
+    pub change: Change,
+}
+
+/// An edit of headers. Entries are found by the keys that headers had before it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Edit {
+    pub entries: Vec<Entry>,
+    /// Headers without an entry are dropped.
+    pub drops_others: bool,
+    /// In order, after all others.
+    pub appended: Vec<(RequestedKey, NewValue)>,
+    /// A null in a column is no value: nothing is set or appended.
+    pub skips_nulls: bool,
+}
+
+/// The values of columns beside the messages.
+pub trait NewValues {
+    /// The value of a row; of a column for `replace`, the one of the header that is the `nth` with its key. `None` is null.
+    fn get(&self, column: usize, row: usize, nth: usize) -> Result<NewBits<'_>, ()>;
+}
+
+/// A type, if the column has one, and bits.
+pub type NewBits<'v> = (Option<ValueType>, Option<&'v [u8]>);
+
+/// No columns, for one message.
+pub struct NoColumns;
+
+impl NewValues for NoColumns {
+    fn get(&self, _: usize, _: usize, _: usize) -> Result<NewBits<'_>, ()> {
+        Err(())
+    }
+}
+
+/// An [`Edit`] for messages of a format.
+pub struct Editor<'e, E> {
+    edit: &'e Edit,
+    entries: Vec<Written<'e>>,
+    /// The headers to append, and the bytes of constant ones.
+    appended: Vec<Written<'e>>,
+    format: std::marker::PhantomData<fn() -> E>,
+}
+
+/// The key under which a header is written, and its value.
+struct Written<'e> {
+    key: Key<'e>,
+    value: Option<&'e NewValue>,
+    /// The bytes of a header whose value is a constant.
+    bytes: Option<Vec<u8>>,
+}
+
+/// What is counted of the headers of one message, with memory for the next.
+#[derive(Default)]
+pub struct Counts {
+    /// Headers of an entry so far.
+    nth: Vec<usize>,
+    header: Vec<u8>,
+}
+
+impl<'e, E: MessageFormat> Editor<'e, E> {
+    /// Rejects keys that the format cannot have, and values that it cannot carry.
+    pub fn new(edit: &'e Edit) -> Result<Self, Error> {
+        if !E::Headers::IS_TARGET {
+            return Err(Error::Value(format!(
+                "{} reads either layout and is no target: name iggy or iggy-2023",
+                E::NAME
+            )));
+        }
+        let written = |key: &'e RequestedKey, value: Option<&'e NewValue>| {
+            key.check(E::NAME, E::Headers::KEYS)?;
+            let len = key_of(key).byte_len();
+            if !E::Headers::CARRIES.fits(len) {
+                let (_, message) = bad_length("key", len, E::Headers::CARRIES.part_len.1);
+                return Err(Error::Value(format!("{}: header {key}: {message}", E::NAME)));
+            }
+            let bytes = match value {
+                Some(NewValue::Constant(value_type, bits)) => {
+                    check::<E>(*value_type, bits.as_deref())
+                        .map_err(|(_, message)| Error::Value(format!("{}: header {key}: {message}", E::NAME)))?;
+                    Some(header_bytes::<E>(&key_of(key), *value_type, bits.as_deref()))
+                }
+                _ => None,
+            };
+            Ok(Written { key: key_of(key), value, bytes })
+        };
+        let entry = |entry: &'e Entry| {
+            entry.key.check(E::NAME, E::Headers::KEYS)?;
+            match &entry.change {
+                Change::Keep | Change::Drop => match &entry.renamed {
+                    Some(renamed) => written(renamed, None),
+                    None => Ok(Written { key: key_of(&entry.key), value: None, bytes: None }),
+                },
+                Change::Replace(value) | Change::Set(value) => {
+                    written(entry.renamed.as_ref().unwrap_or(&entry.key), Some(value))
+                }
+            }
+        };
+        Ok(Editor {
+            edit,
+            entries: edit.entries.iter().map(entry).collect::<Result<_, Error>>()?,
+            appended: edit
+                .appended
+                .iter()
+                .map(|(key, value)| written(key, Some(value)))
+                .collect::<Result<_, Error>>()?,
+            format: std::marker::PhantomData,
+        })
+    }
+
+    pub fn edit(&self) -> &'e Edit {
+        self.edit
+    }
+
+    /// The entry of a key; `None` if headers with this key stay as they are.
+    pub fn place(&self, key: &Key<'_>) -> Option<Option<usize>> {
+        match self.edit.entries.iter().position(|entry| entry.key.is(key)) {
+            None => self.edit.drops_others.then_some(None),
+            place => Some(place),
+        }
+    }
+
+    /// Whether a message with these hits is changed at all.
+    fn touches<V: NewValues>(&self, hits: &[Hit], values: &V, row: usize) -> bool {
+        let changes = |hit: &Hit| match hit.place {
+            None => true,
+            Some(place) => match &self.edit.entries[place] {
+                Entry { renamed: Some(_), .. } => true,
+                Entry { change: Change::Keep, .. } => false,
+                Entry { change: Change::Replace(_), .. } => !hit.is_null,
+                Entry { change: Change::Set(value), .. } => !self.is_skipped(Some(value), values, row),
+                Entry { change: Change::Drop, .. } => true,
+            },
+        };
+        hits.iter().any(changes) || self.added(hits).any(|written| !self.is_skipped(written.value, values, row))
+    }
+
+    /// The headers that are written after the others.
+    fn added<'h>(&'h self, hits: &'h [Hit]) -> impl Iterator<Item = &'h Written<'e>> {
+        let is_unset = move |(place, (entry, _)): &(usize, (&Entry, &Written<'_>))| {
+            matches!(entry.change, Change::Set(_)) && !hits.iter().any(|hit| hit.place == Some(*place))
+        };
+        let pairs = self.edit.entries.iter().zip(&self.entries).enumerate().filter(is_unset);
+        pairs.map(|(_, (_, written))| written).chain(&self.appended)
+    }
+
+    fn is_skipped<V: NewValues>(&self, value: Option<&NewValue>, values: &V, row: usize) -> bool {
+        match value {
+            Some(NewValue::Column(column)) if self.edit.skips_nulls => {
+                matches!(values.get(*column, row, 0), Ok((_, None)))
+            }
+            _ => false,
+        }
+    }
+
+    /// What becomes of a header: it stays, it is dropped, or it is written anew.
+    fn decide<V: NewValues>(&self, hit: &Hit, nth: usize, values: &V, row: usize) -> Decision<'_, 'e> {
+        let Some(place) = hit.place else { return Decision::Drop };
+        let (entry, written) = (&self.edit.entries[place], &self.entries[place]);
+        match &entry.change {
+            Change::Drop => Decision::Drop,
+            Change::Set(value) if self.is_skipped(Some(value), values, row) => Decision::Stay,
+            Change::Set(_) if nth > 0 => Decision::Drop,
+            Change::Set(_) => Decision::Write(written),
+            Change::Replace(_) if !hit.is_null => Decision::Write(written),
+            Change::Keep | Change::Replace(_) if entry.renamed.is_some() => Decision::Rename(written),
+            Change::Keep | Change::Replace(_) => Decision::Stay,
+        }
+    }
+
+    /// Appends the edited bytes of a message that is nothing but headers. `hits` are those of its headers that
+    /// [`Editor::place`] names.
+    pub fn splice<R: Log, V: NewValues>(
+        &self,
+        data: &[u8],
+        hits: &[Hit],
+        values: &V,
+        row: usize,
+        counts: &mut Counts,
+        log: &mut R,
+        out: &mut Vec<u8>,
+    ) -> Result {
+        if !self.touches(hits, values, row) {
+            out.extend_from_slice(data);
+            return Ok(());
+        }
+        let before = out.len();
+        let mut at =
+            if LayoutOf::<E>::MAX_COUNT == 0 { 0 } else { self.splice_count(data, hits, values, row, counts, out) };
+        counts.clear(self.entries.len());
+        for hit in hits {
+            let nth = counts.next(hit);
+            let start = hit.start.max(at);
+            let (written, value) = match self.decide(hit, nth, values, row) {
+                Decision::Stay => continue,
+                Decision::Drop => {
+                    out.extend_from_slice(&data[at..start]);
+                    at = hit.end;
+                    continue;
+                }
+                Decision::Rename(written) => (written, None),
+                Decision::Write(written) => (written, written.value),
+            };
+            out.extend_from_slice(&data[at..start]);
+            at = hit.end;
+            let original = Original::new(hit.value_type, &data[hit.value..hit.end], hit.is_null, E::Headers::ORDER);
+            match &written.bytes {
+                Some(bytes) if value.is_some() => out.extend_from_slice(bytes),
+                _ => self.write(written, value, Some(&original), values, (row, nth), counts, log, out)?,
+            }
+        }
+        out.extend_from_slice(&data[at..]);
+        for written in self.added(hits) {
+            match &written.bytes {
+                Some(bytes) => out.extend_from_slice(bytes),
+                None if self.is_skipped(written.value, values, row) => {}
+                None => self.write(written, written.value, None, values, (row, 0), counts, log, out)?,
+            }
+        }
+        if out.len() - before > E::Headers::MAX_WRITTEN {
+            let len = out.len() - before;
+            let max = E::Headers::MAX_WRITTEN;
+            return Err(log.fatal(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {max}")));
+        }
+        Ok(())
+    }
+
+    /// Writes how many headers a message has after the edit, and returns where its first header was.
+    fn splice_count<V: NewValues>(
+        &self,
+        data: &[u8],
+        hits: &[Hit],
+        values: &V,
+        row: usize,
+        counts: &mut Counts,
+        out: &mut Vec<u8>,
+    ) -> usize {
+        counts.clear(self.entries.len());
+        let is_dropped = |hit: &&Hit| matches!(self.decide(hit, counts.next(hit), values, row), Decision::Drop);
+        let dropped = hits.iter().filter(is_dropped).count();
+        let added = self.added(hits).filter(|written| !self.is_skipped(written.value, values, row)).count();
+        let (count, len) = match varint::read(data) {
+            varint::ParsedVarint::Read { bits, len, .. } => (varint::unzigzag(bits) as usize, len),
+            // The parse of these bytes did not fail: there are none, and so no headers.
+            varint::ParsedVarint::Truncated | varint::ParsedVarint::TooLong => (0, 0),
+        };
+        if count - dropped + added > 0 {
+            varint::write_count(count - dropped + added, out);
+        }
+        len
+    }
+
+    /// Appends a header with a new key or value. `place` is the row, and the number of the header among those of its key.
+    #[expect(clippy::too_many_arguments)]
+    fn write<R: Log, V: NewValues>(
+        &self,
+        written: &Written<'_>,
+        value: Option<&NewValue>,
+        original: Option<&Original<'_>>,
+        values: &V,
+        place: (usize, usize),
+        counts: &mut Counts,
+        log: &mut R,
+        out: &mut Vec<u8>,
+    ) -> Result {
+        let (value_type, bits) = self.value(written, value, original, values, place, log)?;
+        counts.header.clear();
+        let header = Header { index: 0, key: written.key.clone(), value_type, value: bits.as_deref(), at: None };
+        E::Headers::encode_into(&[header], &mut counts.header);
+        out.extend_from_slice(&counts.header[count_len::<E>()..]);
+        Ok(())
+    }
+
+    /// The type and the bits of a new value.
+    fn value<'v, R: Log, V: NewValues>(
+        &self,
+        written: &Written<'_>,
+        value: Option<&'v NewValue>,
+        original: Option<&'v Original<'_>>,
+        values: &'v V,
+        (row, nth): (usize, usize),
+        log: &mut R,
+    ) -> Result<(Option<ValueType>, Option<Cow<'v, [u8]>>)> {
+        let text = E::Headers::TYPES.is_typed().then_some(STRING);
+        let (value_type, bits) = match (value, original) {
+            (None, Some(original)) => return Ok((original.value_type, original.bits.as_deref().map(Cow::Borrowed))),
+            (Some(NewValue::Constant(value_type, bits)), _) => (*value_type, bits.as_deref().map(Cow::Borrowed)),
+            (Some(NewValue::Masked(mask)), Some(original)) => {
+                (text, original.bits.as_deref().map(|bits| mask.apply(original.value_type, bits)))
+            }
+            (Some(NewValue::Column(column)), _) => {
+                let Ok((value_type, bits)) = values.get(*column, row, nth) else {
+                    return Err(log.fatal(Code::WrongSize, None, || {
+                        format!("header {}: fewer new values than headers", written.key)
+                    }));
+                };
+                // Bytes without a type keep the one of the value that they replace.
+                let kept = original.and_then(|original| original.value_type);
+                let binary = ValueType::Named(Scalar::Binary);
+                let value_type = text.map(|_| value_type.or(kept).unwrap_or(binary)).filter(|_| bits.is_some());
+                (value_type, bits.map(Cow::Borrowed))
+            }
+            (None | Some(NewValue::Masked(_)), None) => unreachable!("only a header that exists is renamed or masked"),
+        };
+        match check::<E>(value_type, bits.as_deref()) {
+            Ok(()) => Ok((value_type, bits)),
+            Err((code, message)) => Err(log.fatal(code, None, || format!("header {}: {message}", written.key))),
+        }
+    }
+
+    /// Appends an edited message that has other fields around its headers. `places` are those of the headers, as
+    /// [`Editor::place`] finds them.
+    #[expect(clippy::too_many_arguments)]
+    pub fn rewrite<'a, R: Log, V: NewValues>(
+        &self,
+        data: &[u8],
+        headers: &[Header<'a>],
+        fields: &[FieldValue<'a>],
+        presence: Presence,
+        values: &V,
+        row: usize,
+        counts: &mut Counts,
+        log: &mut R,
+        out: &mut Vec<u8>,
+    ) -> Result<Encoded> {
+        let hits: Vec<_> = headers.iter().filter_map(|header| self.hit(header)).collect();
+        if !self.touches(&hits, values, row) {
+            out.extend_from_slice(data);
+            return Ok(Encoded::Message);
+        }
+        counts.clear(self.entries.len());
+        let originals: Vec<_> = headers.iter().map(Original::of::<E>).collect();
+        let mut edited: Vec<(Key<'_>, Option<ValueType>, Option<Cow<'_, [u8]>>)> = Vec::new();
+        for (header, original) in headers.iter().zip(&originals) {
+            let stays = || (header.key.clone(), original.value_type, original.bits.as_deref().map(Cow::Borrowed));
+            let Some(hit) = self.hit(header) else {
+                edited.push(stays());
+                continue;
+            };
+            let nth = counts.next(&hit);
+            let (written, value) = match self.decide(&hit, nth, values, row) {
+                Decision::Stay => {
+                    edited.push(stays());
+                    continue;
+                }
+                Decision::Drop => continue,
+                Decision::Rename(written) => (written, None),
+                Decision::Write(written) => (written, written.value),
+            };
+            let (value_type, bits) = self.value(written, value, Some(original), values, (row, nth), log)?;
+            edited.push((written.key.clone(), value_type, bits));
+        }
+        for written in self.added(&hits).filter(|written| !self.is_skipped(written.value, values, row)) {
+            let (value_type, bits) = self.value(written, written.value, None, values, (row, 0), log)?;
+            edited.push((written.key.clone(), value_type, bits));
+        }
+        let headers: Vec<_> = edited
+            .iter()
+            .enumerate()
+            .map(|(index, (key, value_type, bits))| Header {
+                index,
+                key: key.clone(),
+                value_type: *value_type,
+                value: bits.as_deref(),
+                at: None,
+            })
+            .collect();
+        // Computed fields, such as checksums, are those of the message as it was.
+        let others = E::FIELDS.iter().filter(|field| field.role != Role::Headers);
+        let fields: Vec<_> = others
+            .zip(fields)
+            .map(|(field, value)| if field.role == Role::Derived { FieldValue::Null } else { *value })
+            .collect();
+        let has_headers_field = presence != Presence::Absent || !headers.is_empty();
+        E::encode(Contents { fields: &fields, headers: &headers, has_headers_field }, log, out)
+    }
+
+    /// The hit of a header that is not left as it is. Its offsets are those of a value that follows the last header.
+    pub fn hit(&self, header: &Header<'_>) -> Option<Hit> {
+        let place = self.place(&header.key)?;
+        let value = header.at.unwrap_or(0);
+        let end = value + header.value.map_or(0, <[u8]>::len);
+        let is_null = header.value.is_none();
+        Some(Hit { row: 0, place, start: 0, value, end, is_null, value_type: header.value_type })
+    }
+}
+
+enum Decision<'w, 'e> {
+    Stay,
+    Drop,
+    Rename(&'w Written<'e>),
+    Write(&'w Written<'e>),
+}
+
+impl Counts {
+    fn clear(&mut self, entries: usize) {
+        self.nth.clear();
+        self.nth.resize(entries, 0);
+    }
+
+    /// How many headers of the entry came before.
+    fn next(&mut self, hit: &Hit) -> usize {
+        let Some(nth) = hit.place.and_then(|place| self.nth.get_mut(place)) else { return 0 };
+        *nth += 1;
+        *nth - 1
+    }
+}
+
+/// The type and the bits of a value as it was.
+struct Original<'a> {
+    value_type: Option<ValueType>,
+    bits: Option<Cow<'a, [u8]>>,
+}
+
+impl<'a> Original<'a> {
+    fn new(value_type: Option<ValueType>, bytes: &'a [u8], is_null: bool, order: ByteOrder) -> Self {
+        let bits = value_type.map_or(Cow::Borrowed(bytes), |value_type| bits_of(value_type, bytes, order));
+        Original { value_type, bits: (!is_null).then_some(bits) }
+    }
+
+    fn of<E: MessageFormat>(header: &Header<'a>) -> Self {
+        let (bytes, is_null) = (header.value.unwrap_or_default(), header.value.is_none());
+        Original::new(header.value_type, bytes, is_null, E::Headers::ORDER)
+    }
+}
+
+fn key_of(key: &RequestedKey) -> Key<'_> {
+    match key {
+        RequestedKey::Text(text) => Key::from(text.as_str()),
+        RequestedKey::Int(number) => Key::Int(*number),
+        RequestedKey::Typed(value_type, bits) => Key::Typed(TypedKey::new(*value_type, bits, ByteOrder::Big)),
+    }
+}
+
+/// Bytes in front of a single header.
+fn count_len<E: MessageFormat>() -> usize {
+    if LayoutOf::<E>::MAX_COUNT == 0 { 0 } else { varint::count_len(1) }
+}
+
+fn header_bytes<E: MessageFormat>(key: &Key<'_>, value_type: Option<ValueType>, bits: Option<&[u8]>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let header = Header { index: 0, key: key.clone(), value_type, value: bits, at: None };
+    E::Headers::encode_into(&[header], &mut bytes);
+    bytes.split_off(count_len::<E>())
+}
+
+/// Rejects a value that a format cannot carry, with the reason.
+fn check<E: MessageFormat>(value_type: Option<ValueType>, bits: Option<&[u8]>) -> Result<(), (Code, String)> {
+    let carries = E::Headers::CARRIES;
+    let Some(bits) = bits else {
+        return if carries.nulls { Ok(()) } else { Err((Code::NullNotCarried, "the value is null".into())) };
+    };
+    if !carries.fits(bits.len()) {
+        return Err(bad_length("value", bits.len(), carries.part_len.1));
+    }
+    match (value_type, E::Headers::TYPES.is_typed()) {
+        (None, false) => Ok(()),
+        (Some(value_type), true) if E::Headers::TYPES.code(value_type).is_some() => {
+            crate::value::Checks::Value.check(value_type, bits).map_err(|invalid| (invalid.code, invalid.message))
+        }
+        (Some(value_type), _) => {
+            Err((Code::TypeNotCarried, format!("{} has no values of type {}", E::NAME, value_type.name())))
+        }
+        (None, true) => Err((Code::UnknownType, format!("{} values need a type", E::NAME))),
+    }
+}
