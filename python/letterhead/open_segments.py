@@ -14,7 +14,7 @@ with needed("reading segments", "'letterhead[arrow]'"):
 from letterhead.errors import check_name
 from letterhead.kafka.log_directory import Paths, partitions
 from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -33,6 +33,7 @@ def segments(
     headers: Columns | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
+    last: int | None = None,
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
     error_column: str = "error",
@@ -63,6 +64,8 @@ def segments(
     start, end : int, str, datetime or mapping, default "earliest" and "latest"
         Where to begin, and where to stop, in every partition, as in :func:`letterhead.read.topic`; the record at ``end`` is
         not read. A time stands for the first record that is not older. A record without a timestamp is older than all.
+    last : int, optional
+        Read only the last rows of each partition, at most this many, that the other options select.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
         ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
         transaction, which the reader lists in ``open_transactions``.
@@ -108,6 +111,7 @@ def segments(
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     check_name("format", format, ("record-batch", "iggy-batch"))
     bounds = OffsetBounds.parse(start, end)
+    check_tail(bounds, last, follow=False)
     options: Any = {"errors": errors, "error_column": error_column, "limits": limits, "where": where}
     if format == "iggy-batch":
         from letterhead.iggy.rows import COLUMNS as IGGY_COLUMNS
@@ -117,6 +121,7 @@ def segments(
         if isolation_level == "read_committed":
             raise ValueError("isolation_level='read_committed' needs segments of Kafka: Iggy has no transactions")
         reader = IggyRowReader(IGGY_COLUMNS if columns is None else columns, headers, **options)
-        return IggySegmentsReader(iggy_partitions(path), reader, bounds)
+        return IggySegmentsReader(iggy_partitions(path), reader, bounds, last=last)
     rows = SegmentRowReader(COLUMNS if columns is None else columns, headers, **options)
-    return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")
+    committed = isolation_level == "read_committed"
+    return SegmentsReader(partitions(path), rows, bounds, committed=committed, last=last)

@@ -87,19 +87,25 @@ class IggySegmentsReader(SegmentsReader):
         bounds: OffsetBounds,
         *,
         torn_rows: bool = False,
+        last: int | None = None,
     ) -> None:
-        super().__init__(partitions, reader, bounds, torn_rows=torn_rows)  # type: ignore[arg-type]
+        super().__init__(partitions, reader, bounds, torn_rows=torn_rows, last=last)  # type: ignore[arg-type]
         self._reader = reader
         self._message_bytes = reader.message_bytes
 
-    def _records(self) -> Iterator[pa.RecordBatch]:
-        for segments in self._partitions:
-            self._range = requested_range(segments, self._bounds, self._message_bytes)  # type: ignore[arg-type]
-            done_before = self.done
-            for segment in segments:
-                with FileWindow(segment.path) as file:
-                    yield from self._file(segment, file)  # type: ignore[arg-type]
-                self.done = done_before = done_before + self._sizes[segment.path]
+    def _requested(self, segments: Sequence[Any]) -> OffsetRange:
+        return requested_range(segments, self._bounds, self._message_bytes)
+
+    def _end(self, segments: Sequence[Any]) -> int:
+        return _end_offset(segments[-1], self._message_bytes)
+
+    def _partition(self, segments: Sequence[Any], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
+        self._range = requested
+        done_before = self.done
+        for segment in segments:
+            with FileWindow(segment.path) as file:
+                yield from self._file(segment, file)
+            self.done = done_before = done_before + self._sizes[segment.path]
 
     def _file(self, segment: IggySegment, file: FileWindow) -> Iterator[pa.RecordBatch]:
         position = _position_before(segment, file, self._range.start)

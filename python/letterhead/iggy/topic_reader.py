@@ -18,9 +18,9 @@ from letterhead.iggy.kafka_rows import COLUMNS as MAPPED_COLUMNS
 from letterhead.iggy.kafka_rows import MappedRowReader
 from letterhead.iggy.partitions import FETCH_BYTES, IggyPartitions
 from letterhead.iggy.rows import COLUMNS, IggyRowReader
-from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
-from letterhead.offsets.reading import read_ranges
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec
+from letterhead.offsets.ranges import chosen_partitions, requested_ranges
+from letterhead.offsets.reading import read_partitions
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_tail
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def iggy(
     headers: Columns | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
+    last: int | None = None,
+    follow: bool = False,
     partitions: Iterable[int] | None = None,
     errors: OnError = "raise",
     error_column: str = "error",
@@ -78,6 +80,11 @@ def iggy(
         UTC unless it names a zone, or ``"@"`` with milliseconds since 1970. A time stands for the first message that was
         not stored earlier. All partitions use it, as far as they reach. A mapping of partition to one of these sets every
         partition separately; its offsets must exist.
+    last : int, optional
+        Read only the last rows of each partition, at most this many, that the other options select.
+    follow : bool, default False
+        After the last message, wait for new ones, and return them as they arrive, until the reader is closed. Partitions
+        that are added later are not read.
     partitions : iterable of int, optional
         The partitions to read; all by default. The first one is 0.
     errors : {"raise", "null", "column"}, default "raise"
@@ -133,6 +140,7 @@ def iggy(
     stream_topic = IggyTopic(stream, topic)
     stream_topic.check()
     bounds = OffsetBounds.parse(start, end)
+    check_tail(bounds, last, follow=follow)
     if fetch_bytes < 1:
         raise ValueError(f"fetch_bytes must be at least 1, not {fetch_bytes}")
     if columns is None:
@@ -152,6 +160,6 @@ def iggy(
         with IggyPartitions(IggyClient(server, timeout_ms), rows, fetch_bytes) as log:
             chosen = chosen_partitions(log.client.partitions(stream_topic), stream_topic, numbers)
             ranges = requested_ranges(log, chosen, bounds)
-            yield from read_ranges(log, narrowed_ranges(log, ranges, rows.where))
+            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow)
 
     return Reader(rows.schema, batches)

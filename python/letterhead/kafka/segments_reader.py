@@ -32,6 +32,7 @@ from letterhead.kafka.transactions import OpenTransaction, Transactions, transac
 from letterhead.limits import Limits
 from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPartition
 from letterhead.offsets.ranges import range_of_files
+from letterhead.offsets.reading import last_of_range
 from letterhead.offsets.specs import OffsetBounds, OffsetPoint
 from letterhead.output_columns import Dialect
 from letterhead.reader import Reader
@@ -116,6 +117,7 @@ class SegmentsReader(Reader):
         committed: bool = False,
         known: Transactions | None = None,
         torn_rows: bool = False,
+        last: int | None = None,
     ) -> None:
         check_bounds(partitions, bounds)
         super().__init__(rows.schema, self._records)
@@ -132,27 +134,57 @@ class SegmentsReader(Reader):
         self._committed = committed
         self._known = Transactions([], []) if known is None else known
         self._torn_rows = torn_rows
+        self._last = last
 
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
-            known = self._known
-            requested = requested_range(segments, self._bounds, self._rows, committed=self._committed)
-            requested = self._rows.narrowed(requested)
-            if self._committed:
-                known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
-            bounds = requested._replace(end=min([requested.end, *(begun.first_offset for begun in known.open)]))
-            self.open_transactions += [begun for begun in known.open if begun.first_offset < requested.end]
-            done_before = self.done
-            for segment in segments:
-                if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
-                    with KafkaSegmentFile(segment, self._rows.message_bytes) as file:
-                        yield from self._segment(file, bounds, known)
-                self.done = done_before = done_before + self._sizes[segment.path]
+            requested = self._requested(segments)
+            if self._last is None:
+                yield from self._partition(segments, requested)
+            else:
+                yield from self._last_of_partition(segments, requested, self._last)
+
+    def _last_of_partition(
+        self, segments: Sequence[LogSegment], requested: OffsetRange, count: int
+    ) -> list[pa.RecordBatch]:
+        reports: tuple[list[Any], ...] = self.torn, self.damaged, self.open_transactions
+        before, done_before = [len(report) for report in reports], self.done
+
+        def read(part: OffsetRange) -> Iterator[pa.RecordBatch]:
+            # What an earlier, shorter part had is in this one, too.
+            self.done = done_before
+            for report, length in zip(reports, before, strict=True):
+                del report[length:]
+            return self._partition(segments, part)
+
+        start, end = max(requested.start, segments[0].base_offset), min(requested.end, self._end(segments))
+        return last_of_range(read, requested._replace(start=start, end=max(start, end)), count)
+
+    def _requested(self, segments: Sequence[LogSegment]) -> OffsetRange:
+        """Return the offsets to read of a partition."""
+        return self._rows.narrowed(requested_range(segments, self._bounds, self._rows, committed=self._committed))
+
+    def _end(self, segments: Sequence[LogSegment]) -> int:
+        """Return the offset that the next record of a partition gets."""
+        return _end_offset(segments[-1])
+
+    def _partition(self, segments: Sequence[LogSegment], requested: OffsetRange) -> Iterator[pa.RecordBatch]:
+        known = self._known
+        if self._committed:
+            known = transactions(segments, requested.start, strict=self._rows.errors == "raise")
+        bounds = requested._replace(end=min([requested.end, *(begun.first_offset for begun in known.open)]))
+        self.open_transactions += [begun for begun in known.open if begun.first_offset < requested.end]
+        done_before = self.done
+        for segment in segments:
+            if segment.base_offset < bounds.end and bounds.start < (segment.next_offset or LAST_OFFSET):
+                with KafkaSegmentFile(segment, self._rows.message_bytes) as file:
+                    yield from self._segment(file, bounds, known)
+            self.done = done_before = done_before + self._sizes[segment.path]
 
     def _report_torn(self, torn: Torn) -> None:
         self.torn.append(torn)
-        # The caller of __next__ is above _advance, _records and the generator of a file.
-        warnings.warn(str(torn), TornTailWarning, stacklevel=6)
+        # The caller of __next__ is above _advance, _records and the generators of a partition and of a file.
+        warnings.warn(str(torn), TornTailWarning, stacklevel=7)
 
     def _segment(self, file: KafkaSegmentFile, bounds: OffsetRange, known: Transactions) -> Iterator[pa.RecordBatch]:
         position, least, done_before = verified_position(file, bounds.start), file.segment.base_offset, self.done

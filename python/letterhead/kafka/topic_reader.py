@@ -17,9 +17,9 @@ from letterhead.kafka.groups import GroupOffsets, OffsetCommits
 from letterhead.kafka.partitions import BATCH_BYTES, KafkaPartitions
 from letterhead.kafka.record_sets import KafkaRowReader
 from letterhead.kafka.settings import SettingsLike, reader_settings
-from letterhead.offsets.ranges import chosen_partitions, narrowed_ranges, requested_ranges
-from letterhead.offsets.reading import read_ranges
-from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, group_of
+from letterhead.offsets.ranges import chosen_partitions, requested_ranges
+from letterhead.offsets.reading import read_partitions
+from letterhead.offsets.specs import OffsetBounds, OffsetSpec, check_group, check_tail, group_of
 from letterhead.reader import Reader
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def topic(
     headers: Columns | None = None,
     start: OffsetSpec = "earliest",
     end: OffsetSpec = "latest",
+    last: int | None = None,
+    follow: bool = False,
     partitions: Iterable[int] | None = None,
     commit_group: str | None = None,
     isolation_level: Isolation | None = None,
@@ -90,6 +92,11 @@ def topic(
         All partitions use it, as far as they reach. A mapping of partition to one of these sets every partition
         separately; its offsets must exist. ``start="group:NAME"`` begins at the committed offsets of a consumer group, and
         at the first offset of a partition that has none.
+    last : int, optional
+        Read only the last rows of each partition, at most this many, that the other options select.
+    follow : bool, default False
+        After the last record, wait for new ones, and return them as they arrive, until the reader is closed. Partitions
+        that are added later are not read.
     partitions : iterable of int, optional
         The partitions to read; all by default.
     commit_group : str, optional
@@ -174,6 +181,7 @@ def topic(
     start_group = group_of("start", start)
     bounds = OffsetBounds.parse("earliest" if start_group is not None else start, end)
     check_group("commit_group", commit_group)
+    check_tail(bounds, last, follow=follow)
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
     rows = KafkaRowReader(columns, headers, errors=errors, error_column=error_column, limits=limits, where=where)
@@ -188,12 +196,11 @@ def topic(
                 points = group.start_points(chosen, "start", can_be_new=start_group == commit_group)
                 resolved = bounds._replace(start={place.partition: point for place, point in points.items()})
             ranges = requested_ranges(log, chosen, resolved)
-            narrowed = narrowed_ranges(log, ranges, rows.where)
             if commit_group is None:
-                yield from read_ranges(log, narrowed)
+                yield from read_partitions(log, ranges, rows.where, last=last, follow=follow)
                 return
             commits = OffsetCommits(GroupOffsets(log.client, commit_group), ranges)
-            yield from read_ranges(log, narrowed, note_read=commits.note_read)
+            yield from read_partitions(log, ranges, rows.where, last=last, follow=follow, note_read=commits.note_read)
             commits.finish()
 
     return Reader(rows.schema, batches)

@@ -1,30 +1,106 @@
-"""Read ranges of offsets from a server, one after the other, as Arrow record batches: :func:`read_ranges`."""
+"""Read partitions of a server as Arrow record batches: :func:`read_partitions`, and :func:`read_ranges` of their offsets."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from letterhead.errors import OffsetsGone
 from letterhead.offsets.partition_log import OffsetRange, PartitionLog, TopicPartition
+from letterhead.offsets.ranges import narrowed_ranges
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_ranges"]
+    from letterhead.where.program import Filter
+
+__all__ = ["last_of_range", "last_rows", "read_partitions", "read_ranges"]
+
+NoteRead: TypeAlias = Callable[[TopicPartition, int], None]
+"""What is told a partition, and the offset up to which its rows were requested."""
 
 _log = logging.getLogger(__name__)
 
+_GROWTH = 8
+"""By how much the offsets grow that are read for the last rows, if too few of them are rows."""
+
+_FOLLOW_PAUSE = 0.2
+"""Seconds between two questions for new records."""
+
+
+def read_partitions(
+    log: PartitionLog[Any],
+    requested: Sequence[OffsetRange],
+    where: Filter | None,
+    *,
+    last: int | None = None,
+    follow: bool = False,
+    note_read: NoteRead | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Read ranges, or only the last rows of each; with ``follow``, also what is written after them, without end.
+
+    ``note_read`` is called as by :func:`read_ranges`.
+    """
+    ranges = narrowed_ranges(log, requested, where)
+    if last is None:
+        yield from read_ranges(log, ranges, note_read=note_read)
+    else:
+        for narrowed in ranges:
+            yield from last_of_range(lambda part: read_ranges(log, [part]), narrowed, last)
+            if note_read is not None:
+                note_read(narrowed.partition, narrowed.end)
+    if follow:
+        yield from _followed(log, requested, where, note_read)
+
+
+def last_rows(batches: Iterable[pa.RecordBatch], count: int) -> list[pa.RecordBatch]:
+    """Return the last rows of record batches; only these, and a batch, are in memory."""
+    kept: deque[pa.RecordBatch] = deque()
+    rows = 0
+    for batch in batches:
+        kept.append(batch)
+        rows += len(batch)
+        while rows - len(kept[0]) >= count and len(kept) > 1:
+            rows -= len(kept.popleft())
+    if kept and rows > count:
+        kept[0] = kept[0].slice(rows - count)
+    return [batch for batch in kept if len(batch)]
+
+
+def last_of_range(
+    read: Callable[[OffsetRange], Iterable[pa.RecordBatch]], requested: OffsetRange, count: int
+) -> list[pa.RecordBatch]:
+    """Read the last rows of a range: more offsets than rows where offsets have no row, or a condition excludes rows."""
+    offsets = count
+    while True:
+        start = max(requested.start, requested.end - offsets)
+        rows = last_rows(read(requested._replace(start=start)), count)
+        if start == requested.start or sum(map(len, rows)) >= count:
+            return rows
+        offsets *= _GROWTH
+
+
+def _followed(
+    log: PartitionLog[Any], ranges: Iterable[OffsetRange], where: Filter | None, note_read: NoteRead | None
+) -> Iterator[pa.RecordBatch]:
+    """Read what is written to partitions after ranges, as it arrives."""
+    positions = {requested.partition: max(requested.start, requested.end) for requested in ranges}
+    while True:
+        ends = log.end_offsets(positions)
+        new = [OffsetRange(partition, start, ends[partition]) for partition, start in positions.items()]
+        new = [written for written in new if written.start < written.end]
+        if new:
+            yield from read_ranges(log, narrowed_ranges(log, new, where), note_read=note_read)
+            positions |= {written.partition: written.end for written in new}
+        else:
+            time.sleep(_FOLLOW_PAUSE)
+
 
 def read_ranges(
-    log: PartitionLog[Any],
-    ranges: Iterable[OffsetRange],
-    *,
-    skip_lost: bool = False,
-    note_read: Callable[[TopicPartition, int], None] | None = None,
+    log: PartitionLog[Any], ranges: Iterable[OffsetRange], *, skip_lost: bool = False, note_read: NoteRead | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Read ranges in order; the next request is answered while the rows of the current reply are made.
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
 __all__ = [
-    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "check_group", "epoch_milliseconds",
-    "group_of", "read_iso_time",
+    "EARLIEST", "LATEST", "OffsetBounds", "OffsetPoint", "OffsetSpec", "PointSpec", "check_group", "check_tail",
+    "epoch_milliseconds", "group_of", "read_iso_time",
 ]  # fmt: skip
 
 PointSpec: TypeAlias = int | str | datetime
@@ -111,6 +111,14 @@ def check_group(name: str, group: str | None) -> None:
         raise TypeError(f"{name} must be the name of a consumer group, not {type(group).__name__}")
     if group == "":
         raise ValueError(f"{name} names no consumer group: its name is empty")
+
+
+def check_tail(bounds: OffsetBounds, last: int | None, *, follow: bool) -> None:
+    """Raise ValueError if a number of last rows is negative, or an end is set where reading has none."""
+    if last is not None and last < 0:
+        raise ValueError(f"last must be at least 0, not {last}")
+    if follow and bounds.end != LATEST:
+        raise ValueError(f"follow has no end: leave out {bounds.names[1]}")
 
 
 def _parse_spec(name: str, spec: OffsetSpec) -> OffsetPoint | dict[int, OffsetPoint]:

@@ -15,7 +15,6 @@ from letterhead.operations.options import READ_DEFAULTS, ReadOptions
 from letterhead.values import Value
 
 if TYPE_CHECKING:
-
     import pyarrow as pa
 
 __all__ = ["Edit"]
