@@ -28,20 +28,24 @@ _TYPES = {
 class RowFilter:
     """Evaluates a condition for rows whose headers are in a format.
 
-    ``fields`` are the names of the fields of a row; all but those in :data:`_TYPES` are milliseconds since 1970.
+    ``fields`` are the fields of a row with their types, or only their names: then all but those in :data:`_TYPES` are
+    milliseconds since 1970.
     """
 
     def __init__(
         self,
         where: Where,
-        fields: Iterable[str],
+        fields: Iterable[str] | Mapping[str, RecordField],
         headers: Columns | None,
         format: str,
         *,
         errors: OnError = "raise",
         limits: Limits | None = None,
     ) -> None:
-        known = {name: RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"}
+        types = fields if isinstance(fields, Mapping) else {}
+        known = {
+            name: types.get(name) or RecordField(_TYPES.get(name, "ms")) for name in fields if name != "headers"
+        }
         where_filter = present(resolve(where, known, headers), "the condition")
         self._filter = where_filter
         self._format = format

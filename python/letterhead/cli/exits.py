@@ -10,6 +10,7 @@ from letterhead.errors import HeaderError, LetterheadError
 OK = 0
 BAD_DATA = 1
 USAGE = 2
+UNREADABLE = 3
 INTERRUPTED = 130
 # A shell reports this code for a writer after the reader closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141

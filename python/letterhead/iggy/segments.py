@@ -37,7 +37,7 @@ from letterhead.offsets.partition_log import LAST_OFFSET, OffsetRange, TopicPart
 from letterhead.offsets.ranges import range_of_files
 from letterhead.offsets.specs import OffsetBounds
 
-__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions", "requested_range", "torn_tail"]
+__all__ = ["IggySegment", "IggySegmentsReader", "iggy_partitions", "is_iggy_log", "requested_range", "torn_tail"]
 
 PIECE_LEN = 4 << 20
 """Bytes of batches that are decoded together."""
@@ -219,6 +219,18 @@ def iggy_partitions(path: Paths) -> list[list[IggySegment]]:
         [_segment(file, following) for file, following in pairwise([*group, None]) if file is not None]
         for group in groups
     ]
+
+
+def is_iggy_log(file: Path) -> bool:
+    """Return whether a log file is of a server of Iggy, by its first batch, or by its path if it is empty."""
+    with file.open("rb") as data:
+        head = data.read(_HEADER_LEN)
+    if len(head) < _BATCH.size:
+        return file.absolute().parent.parts[-6::2] == ("streams", "topics", "partitions")
+    offset, _, length, count = _BATCH.unpack_from(head)
+    base_offset = _base_offset(file)
+    is_first = base_offset is None or offset == base_offset
+    return is_first and _HEADER_LEN <= length <= file.stat().st_size and bool(count)
 
 
 def _sort_key(file: Path) -> tuple[list[tuple[int, str]], str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from letterhead.cli.exits import BAD_DATA, Failure
 from letterhead.cli.render import warn
@@ -13,7 +12,6 @@ from letterhead.cli.spelling import read_time, read_value
 from letterhead.cli.state.options import Selection
 from letterhead.errors import (
     DamagedRowError,
-    PrefixError,
     ProcessorStateError,
     StoreChoiceError,
     StoreLockedError,
@@ -22,38 +20,8 @@ from letterhead.errors import (
 )
 from letterhead.state.reading.directory import StoreFiles, find_stores
 from letterhead.state.reading.rows import StoreReader, open_store
-from letterhead.state.reading.store_types import DetectedType
-from letterhead.state.storage.keys import INDEX, MAX_TIME, SessionKeys, WindowKeys, increment, within
+from letterhead.state.storage.keys import MAX_TIME
 from letterhead.values import Value
-
-
-class KeyBounds(NamedTuple):
-    """A range of keys; both bounds are included."""
-
-    first: bytes | None = None
-    last: bytes | None = None
-    prefix: bytes = b""
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(key, bytes) and key.startswith(self.prefix) and within(key, self.first, self.last)
-
-    def stored(self, store_type: DetectedType) -> tuple[bytes | None, bytes | None]:
-        """Return bounds of stored keys that enclose the range; other keys may lie between them."""
-        if store_type.time_ordered:
-            return b"\0", INDEX
-        if store_type.keys == "versioned":
-            return None, None
-        first, last = self.first, self.last
-        if self.prefix:
-            first = self.prefix
-            try:
-                last = increment(self.prefix)
-            except PrefixError:
-                last = None
-        if store_type.keys == "key-value":
-            return first, last
-        schema = WindowKeys if store_type.keys == "window" else SessionKeys
-        return schema.between(first, last, 0, MAX_TIME)
 
 
 def stores_of(selection: Selection) -> list[StoreFiles]:

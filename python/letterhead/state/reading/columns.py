@@ -14,6 +14,7 @@ from letterhead.operations import ReadOptions, Select
 from letterhead.output_columns import TIMES, Dialect, as_times, check_columns, time_error, times_outside
 from letterhead.row_filter import RowFilter
 from letterhead.state.reading.directory import StoreSegment
+from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.rows import SUFFIXES, StoredVersion, StoreReader
 from letterhead.state.storage.database import StoredFamilies
 from letterhead.state.storage.keys import MAX_TIME
@@ -67,6 +68,8 @@ class StoreColumns:
             left_out = {name for name in ("task", "store") if len({_labels(store)[name] for store in stores}) == 1}
             columns = [name for name in fields if name not in left_out]
         check_columns(columns, fields, headers, errors, error_column)
+        self.fields = tuple(fields)
+        """The columns that stores of the type have."""
         self._requested = frozenset(columns)
         typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
         errors_field = [(error_column, checked.type.field(error_column).type)] if errors == "column" else []
@@ -74,16 +77,29 @@ class StoreColumns:
         if not self.schema.names:
             raise ValueError("no columns were asked for")
         self._where = where if where is None else RowFilter(
-            where, fields, headers, self._format, errors=errors, limits=limits
+            where, list(fields), headers, self._format, errors=errors, limits=limits
         )  # fmt: skip
         if self._where and self._where.has_headers and self._type.values != "headers":
             raise StoreChoiceError(f"store {stores[0].files.name} is {self._type}: it has no headers for where=")
 
-    def batches(self, store: StoreReader, segment: StoreSegment) -> Iterator[pa.RecordBatch]:
-        """Read one database of a store, in the order of stored keys. It is open until the last batch is read."""
+    def batches(
+        self, store: StoreReader, segment: StoreSegment, keys: KeyBounds | None = None, *, backward: bool = False
+    ) -> Iterator[pa.RecordBatch]:
+        """Read one database of a store, or the rows of some keys, in the order of stored keys, or from the last to the first.
+
+        The database is open until the last batch is read.
+        """
         with StoredFamilies(segment.directory) as families:
-            for keys, values in _grouped(store.rows(families)):
-                batch = self._batch(_DatabaseRows(store, segment, families, self._errors, keys, values))
+            if keys is None and not backward:
+                rows = store.rows(families)
+            else:
+                rows = store.rows_between(families, keys or KeyBounds(), backward=backward)
+            for stored_keys, values in _grouped(rows):
+                if backward:
+                    stored_keys, values = stored_keys[::-1], values[::-1]
+                batch = self._batch(_DatabaseRows(store, segment, families, self._errors, stored_keys, values))
+                if backward:
+                    batch = batch.take(pa.array(range(len(batch) - 1, -1, -1), pa.int64()))
                 # Rows whose versions are all deleted contain none.
                 if len(batch):
                     yield batch

@@ -18,6 +18,7 @@ import letterhead as lh
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.state.reading.directory import StoreFiles, StoreSegment, holder
+from letterhead.state.reading.key_bounds import KeyBounds
 from letterhead.state.reading.store_types import TIME_ORDERED_KEYS, DetectedType, store_type_of
 from letterhead.state.storage.database import StoredFamilies, list_families
 from letterhead.state.storage.keys import AFTER_INDEX, INDEX, SessionKeys, WindowKeys, session_parts, window_parts
@@ -126,6 +127,18 @@ class StoreReader:
         elif family in families.names:
             rows = families.rows(family)
         return ((key, value) for key, value in rows if key[:1] != INDEX) if self.type.time_ordered else rows
+
+    def rows_between(
+        self, families: StoredFamilies, keys: KeyBounds, *, backward: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Read the rows of some keys of a database as :meth:`rows` does, also those whose keys are damaged."""
+        for row in self.stored(families, *keys.stored(self.type), backward=backward):
+            try:
+                is_selected = self.key_parts(row.key)[0] in keys
+            except DecodeError:
+                is_selected = True
+            if is_selected and not self.is_index(row.key):
+                yield row.key, _newer_or_damaged(row)
 
     def get(self, families: StoredFamilies, key: bytes) -> bytes | None:
         """Read the value of a stored key, in the newer form."""

@@ -1,0 +1,90 @@
+"""A topic of an Iggy server as a source: ``iggy://user:password@host:port/stream/topic[/partition]``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+import letterhead as lh
+from letterhead.cli.exits import Failure
+from letterhead.cli.render import warn
+from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.cli.sources.kafka import chosen_partitions
+
+if TYPE_CHECKING:
+    from letterhead.reader import Reader
+
+SCHEMES = ("iggy://", "iggy+tcp://")
+FORM = "iggy://user@host:port/stream/topic"
+
+
+class IggyTopicSource(Source):
+    """A topic."""
+
+    noun = "message"
+    headers_format = "iggy-batch"
+    screen_columns = ("offset", "timestamp", "headers", "payload")
+    partition_columns = ("partition",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        from letterhead.iggy.connection import Address
+
+        parts = urlsplit(name)
+        names = [unquote(part) for part in parts.path.split("/")[1:]]
+        if not 2 <= len(names) <= 3 or not all(names):
+            raise Failure(f"the address does not name a topic: {FORM}")
+        if len(names) == 3 and not (names[2].isascii() and names[2].isdecimal()):
+            raise Failure(f"a partition is a number: {FORM}/0")
+        self._stream, self._topic = names[:2]
+        self._partition = int(names[2]) if len(names) == 3 else None
+        self._server = urlunsplit(parts._replace(path="", netloc=_with_login(parts.netloc)))
+        try:
+            Address.parse(self._server)
+        except ValueError as error:
+            raise Failure(str(error)) from error
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        from letterhead.iggy.rows import WHERE_FIELDS
+
+        return WHERE_FIELDS
+
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the messages."""
+        if request.committed:
+            raise Failure("--committed is for topics of Kafka: Iggy has no transactions")
+        several = self._partition is None and (request.partitions is None or len(request.partitions) > 1)
+        return lh.read.iggy(
+            self._server, stream=self._stream, topic=self._topic,
+            columns=self.requested_columns(request, several=several), headers=request.headers, start=request.start,
+            end=request.end, last=request.last, follow=request.follow,
+            partitions=chosen_partitions(self._partition, request), errors=request.errors, where=request.where,
+            timeout_ms=request.timeout_ms, limits=request.limits,
+        )  # fmt: skip
+
+
+def _with_login(netloc: str) -> str:
+    """Return host and port with a login: that of the address, of the environment, or of a prompt."""
+    login, at, host = netloc.rpartition("@")
+    if at:
+        if ":" in login:
+            warn("a password in an argument is visible to other users: leave it out, and set IGGY_USERNAME and "
+                 "IGGY_PASSWORD, or be asked for it")  # fmt: skip
+        return netloc
+    token = os.environ.get("IGGY_TOKEN")
+    if token:
+        return f"{quote(token, safe='')}@{host}"
+    user, password = os.environ.get("IGGY_USERNAME"), os.environ.get("IGGY_PASSWORD")
+    if not (user and password):
+        if not (sys.stdin and sys.stdin.isatty()):
+            raise Failure("no login is known: set IGGY_USERNAME and IGGY_PASSWORD, or IGGY_TOKEN")
+        import typer
+
+        user = user or typer.prompt("user of Iggy", err=True)
+        password = password or typer.prompt("password", hide_input=True, err=True)
+    return f"{quote(user, safe='')}:{quote(password, safe='')}@{host}"

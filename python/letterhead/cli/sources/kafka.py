@@ -1,0 +1,80 @@
+"""A topic of Kafka as a source: ``kafka://host:port[,host:port]/topic[/partition]``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote
+
+import letterhead as lh
+from letterhead.cli.exits import Failure
+from letterhead.cli.sources.base import RowRequest, Source
+
+if TYPE_CHECKING:
+    from letterhead.reader import Reader
+
+SCHEME = "kafka://"
+FORM = "kafka://host:port/topic"
+
+
+class KafkaAddress(NamedTuple):
+    """Brokers, a topic, and one of its partitions; without brokers, the settings name them."""
+
+    servers: str | None
+    topic: str
+    partition: int | None
+
+    @classmethod
+    def parse(cls, text: str) -> KafkaAddress:
+        """Parse an address."""
+        servers, _, path = text[len(SCHEME) :].partition("/")
+        if "@" in servers or "?" in path:
+            raise Failure(f"an address of Kafka is {FORM}: settings and passwords are in --config FILE")
+        names = [unquote(name) for name in path.split("/")]
+        if len(names) > 2 or not all(names):
+            raise Failure(f"the address does not name a topic: {FORM}")
+        if len(names) == 2 and not (names[1].isascii() and names[1].isdecimal()):
+            raise Failure("a partition is a number: kafka://host:port/topic/0")
+        return cls(servers or None, names[0], int(names[1]) if len(names) == 2 else None)
+
+
+class KafkaTopic(Source):
+    """A topic."""
+
+    noun = "record"
+    headers_format = "record-batch"
+    screen_columns = ("offset", "timestamp", "key", "headers", "value")
+    partition_columns = ("partition",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.address = KafkaAddress.parse(name)
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        from letterhead.kafka.record_sets import WHERE_FIELDS
+
+        return WHERE_FIELDS
+
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the records."""
+        several = self.address.partition is None and (request.partitions is None or len(request.partitions) > 1)
+        request = replace(request, columns=self.requested_columns(request, several=several))
+        return lh.read.topic(
+            self.address.topic, bootstrap_servers=self.address.servers, settings=request.settings or {},
+            columns=request.columns, headers=request.headers, start=request.start, end=request.end, last=request.last,
+            follow=request.follow, partitions=chosen_partitions(self.address.partition, request),
+            isolation_level="read_committed" if request.committed else None, errors=request.errors,
+            where=request.where, timeout_ms=request.timeout_ms, limits=request.limits,
+        )  # fmt: skip
+
+
+def chosen_partitions(partition: int | None, request: RowRequest) -> Iterable[int] | None:
+    """Return the partitions to read: those of --partition, or the one that the address names."""
+    if partition is None:
+        return request.partitions
+    if request.partitions is not None and request.partitions != {partition}:
+        raise Failure(f"the address names partition {partition}, and --partition another one")
+    return [partition]

@@ -1,0 +1,100 @@
+"""Recognize what an argument names: an address by its scheme, anything else by its content, not by its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from letterhead.cli.exits import UNREADABLE, Failure
+from letterhead.cli.sources import iggy, kafka
+from letterhead.cli.sources.base import RowRequest, Source, reading_errors
+
+__all__ = ["open_sources"]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def open_sources(names: Sequence[str], request: RowRequest) -> list[Source]:
+    """Return the sources that arguments name, in their order; log files are one source, so that partitions stay whole."""
+    sources: list[Source] = []
+    log_files: list[Path] = []
+    for name in names:
+        with reading_errors():
+            if _SCHEME.match(name):
+                sources.append(_topic(name))
+            elif name == "-":
+                from letterhead.cli.sources.tables import TableFile
+
+                sources.append(TableFile(name))
+            elif (path := Path(name)).is_dir():
+                sources.append(_directory(path, request))
+            elif not path.exists():
+                raise FileNotFoundError(2, "no such file or directory", name)
+            elif is_log_file(path):
+                log_files.append(path)
+            else:
+                from letterhead.cli.sources.tables import TableFile
+
+                sources.append(TableFile(name))
+    if log_files:
+        with reading_errors():
+            sources.append(_segments(log_files))
+    return sources
+
+
+def _topic(name: str) -> Source:
+    if name.lower().startswith(kafka.SCHEME):
+        return kafka.KafkaTopic(name)
+    if name.lower().startswith(iggy.SCHEMES):
+        return iggy.IggyTopicSource(name)
+    scheme = name.partition("://")[0]
+    raise Failure(f"no source begins with {scheme}://: use kafka://host:port/topic, or iggy://host:port/stream/topic")
+
+
+def _directory(path: Path, request: RowRequest) -> Source:
+    from letterhead.errors import StoreNotFoundError
+    from letterhead.state.reading.directory import find_stores
+
+    has_logs = next(path.rglob("*.log"), None) is not None
+    if not has_logs or (request.stores and request.stores.name is not None) or _is_state(path):
+        from letterhead.cli.sources.stores import Stores
+
+        try:
+            find_stores(path)
+        except StoreNotFoundError:
+            if not (request.stores and request.stores.name):
+                raise Failure(
+                    f"{path}: no segments are there (00000000000000000000.log and the like), nor in directories such as "
+                    "orders-0, and no state store",
+                    UNREADABLE,
+                ) from None
+        return Stores(path)
+    return _segments([path])
+
+
+def _is_state(path: Path) -> bool:
+    """Return whether a directory has stores; RocksDB calls its write-ahead logs 000123.log."""
+    return next((file for file in path.rglob("CURRENT") if file.with_name("IDENTITY").exists()), None) is not None
+
+
+def _segments(paths: list[Path]) -> Source:
+    from letterhead.cli.sources.segments import IggySegments, Segments
+    from letterhead.iggy.segments import is_iggy_log
+
+    first = paths[0]
+    logs = sorted(first.rglob("*.log")) if first.is_dir() else [first]
+    return IggySegments(paths) if any(map(is_iggy_log, logs[:1])) else Segments(paths)
+
+
+def is_log_file(path: Path) -> bool:
+    """Return whether a file is a log segment, by its name or its first batch."""
+    if path.suffix == ".log":
+        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(17)
+    # Offset and length, big-endian, and the magic byte of a batch of Kafka.
+    length = int.from_bytes(head[8:12], "big", signed=True)
+    return len(head) == 17 and head[16] <= 2 and head[:2] == b"\0\0" and 14 <= length <= path.stat().st_size

@@ -1,0 +1,138 @@
+"""Log segments of Kafka and Iggy as a source: a file, files of partitions, or a directory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import counted, warn
+from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.errors import TornTailWarning
+from letterhead.offsets.specs import OffsetBounds
+
+if TYPE_CHECKING:
+    from letterhead.kafka.segments_reader import SegmentsReader
+
+# Further damaged batches are only counted; --errors column has a row for each.
+MAX_DAMAGED_LINES = 20
+
+
+class Segments(Source):
+    """Log segments of partitions, read one partition after the other."""
+
+    noun = "record"
+    headers_format = "record-batch"
+    screen_columns = ("offset", "timestamp", "key", "headers", "value")
+    partition_columns = ("topic", "partition")
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(str(paths[0]) if len(paths) == 1 else f"{paths[0]} and others")
+        self.paths = paths
+        self.partitions = self._found()
+        self._opened: SegmentsReader | None = None
+        # A torn end is reported by `finish`, as one line.
+        warnings.simplefilter("ignore", TornTailWarning)
+
+    def _found(self) -> list[Any]:
+        from letterhead.kafka.log_directory import partitions
+
+        return partitions(self.paths[0] if len(self.paths) == 1 else list(self.paths))
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        from letterhead.kafka.record_sets import WHERE_FIELDS
+
+        return WHERE_FIELDS
+
+    @property
+    def total(self) -> int | None:
+        """Bytes of all files."""
+        return self._opened.total if self._opened else None
+
+    @property
+    def done(self) -> int:
+        """Bytes that were read."""
+        return self._opened.done if self._opened else 0
+
+    def reader(self, request: RowRequest) -> SegmentsReader:
+        """Return a stream of the records."""
+        if request.follow:
+            raise Failure("--follow is for topics: log segments are read to their end")
+        partitions = self._chosen(request)
+        bounds = OffsetBounds.parse(request.start, request.end, ("--start", "--end"))
+        reader = self._reader(request, partitions, bounds)
+        self._opened = self._opened or reader
+        return reader
+
+    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
+        from letterhead.kafka.segments_reader import COLUMNS, SegmentRowReader, SegmentsReader
+
+        columns = self.requested_columns(request, several=len(partitions) > 1)
+        if columns is None:
+            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
+        rows = SegmentRowReader(columns, request.headers, request.errors, limits=request.limits, where=request.where)
+        return SegmentsReader(partitions, rows, bounds, committed=request.committed, last=request.last)
+
+    def _chosen(self, request: RowRequest) -> list[Any]:
+        if request.partitions is None:
+            return self.partitions
+        chosen = [segments for segments in self.partitions if segments[0].partition in request.partitions]
+        missing = request.partitions - {segments[0].partition for segments in chosen}
+        if missing:
+            raise Failure(f"{self.name} has no partition {min(missing)}")
+        return chosen
+
+    def finish(self) -> int:
+        """Print open transactions, damaged batches and torn ends to stderr."""
+        reader = self._opened
+        if reader is None:
+            return OK
+        for topic, partition, producer_id, first_offset in reader.open_transactions:
+            prefix = "" if topic is None else f"{topic}-{partition}: "
+            warn(f"{prefix}read up to offset {first_offset}, where a transaction of producer {producer_id} is open")
+        for damaged in reader.damaged[:MAX_DAMAGED_LINES]:
+            warn(str(damaged))
+        if len(reader.damaged) > MAX_DAMAGED_LINES:
+            warn(f"{counted(len(reader.damaged) - MAX_DAMAGED_LINES, 'more damaged range')}")
+        for torn in reader.torn:
+            warn(str(torn))
+        return BAD_DATA if reader.torn else OK
+
+
+class IggySegments(Segments):
+    """Log files that a server of Iggy keeps of its partitions."""
+
+    noun = "message"
+    headers_format = "iggy-batch"
+    screen_columns = ("offset", "timestamp", "headers", "payload")
+    partition_columns = ("stream", "topic", "partition")
+
+    def _found(self) -> list[Any]:
+        from letterhead.iggy.segments import iggy_partitions
+
+        return iggy_partitions(list(self.paths))
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        from letterhead.iggy.rows import WHERE_FIELDS
+
+        return WHERE_FIELDS
+
+    def _reader(self, request: RowRequest, partitions: list[Any], bounds: OffsetBounds) -> SegmentsReader:
+        from letterhead.iggy.rows import COLUMNS, IggyRowReader
+        from letterhead.iggy.segments import IggySegmentsReader
+
+        if request.committed:
+            raise Failure("--committed is for logs of Kafka: Iggy has no transactions")
+        columns = self.requested_columns(request, several=len(partitions) > 1)
+        if columns is None:
+            columns = tuple(name for name in COLUMNS if not (request.headers and name == "headers"))
+        rows = IggyRowReader(
+            columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
+        )
+        return IggySegmentsReader(partitions, rows, bounds, last=request.last)

@@ -1,0 +1,111 @@
+"""The stores of a state directory as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import warn
+from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.errors import ProcessorStateError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.reader import Reader
+    from letterhead.state.reading.key_bounds import KeyBounds
+    from letterhead.state.reading.rows import StoreReader
+
+# Columns that a screen leaves out: Kafka Streams numbers the rows of a window only if it keeps duplicates.
+NOT_ON_SCREEN = ("sequence",)
+
+
+class StoreOptions(NamedTuple):
+    """Which stores of a directory are read, and which of their keys."""
+
+    name: str | None = None
+    store_type: str | None = None
+    values: str | None = None
+    keys: KeyBounds | None = None
+    backward: bool = False
+
+
+class Stores(Source):
+    """The stores of one name, of all tasks in a directory."""
+
+    probed_columns = ("key",)
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(str(directory))
+        self._directory = directory
+        self._stores: list[StoreReader] = []
+        self._fields: tuple[str, ...] = ()
+        self._unread: list[ProcessorStateError] = []
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        return self._fields
+
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the rows."""
+        from letterhead.reader import Reader
+        from letterhead.state.reading.columns import StoreColumns
+
+        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
+            raise Failure("--start, --end and --partition are for topics and log segments: a store has --from and --to")
+        if request.follow or request.committed:
+            raise Failure("--follow and --committed are for topics")
+        options = request.stores or StoreOptions()
+        stores = self._opened(request, options)
+        columns = request.columns
+        if columns is None:
+            by_default = StoreColumns(stores, None, None, limits=request.limits).schema.names
+            columns = tuple(
+                name
+                for name in by_default
+                if not (request.headers and name == "headers") and not (request.on_screen and name in NOT_ON_SCREEN)
+            )
+        rows = StoreColumns(
+            stores, columns, request.headers, errors=request.errors, limits=request.limits, where=request.where
+        )
+        self._fields = tuple(name for name in rows.fields if name != "headers")
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for store in stores[::-1] if options.backward else stores:
+                segments = store.files.segments
+                for segment in segments[::-1] if options.backward else segments:
+                    try:
+                        yield from rows.batches(store, segment, options.keys, backward=options.backward)
+                    except ProcessorStateError as error:
+                        if request.errors == "raise":
+                            raise
+                        self._unread.append(error)
+
+        return Reader(rows.schema, batches)
+
+    def finish(self) -> int:
+        """Report databases that could not be read to their end."""
+        for error in self._unread:
+            warn(f"{error}: the rows after it are not read")
+        return BAD_DATA if self._unread else OK
+
+    def _opened(self, request: RowRequest, options: StoreOptions) -> list[StoreReader]:
+        """Open the stores, and warn about an assumed type, and if another process has them open."""
+        from letterhead.state.reading.directory import find_stores
+        from letterhead.state.reading.stores import open_stores
+
+        if self._stores:
+            return self._stores
+        names = sorted({store.name for store in find_stores(self._directory, options.name)})
+        if len(names) > 1:
+            raise Failure(f"there are several stores in {self.name}: choose one with --store: {', '.join(names)}")
+        self._stores = open_stores(self._directory, options.name, options.store_type, options.values, request.limits)
+        for store in self._stores:
+            if store.type.assumed:
+                warn(f"{store.assumption} (set it with --store-type and --values)")
+            if store.process is not None:
+                warn(store.unwritten)
+        return self._stores

@@ -1,0 +1,272 @@
+"""A table as a source: Parquet, Arrow IPC or JSON lines, recognized by its first bytes, also if compressed by gzip or zstd."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.sources.base import RowRequest, Source
+from letterhead.reader import Reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.row_filter import RowFilter
+
+STANDARD_INPUT = "-"
+COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
+BATCH_ROWS = 10_000
+# Columns whose text is bytes: as `read --json` prints them.
+BYTE_COLUMNS = ("key", "value", "payload")
+
+
+class TableFile(Source):
+    """A file, or standard input."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._schema: pa.Schema | None = None
+
+    @property
+    def fields(self) -> Iterable[str]:
+        """The names of fields in a condition."""
+        return [] if self._schema is None else [name for name in self._schema.names if name != "headers"]
+
+    def reader(self, request: RowRequest) -> Reader:
+        """Return a stream of the rows."""
+        if request.start != "earliest" or request.end != "latest" or request.partitions is not None:
+            raise Failure("--start, --end and --partition are for topics and log segments: a table has --where")
+        if request.follow or request.committed:
+            raise Failure("--follow and --committed are for topics")
+        schema, batches = open_table(self.name)
+        self._schema = schema
+        view = TableView(schema, request)
+        return Reader(view.schema, lambda: map(view, batches))
+
+
+class TableView:
+    """Selects rows and columns of a table, and reads headers into typed columns."""
+
+    def __init__(self, schema: pa.Schema, request: RowRequest) -> None:
+        import pyarrow as pa
+
+        from letterhead.operations import ReadOptions, Select
+
+        self._request = request
+        if request.columns is not None:
+            for name in request.columns:
+                if schema.names.count(name) != 1:
+                    raise Failure(f"there is no column {name!r}: there are {', '.join(schema.names)}")
+        self._names = [
+            name
+            for name in (request.columns or schema.names)
+            if request.columns is not None or not (request.headers and name == "headers")
+        ]
+        self._select = None
+        if request.headers:
+            options = ReadOptions(errors=request.errors, limits=request.limits)
+            self._select = Select(_format_of_headers(schema), request.headers, options)
+        elif request.errors != "raise":
+            raise Failure("--errors is for a table with --headers: nothing else of it is decoded")
+        self._filter, self._needed = _filter(schema, request)
+        empty = pa.RecordBatch.from_pylist([], schema=schema)
+        self.schema: pa.Schema = self(empty).schema
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        if self._filter is not None:
+            batch = batch.filter(_selected(batch, self._filter, self._needed))
+        columns = {name: batch.column(name) for name in self._names}
+        if self._select is not None:
+            typed = self._select.run(batch.column("headers"))
+            columns |= dict(zip(typed.type.names, typed.flatten(), strict=True))
+        return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+
+
+def open_table(name: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Open a table and return its schema and batches, of which one is in memory."""
+    import pyarrow as pa
+
+    file: Any = sys.stdin.buffer if name == STANDARD_INPUT else open(name, "rb")
+    label = "standard input" if name == STANDARD_INPUT else name
+    head = file.peek(8)[:8]
+    for magic, codec in COMPRESSED.items():
+        if head.startswith(magic):
+            file = io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, "r"), codec), 1 << 20)
+            head = file.peek(8)[:8]
+    try:
+        if head.startswith(PARQUET):
+            return _parquet(file)
+        if head.startswith(ARROW_FILE):
+            # After its first bytes, a file is a stream.
+            file.read(len(ARROW_FILE))
+        if head.startswith((ARROW_FILE, ARROW_STREAM)):
+            stream = pa.ipc.open_stream(pa.PythonFile(file, "r"))
+            return stream.schema, iter(stream)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise Failure(f"cannot read {label}: it is damaged: {_first_line(error)}", BAD_DATA) from error
+    if head.lstrip()[:1] == b"{" or not head:
+        return _json_lines(file, label)
+    raise Failure(
+        f"{label} is no source: it is neither a log segment, nor Parquet, Arrow IPC or JSON lines "
+        "(letterhead decode and inspect read one serialized message)"
+    )
+
+
+def _parquet(file: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not (isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO) and file.seekable()):
+        # Its columns are read from its end.
+        spooled = tempfile.TemporaryFile()  # noqa: SIM115
+        shutil.copyfileobj(file, spooled, 1 << 20)
+        file = spooled
+    parquet = pq.ParquetFile(pa.PythonFile(file, "r"))
+    return parquet.schema_arrow, parquet.iter_batches(batch_size=BATCH_ROWS)
+
+
+def _json_lines(file: Any, label: str) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """Read objects, a line each. The first batch decides on the columns and their types."""
+    import pyarrow as pa
+
+    documents = _documents(file, label)
+    first = list(itertools.islice(documents, BATCH_ROWS))
+    schema = pa.RecordBatch.from_pylist(first).schema if first else pa.schema([])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        rows, before = first, 0
+        while rows:
+            for number, row in enumerate(rows, before + 1):
+                unknown = row.keys() - set(schema.names)
+                if unknown:
+                    raise Failure(
+                        f"{label}: line {number} has a name {min(unknown)!r}, which the first {BATCH_ROWS:,} lines lack",
+                        BAD_DATA,
+                    )
+            try:
+                yield pa.RecordBatch.from_pylist(rows, schema=schema)
+            except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+                lines = f"lines {before + 1} to {before + len(rows)}"
+                raise Failure(f"{label}: {lines}: a value has another type than before", BAD_DATA) from error
+            before += len(rows)
+            rows = list(itertools.islice(documents, BATCH_ROWS))
+
+    return schema, batches()
+
+
+def _documents(file: Any, label: str) -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise Failure(f"{label}: line {number} is not JSON", BAD_DATA) from error
+        if not isinstance(document, dict):
+            raise Failure(f"{label}: line {number} is not an object", BAD_DATA)
+        yield {name: _value(name, value) for name, value in document.items()}
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a value of a document: bytes in base64 as bytes, and text as bytes where a record has bytes."""
+    if isinstance(value, dict):
+        if value.keys() == {"base64"}:
+            return base64.b64decode(value["base64"])
+        return {key: _value(key, item) for key, item in value.items()}
+    if isinstance(value, str) and name in BYTE_COLUMNS:
+        return value.encode()
+    if name == "headers" and isinstance(value, list):
+        return [
+            {key: item if key == "key" else _value(key, item) for key, item in header.items()}
+            if isinstance(header, dict)
+            else header
+            for header in value
+        ]
+    return value
+
+
+def _format_of_headers(schema: pa.Schema) -> str:
+    """Return the format of a column of headers: headers with types are of Iggy."""
+    import pyarrow as pa
+
+    if schema.names.count("headers") != 1:
+        raise Failure(f"--headers needs a column of headers: there are {', '.join(schema.names)}")
+    type = schema.field("headers").type
+    if not (pa.types.is_list(type) or pa.types.is_large_list(type)):
+        raise Failure(f"--headers: column 'headers' is {type}: read it with letterhead decode --column headers")
+    is_typed = pa.types.is_struct(type.value_type) and type.value_type.get_field_index("type") >= 0
+    return "iggy" if is_typed else "kafka"
+
+
+def _filter(schema: pa.Schema, request: RowRequest) -> tuple[RowFilter | None, tuple[str, ...]]:
+    from letterhead.row_filter import RowFilter
+
+    if request.where is None:
+        return None, ()
+    fields = {field.name: kind for field in schema if (kind := _record_field(field.type)) is not None}
+    row_filter = RowFilter(request.where, fields, request.headers, "kafka", limits=request.limits)
+    if row_filter.has_headers:
+        _format_of_headers(schema)
+    return row_filter, tuple(row_filter.fields)
+
+
+def _record_field(type: pa.DataType) -> Any:
+    """Return the type of a column in a condition; None if it has none."""
+    import pyarrow as pa
+
+    from letterhead.where.program import RecordField
+
+    types = pa.types
+    if types.is_timestamp(type):
+        return RecordField("us" if type.unit in ("us", "ns") else "ms")
+    for kind, is_kind in (
+        ("int", types.is_integer), ("float", types.is_floating), ("bool", types.is_boolean), ("text", types.is_string),
+        ("text", types.is_large_string), ("bytes", types.is_binary), ("bytes", types.is_large_binary),
+    ):  # fmt: skip
+        if is_kind(type):
+            return RecordField(kind)
+    return None
+
+
+def _selected(batch: pa.RecordBatch, row_filter: RowFilter, needed: tuple[str, ...]) -> pa.BooleanArray:
+    import pyarrow as pa
+
+    from letterhead.operations import Encode, WriteOptions
+
+    columns = {name: _plain(batch.column(name)).to_pylist() for name in needed}
+    data: list[bytes | None] = [None] * len(batch)
+    if row_filter.has_headers:
+        encoded = Encode("kafka", WriteOptions(types="binary")).run(batch.column("headers"))
+        data = (encoded.field(0) if pa.types.is_struct(encoded.type) else encoded).to_pylist()
+    return pa.array(
+        [
+            row_filter.selects({name: values[row] for name, values in columns.items()}, data[row])
+            for row in range(len(batch))
+        ],
+        pa.bool_(),
+    )
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return timestamps as numbers, in the unit that their field has in a condition."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type):
+        return column
+    unit = "us" if column.type.unit in ("us", "ns") else "ms"
+    return column.cast(pa.timestamp(unit, column.type.tz), safe=False).cast(pa.int64())
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].lower()
