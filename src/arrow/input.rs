@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
 use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
 use arrow_buffer::{Buffer, NullBuffer};
+use arrow_data::{ByteView, MAX_INLINE_VIEW_LEN};
 use arrow_schema::DataType;
 
 use crate::cursor::Cursor;
@@ -55,7 +56,7 @@ impl<'a> Bytes<'a> {
             Bytes::Large(array) => {
                 array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
             }
-            Bytes::View(array) => array.is_valid(row).then(|| Cursor::new(array.value(row))),
+            Bytes::View(array) => array.is_valid(row).then(|| viewed(array, row)),
         }
     }
 
@@ -93,6 +94,18 @@ impl<'a> Bytes<'a> {
             Bytes::View(array) => array.data_buffers().iter().map(|buffer| buffer.len()).sum(),
         }
     }
+}
+
+/// A cursor over a value in the buffer that its view refers to, or in the buffer of views: kernels read only values that
+/// other bytes follow.
+#[inline(always)]
+fn viewed(array: &BinaryViewArray, row: usize) -> Cursor<'_> {
+    let ByteView { length, buffer_index, offset, .. } = ByteView::from(array.views()[row]);
+    let (buffer, start) = match length {
+        0..=MAX_INLINE_VIEW_LEN => (array.views().inner(), size_of::<u128>() * row + size_of::<u32>()),
+        _ => (&array.data_buffers()[buffer_index as usize], offset as usize),
+    };
+    Cursor::within(buffer, start..start + length as usize)
 }
 
 #[inline(always)]
@@ -176,3 +189,7 @@ impl<'a> ListInput<'a> {
         match_layout!(self, ListInput::{Small, Large}, array => array.is_valid(row).then(|| run(array.value_offsets(), row)))
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/rust/units/arrow_input.rs"]
+mod tests;
