@@ -203,10 +203,10 @@ impl<E: MessageFormat> ListSink<E> {
                 Some((keys, hits)) => decode::decode_and_select::<F, _>(block, limit, progress, &mut lists, keys, hits),
             }
         });
-        for row in &block.rows()[..done] {
-            self.has_list.push(row.is_some());
-            self.has_message.push(row.is_some());
-        }
+        let rows = &block.rows()[..done];
+        let has_message = rows.iter().rev().fold(0, |bits, row| bits << 1 | u64::from(row.is_some()));
+        self.has_list.push_word(has_message, done);
+        self.has_message.push_word(has_message, done);
         done
     }
 

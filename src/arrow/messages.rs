@@ -324,7 +324,8 @@ impl<'a, B: BatchFormat> BatchReader<'_, 'a, B> {
         pending.place = log.place();
         pending.fields.push(*fields);
         pending.numbers.push(log.counts().messages);
-        pending.rows.push(Some(span), len);
+        pending.rows.push(Some(span));
+        pending.rows.count_bytes(len.saturating_sub(span.len()));
         pending.headers.push(headers);
         Ok(true)
     }

@@ -23,7 +23,7 @@ use crate::kernel::buffer::Progress;
 use crate::kernel::encode::{max_bytes, max_converted};
 use crate::kernel::layout::{ReadableLayout, TypedLayout, VarintLayout, WireLayout};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
-use crate::kernel::{self, ROWS};
+use crate::kernel::{self, BYTES, ROWS};
 use crate::log::{EitherLog, Fast, Log, OnLoss, Result, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::inspect::batch_errors;
@@ -71,6 +71,7 @@ impl Appended {
 
 /// The next rows of a run.
 pub struct Next {
+    /// At most as many as a block has.
     pub rows: Range<usize>,
     /// The largest offset that an output column may have.
     pub max_offset: usize,
@@ -110,23 +111,23 @@ impl<'a, E: MessageFormat, S: BlockSink<'a>> RowSource<'a, S> for MessageRows<'a
         }
         let Some(room) = sink.room::<LayoutOf<E>>(next.max_offset) else { return Appended::NONE };
         block.clear();
+        // The bytes of messages that still fit.
+        let mut left = room.min(BYTES);
         for row in next.rows {
             let Some(data) = self.messages.cursor(row) else {
-                if !block.has_room(ROWS, 0) {
-                    break;
-                }
                 sink.open_row(None);
-                block.push(None, 0);
+                block.push(None);
                 continue;
             };
             let len = data.remaining();
-            if !block.has_room(ROWS, len) || block.byte_len() + len > room {
+            if len > left && (len > room || !block.rows().is_empty()) {
                 break;
             }
             let Ok(opened) = open_checked::<E, _>(data, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
             let Some(span) = opened.headers.and_then(|block| block.span()) else { break };
             sink.open_row(Some(opened.fields.as_ref()));
-            block.push(Some(span), len);
+            block.push(Some(span));
+            left = left.saturating_sub(len);
         }
         match block.rows().len() {
             0 => Appended::NONE,
@@ -227,7 +228,7 @@ impl<'a, E: MessageFormat> RowSource<'a, EncodeSink<'a, E>> for ConvertedRows<'a
             if !block.has_room(ROWS, len) {
                 break;
             }
-            block.push(Some(span), len);
+            block.push(Some(span));
         }
         match self.source.layout {
             Some(ReadableLayout::Varint) => self.convert::<VarintLayout>(block, room, next.progress, sink),

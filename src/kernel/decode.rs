@@ -188,10 +188,12 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
             if !self.also.header(self.row, parts.header(start)) {
                 return false;
             }
-            for (names, of) in [(&mut self.key_types, parts.key_type), (&mut self.types, parts.value_type)] {
-                if let (Some(names), Some(of)) = (names, of) {
-                    names.push_padded(of.padded_name());
-                }
+            // The conditions are constants, without which layouts without types would keep the writers of names in registers.
+            if F::TYPED_KEYS {
+                push_name(&mut self.key_types, parts.key_type);
+            }
+            if F::TYPED {
+                push_name(&mut self.types, parts.value_type);
             }
             append::<F>(start.add(parts.key), parts.key_len, parts.key_type, &mut self.keys);
             if parts.is_null {
@@ -200,6 +202,19 @@ impl<'a, F: WireLayout, W: ValueWriter, S: RowVisitor<'a>> HeaderVisitor for App
             append::<F>(start.add(parts.value), parts.value_len, parts.value_type, &mut self.values);
         }
         true
+    }
+}
+
+/// Appends the name of a type.
+///
+/// # Safety
+///
+/// The writer was made for it.
+#[inline(always)]
+unsafe fn push_name(names: &mut Option<Writer<'_>>, of: Option<ValueType>) {
+    if let (Some(names), Some(of)) = (names, of) {
+        // SAFETY: the caller's contract; a name has `MAX_NAME_LEN` bytes at most.
+        unsafe { names.push_padded(of.padded_name()) };
     }
 }
 

@@ -62,10 +62,12 @@ impl<'a> Span<'a> {
     /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
     #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
-        if start > end {
+        if start > end || end > buffer.len() || buffer.len() - end < SLACK {
             return None;
         }
-        buffer.get(start..end.checked_add(SLACK)?).map(Span)
+        // SAFETY: the start is not after the end, which is in the buffer and has `SLACK` bytes after it. (As a checked
+        // range, a row takes five more instructions.)
+        Some(Span(unsafe { buffer.get_unchecked(start..end + SLACK) }))
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.
@@ -90,7 +92,7 @@ impl<'a> Span<'a> {
 pub struct RowBlock<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// At least the bytes of all rows, by which kernels reserve memory. Bytes of the messages around the rows count, too.
+    /// At least the bytes of all rows, by which kernels reserve memory.
     bytes: usize,
 }
 
@@ -106,12 +108,17 @@ impl<'a> RowBlock<'a> {
         self.len < rows.min(ROWS) && (self.len == 0 || self.bytes.saturating_add(bytes) <= BYTES)
     }
 
-    /// Appends a row whose message has this many bytes; they count at least as many as the row itself has.
     #[inline(always)]
-    pub fn push(&mut self, row: Option<Span<'a>>, bytes: usize) {
+    pub fn push(&mut self, row: Option<Span<'a>>) {
         self.rows[self.len] = row;
         self.len += 1;
-        self.bytes = self.bytes.saturating_add(bytes.max(row.map_or(0, Span::len)));
+        self.count_bytes(row.map_or(0, Span::len));
+    }
+
+    /// Counts bytes of messages around their rows.
+    #[inline(always)]
+    pub fn count_bytes(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_add(bytes);
     }
 
     /// Removes the rows from one of them on.

@@ -72,7 +72,7 @@ impl Rows {
         let mut block = RowBlock::default();
         for place in &self.places {
             let span = place.map(|(start, end)| Span::new(&self.buffer, start, end).expect("there is slack"));
-            block.push(span, place.map_or(0, |(start, end)| end - start));
+            block.push(span);
         }
         block
     }
@@ -493,7 +493,7 @@ fn a_row_counts_with_all_of_its_bytes() {
     let rows = Rows::of(&[written(&headers), written(&headers)]);
     let mut block = RowBlock::default();
     for place in rows.places.iter().flatten() {
-        block.push(Span::new(&rows.buffer, place.0, place.1), 0);
+        block.push(Span::new(&rows.buffer, place.0, place.1));
     }
     assert_eq!(block.byte_len(), 2 * written(&headers).len());
     let read = |_: &RowBlock<'_>, lists: &mut decode::ListColumns<'_>| {
@@ -511,8 +511,9 @@ fn a_row_counts_with_all_of_its_bytes() {
 #[test]
 fn sizes_of_memory_do_not_wrap() {
     let mut block = RowBlock::default();
-    block.push(None, usize::MAX / 2);
-    block.push(None, usize::MAX);
+    block.count_bytes(usize::MAX / 2);
+    block.count_bytes(usize::MAX);
+    block.push(None);
     assert_eq!(block.byte_len(), usize::MAX);
     assert!(!block.has_room(64, usize::MAX));
     assert_eq!(max_converted::<VarintLayout, Kip82Layout>(&block), usize::MAX);
