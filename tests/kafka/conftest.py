@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 import broker as kafka
+import identity
+import letterhead as lh
+import secured
 from spark_session import local_session
 
 
@@ -17,6 +21,43 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     running.start()
     yield running.address
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def safe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[secured.Secured]:
+    """A broker that wants passwords, certificates or signatures, with a topic ``orders``."""
+    own = kafka.Broker(tmp_path_factory.mktemp("safe"))
+    where = secured.start(own)
+    create_orders(where.plain)
+    yield where
+    own.stop()
+
+
+@pytest.fixture(scope="session")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[identity.Identity]:
+    """An identity provider."""
+    running = identity.Identity(tmp_path_factory.mktemp("identity"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def oauth_broker(tmp_path_factory: pytest.TempPathFactory, provider: identity.Identity) -> Iterator[str]:
+    """The address of a broker that wants OAUTHBEARER over TLS, with a topic ``orders``."""
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/jwks"
+    own = kafka.Broker(tmp_path_factory.mktemp("oauth"), options=[allowed])
+    plain, address = identity.start_broker(own, provider)
+    create_orders(plain)
+    yield address
+    own.stop()
+
+
+def create_orders(address: str) -> None:
+    """Create the topic ``orders`` with a record."""
+    from written import create_with
+
+    create_with(address, "orders", 1)
+    lh.write.topic(pa.table({"key": ["k"], "value": [b"v"]}), "orders", bootstrap_servers=address)
 
 
 @pytest.fixture(scope="session")

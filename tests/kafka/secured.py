@@ -1,4 +1,4 @@
-"""A broker that is reached over TLS with a password, and the certificates for it."""
+"""A broker that is reached over TLS with a password, a certificate, or AWS's signatures, and the certificates for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,20 @@ from broker import Broker, free_ports
 USER, PASSWORD = "alice", "pass; word = with all"
 PLAIN_USER, PLAIN_PASSWORD = "bob", "another-secret-word"
 
+REGION = "eu-central-1"
+ACCESS_KEY, SECRET_KEY = "AKIALETTERHEAD", "never-to-be-seen/1"
+ROLE_ACCESS_KEY, ROLE_SECRET_KEY, ROLE_TOKEN = "ASIALETTERHEAD", "never-to-be-seen/2", "session/token+of=a role"
+"""What the broker knows instead of AWS: an access key, and a temporary one; as in Iam.java."""
+
+# Topics and groups without an ACL are open to everyone.
 _MORE = """\
-listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual}
-advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual},EXPIRED://127.0.0.1:{expired},IAM://127.0.0.1:{iam}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+allow.everyone.if.no.acl.found=true
+super.users=User:ANONYMOUS
 controller.quorum.voters=1@127.0.0.1:{controller}
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL,EXPIRED:SSL,IAM:SASL_SSL
 inter.broker.listener.name=PLAINTEXT
 ssl.keystore.type=PEM
 ssl.keystore.location={own}
@@ -28,6 +37,14 @@ listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
 listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}";
+listener.name.expired.ssl.keystore.type=PEM
+listener.name.expired.ssl.keystore.location={own_expired}
+security.providers=letterhead.testing.broker.Iam
+listener.name.iam.sasl.enabled.mechanisms=AWS_MSK_IAM,OAUTHBEARER
+listener.name.iam.aws_msk_iam.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required;
+listener.name.iam.oauthbearer.sasl.server.callback.handler.class=letterhead.testing.broker.Iam$Tokens
+listener.name.iam.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule \
+required unsecuredLoginStringClaim_sub="broker";
 """
 
 
@@ -36,8 +53,9 @@ class Secured(NamedTuple):
 
     Attributes
     ----------
-    plain, secure, mutual : str
-        Addresses: without anything; with TLS and a password; with TLS and a certificate.
+    plain, secure, mutual, expired, iam : str
+        Addresses: without anything; with TLS and a password; with TLS and a certificate; with a certificate of the broker
+        that has expired; with AWS's signatures.
     authority, stranger, client : Path
         PEM: of the authority that signed its certificate; of another one; key and certificate of a client.
     none_revoked, revoked : Path
@@ -47,6 +65,8 @@ class Secured(NamedTuple):
     plain: str
     secure: str
     mutual: str
+    expired: str
+    iam: str
     authority: Path
     stranger: Path
     client: Path
@@ -62,12 +82,15 @@ def start(broker: Broker) -> Secured:
     key, certificate = authority(trusted)
     authority(stranger)
     serials = [signed(path, key, certificate) for path in (own, client)]
+    own_expired = directory / "own-expired.pem"
+    signed(own_expired, key, certificate, days=-1)
     none_revoked, revoked = (directory / f"{name}.crl.pem" for name in ("none", "own"))
     _revoke(none_revoked, key, certificate, serials[1:])
     _revoke(revoked, key, certificate, serials)
-    port, controller, secure, mutual = free_ports(4)
+    port, controller, secure, mutual, expired, iam = free_ports(6)
     more = _MORE.format(
-        port=port, controller=controller, secure=secure, mutual=mutual, own=own, authority=trusted,
+        port=port, controller=controller, secure=secure, mutual=mutual, expired=expired, iam=iam, own=own,
+        own_expired=own_expired, authority=trusted,
         plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD,
     )  # fmt: skip
     users = [f'SCRAM-SHA-{bits}=[name="{USER}",password="{PASSWORD}"]' for bits in (256, 512)]
@@ -76,6 +99,8 @@ def start(broker: Broker) -> Secured:
         f"127.0.0.1:{port}",
         f"127.0.0.1:{secure}",
         f"127.0.0.1:{mutual}",
+        f"127.0.0.1:{expired}",
+        f"127.0.0.1:{iam}",
         trusted,
         stranger,
         client,
@@ -97,14 +122,14 @@ def authority(path: Path):
     return key, certificate
 
 
-def signed(path: Path, authority_key, authority) -> int:
-    """Write key and certificate of 127.0.0.1, signed by an authority; return the serial number."""
+def signed(path: Path, authority_key, authority, days: int = 1) -> int:
+    """Write key and certificate of 127.0.0.1, signed by an authority for some days; return the serial number."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
 
     key = _key()
     names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    builder = _certificate(path.stem, "authority", key).add_extension(names, critical=False)
+    builder = _certificate(path.stem, "authority", key, days).add_extension(names, critical=False)
     of = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     certificate = builder.add_extension(of, critical=False).sign(authority_key, hashes.SHA256())
     secret = key.private_bytes(
@@ -134,7 +159,7 @@ def _key():
     return rsa.generate_private_key(65537, 2048)
 
 
-def _certificate(of: str, by: str, key):
+def _certificate(of: str, by: str, key, days: int = 1):
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
@@ -146,8 +171,8 @@ def _certificate(of: str, by: str, key):
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now - datetime.timedelta(days=2))
+        .not_valid_after(now + datetime.timedelta(days=days))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

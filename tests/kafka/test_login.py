@@ -14,54 +14,28 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 import identity
 import letterhead as lh
 import secured
-from broker import Broker
 from identity import Identity
 from letterhead.cli import main
 from letterhead.kafka.oauth import OAuthSettings, Tokens
+from written import create_with
 
 pytestmark = pytest.mark.broker
 
 TABLE = pa.table({"key": ["k"], "value": [b"v"]})
 SECRET = "never-to-be-seen"
-
-
-@pytest.fixture(scope="module")
-def provider(tmp_path_factory) -> Iterator[Identity]:
-    running = Identity(tmp_path_factory.mktemp("identity"))
-    yield running
-    running.stop()
-
-
-@pytest.fixture(scope="module")
-def oauth_broker(tmp_path_factory, provider: Identity) -> Iterator[str]:
-    """Return the address of a broker that wants OAUTHBEARER over TLS."""
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/jwks"
-    own = Broker(tmp_path_factory.mktemp("oauth"), options=[allowed])
-    plain, address = identity.start_broker(own, provider)
-    create_topic(plain)
-    yield address
-    own.stop()
-
-
-@pytest.fixture(scope="module")
-def safe(tmp_path_factory) -> Iterator[secured.Secured]:
-    own = Broker(tmp_path_factory.mktemp("safe"))
-    where = secured.start(own)
-    create_topic(where.plain)
-    yield where
-    own.stop()
-
-
-def create_topic(address: str) -> None:
-    admin = AdminClient({"bootstrap.servers": address, "log_level": 3})
-    for done in admin.create_topics([NewTopic("orders", 1, 1)]).values():
-        done.result(timeout=300)
-    lh.write.topic(TABLE, "orders", bootstrap_servers=address)
 
 
 def read(settings: Any, **options: Any) -> pa.Table:
@@ -353,6 +327,49 @@ def test_brokers_whose_name_is_unknown_fail_after_a_few_tries():
     failures(
         servers, ConnectionError, r"^no broker can be reached \(no-such-host\.invalid:9092: .*\).*: check bootstrap"
     )
+
+
+def test_a_certificate_that_has_expired_is_named(safe):
+    settings = password(safe, **{"bootstrap.servers": safe.expired, "security.protocol": "SSL"})
+    failures(settings, ConnectionError, f"^the certificate of {safe.expired}, or of an authority, has expired: ")
+
+
+ANY_ACL = AclBindingFilter(
+    ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+)
+
+
+def test_a_user_without_an_acl_is_told_which(safe):
+    admin = AdminClient({"bootstrap.servers": safe.plain, "log_level": 3})
+    for topic in ("private", "listed"):
+        create_with(safe.plain, topic, 1)
+        lh.write.topic(TABLE, topic, bootstrap_servers=safe.plain)
+    everyone = [
+        (ResourceType.TOPIC, "private", "User:carol", AclOperation.ALL),
+        (ResourceType.TOPIC, "listed", "User:carol", AclOperation.ALL),
+        (ResourceType.TOPIC, "listed", f"User:{secured.USER}", AclOperation.DESCRIBE),
+        (ResourceType.GROUP, "private", "User:carol", AclOperation.ALL),
+    ]
+    acls = [
+        AclBinding(kind, name, ResourcePatternType.LITERAL, user, "*", operation, AclPermissionType.ALLOW)
+        for kind, name, user, operation in everyone
+    ]
+    for done in admin.create_acls(acls).values():
+        done.result(timeout=60)
+    until = time.monotonic() + 60
+    while {acl.name for acl in admin.describe_acls(ANY_ACL).result(timeout=60)} != {"private", "listed"}:
+        assert time.monotonic() < until, "the broker did not learn the ACLs in a minute"
+        time.sleep(0.1)
+    for topic in ("private", "listed"):
+        with pytest.raises(
+            PermissionError, match=f"^{safe.secure} does not allow it: .*{topic}.*; the user needs an ACL"
+        ):
+            lh.read.topic(topic, settings=password(safe), timeout_ms=20_000).read_all()
+        with pytest.raises(lh.write.DeliveryError, match=f"{topic}: row 0 not delivered: .*authoriz"):
+            lh.write.topic(TABLE, topic, settings=password(safe), timeout_ms=20_000)
+    for options in ({"commit_group": "private"}, {"start": "group:private"}):
+        with pytest.raises(PermissionError, match=r"does not allow it: .*group 'private'; the user needs an ACL"):
+            read(password(safe), **options)
 
 
 def test_an_unknown_topic_is_named(safe):

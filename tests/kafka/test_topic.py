@@ -370,13 +370,11 @@ def test_a_broker_that_names_the_leader_of_an_older_epoch_is_not_believed(broker
 
 
 @pytest.fixture(scope="module")
-def safe(tmp_path_factory):
-    own = Broker(tmp_path_factory.mktemp("safe"))
-    where = secured.start(own)
-    create_with(where.plain, "orders", 1)
-    send(producer(where.plain), "orders", numbered(50))
-    yield where
-    own.stop()
+def safe(safe):
+    """The broker with logins, and a topic for the tests here."""
+    create_with(safe.plain, "numbered", 1)
+    send(producer(safe.plain), "numbered", numbered(50))
+    return safe
 
 
 def login(safe: secured.Secured, mechanism: str, **more: str) -> dict:
@@ -393,14 +391,14 @@ def login(safe: secured.Secured, mechanism: str, **more: str) -> dict:
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
 def test_a_password_over_tls_opens_a_topic(safe, mechanism):
-    with lh.read.topic("orders", **login(safe, mechanism)) as reader:
-        assert rows(reader.read_all()) == read(safe.plain, "orders")
+    with lh.read.topic("numbered", **login(safe, mechanism)) as reader:
+        assert rows(reader.read_all()) == read(safe.plain, "numbered")
 
 
 def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
     trusted = {"security.protocol": "SSL", "ssl.truststore.location": str(safe.authority)}
     with lh.read.topic(
-        "orders", bootstrap_servers=safe.mutual, settings=trusted | {"ssl.keystore.location": str(safe.client)}
+        "numbered", bootstrap_servers=safe.mutual, settings=trusted | {"ssl.keystore.location": str(safe.client)}
     ) as reader:
         assert len(reader.read_all()) == 57
     key, _, chain = safe.client.read_text().partition("-----BEGIN CERT")
@@ -410,14 +408,14 @@ def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
         "ssl.keystore.certificate.chain": f"-----BEGIN CERT{chain}",
     })  # fmt: skip
     with KafkaClient(settings) as client:
-        assert client.topics() == ["orders"]
+        assert "numbered" in client.topics()
     with pytest.raises((ConnectionError, TimeoutError)):
-        lh.read.topic("orders", bootstrap_servers=safe.mutual, timeout_ms=1000, settings=trusted).read_all()
+        lh.read.topic("numbered", bootstrap_servers=safe.mutual, timeout_ms=1000, settings=trusted).read_all()
 
 
 def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
     wrong = "never-to-be-seen"
-    reader = lh.read.topic("orders", **login(safe, "SCRAM-SHA-512", sasl_password=wrong))
+    reader = lh.read.topic("numbered", **login(safe, "SCRAM-SHA-512", sasl_password=wrong))
     with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
         reader.read_all()
     printed = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
@@ -430,14 +428,14 @@ def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
         ConnectionError,
         match=f"certificate of {safe.secure} is not trusted: .*; name the file .* ssl.truststore.location",
     ):
-        lh.read.topic("orders", **settings).read_all()
+        lh.read.topic("numbered", **settings).read_all()
 
 
 def test_a_revoked_certificate_is_refused(safe):
-    with lh.read.topic("orders", **login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked))) as reader:
+    with lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.none_revoked))) as reader:
         assert len(reader.read_all()) == 57
     with pytest.raises(ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*revoked"):
-        lh.read.topic("orders", **login(safe, "PLAIN", ssl_crl_location=str(safe.revoked))).read_all()
+        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_crl_location=str(safe.revoked))).read_all()
 
 
 def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeypatch):
@@ -451,19 +449,19 @@ def test_tls_before_1_2_is_refused_where_the_interpreter_allows_it(safe, monkeyp
         return context
 
     monkeypatch.setattr(tls, "ssl", types.SimpleNamespace(**vars(ssl) | {"SSLContext": lenient}))
-    with lh.read.topic("orders", **login(safe, "PLAIN")) as reader:
+    with lh.read.topic("numbered", **login(safe, "PLAIN")) as reader:
         assert len(reader.read_all()) == 57
     assert [context.minimum_version for context in contexts] == [ssl.TLSVersion.TLSv1_2]
 
 
 def test_certificates_that_cannot_be_read_are_named(safe):
     with pytest.raises(ValueError, match=r"cannot be read \(/nowhere\.pem\): .*No such file"):
-        lh.read.topic("orders", **login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem")).read_all()
+        lh.read.topic("numbered", **login(safe, "PLAIN", ssl_truststore_location="/nowhere.pem")).read_all()
 
 
 def test_a_client_without_tls_gets_its_security_protocol_in_the_error(safe):
     # The broker's answer may be lost with the connection; then the client asks again.
-    reader = lh.read.topic("orders", bootstrap_servers=safe.secure, timeout_ms=20_000)
+    reader = lh.read.topic("numbered", bootstrap_servers=safe.secure, timeout_ms=20_000)
     with pytest.raises(
         ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: set security"
     ):

@@ -21,9 +21,10 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from letterhead._context_managers import Closing
-from letterhead._optional_dependencies import how_to_install
+from letterhead._optional_dependencies import how_to_install, needed
 from letterhead.errors import ProtocolError
 from letterhead.host_addresses import AddressInfo, look_up
+from letterhead.kafka.iam import IamIdentity
 from letterhead.kafka.oauth import Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings
@@ -125,7 +126,7 @@ class KafkaClient(Closing):
             # Several brokers are tried within a short limit, too.
             "socket_connection_setup_timeout_ms": max(1, min(_SETUP_MS, settings.timeout_ms // 3)),
         } | {name.replace(".", "_"): value for name, value in settings.options.items()}
-        self._tokens: Tokens | None = None
+        self._tokens: Tokens | IamIdentity | None = None
         if settings.login is not None:
             options["sasl_mechanism"] = settings.login.mechanism
             options["sasl_plain_username"] = settings.login.username
@@ -133,6 +134,11 @@ class KafkaClient(Closing):
             if settings.login.oauth is not None:
                 self._tokens = Tokens(settings.login.oauth)
                 options["sasl_oauth_token_provider"] = LoginTokens(self._tokens)
+            elif settings.login.iam is not None:
+                self._tokens = options["sasl_oauth_token_provider"] = settings.login.iam
+            elif settings.login.mechanism == "GSSAPI":
+                with needed("GSSAPI", "gssapi"):
+                    import gssapi  # noqa: F401
         self._looks_up = options.get("proxy_url") is None  # otherwise a proxy knows the addresses
         if self._looks_up:
             options["proxy_url"] = f"{DirectSockets.SCHEMES[0]}://"
@@ -448,7 +454,7 @@ class KafkaClient(Closing):
             raise kafka_errors.KafkaConnectionError(f"{place}: its address is unknown ({reason})")
         DirectSockets.addresses[host, port] = value
 
-    async def _renew_token(self, tokens: Tokens, until: float) -> None:
+    async def _renew_token(self, tokens: Tokens | IamIdentity, until: float) -> None:
         # In a thread, because requests to an identity provider would stop the thread of the connections.
         renewed = Future()
 
@@ -468,7 +474,7 @@ class KafkaClient(Closing):
         try:
             error = await self._waited(renewed, until)
         except kafka_errors.KafkaTimeoutError:
-            raise kafka_errors.KafkaTimeoutError("no token for OAUTHBEARER in time") from None
+            raise kafka_errors.KafkaTimeoutError(f"no token for {self._mechanism} in time") from None
         if error is not None:
             raise error
 

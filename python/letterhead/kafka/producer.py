@@ -7,15 +7,17 @@ what a retry would not mend, while no record was delivered.
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 import time
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from letterhead.kafka.oauth import Tokens
+from letterhead.kafka.oauth import OAuthSettings, Tokens
 from letterhead.kafka.remedies import demands_certificate, login_remedy, tls_error
 from letterhead.kafka.settings import Settings, unknown_setting
-from letterhead.kafka.tls import librdkafka_certificates
+from letterhead.kafka.tls import TlsSettings, librdkafka_certificates, ssl_context
 
 __all__ = ["ConnectionErrors", "close_producer", "open_producer"]
 
@@ -24,6 +26,9 @@ _WITHOUT_EFFECT = ("socket.connection.setup.timeout.max.ms",)
 
 _UNKNOWN_TOPIC_MS = 5_000
 """How long a topic may be unknown before its records fail."""
+
+_PROBE_SECONDS = 5.0
+"""How long a broker may take to show its certificate again, after librdkafka has rejected it."""
 
 _DOWN_SECONDS = 3.0
 """How long all brokers may be unreachable before the first record was delivered."""
@@ -50,7 +55,7 @@ class ConnectionErrors:
                 f"{broker} rejected the login by {mechanism}: {reason}; {login_remedy(mechanism, reason)}"
             )
         elif code == KafkaError._SSL:
-            self._error = tls_error(broker, reason)
+            self._error = tls_error(broker, _verification_reason(broker, self._settings.tls) or reason)
         elif code in (KafkaError._RESOLVE, KafkaError._TRANSPORT):
             self._reason = f"{broker}: {reason}"
             if demands_certificate(reason):
@@ -116,13 +121,13 @@ def _login(settings: Settings) -> dict[str, Any]:
     login = settings.login
     if login is None:
         return {}
-    if login.mechanism == "AWS_MSK_IAM":
-        raise ValueError("sasl.mechanism AWS_MSK_IAM is not supported for writing")
-    options: dict[str, Any] = {"sasl.mechanism": login.mechanism}
-    if login.oauth is None:
+    # librdkafka lacks AWS_MSK_IAM, but MSK accepts the same signature as a token.
+    oauth = login.oauth if login.iam is None else OAuthSettings(provider=login.iam)
+    options: dict[str, Any] = {"sasl.mechanism": login.mechanism if login.iam is None else "OAUTHBEARER"}
+    if oauth is None:
         credentials = {"sasl.username": login.username, "sasl.password": login.password}
         return options | {name: value for name, value in credentials.items() if value is not None}
-    tokens = Tokens(login.oauth)
+    tokens = Tokens(oauth)
     tokens.current(settings.timeout_ms / 1000)  # an error here is clearer than one of librdkafka
 
     def token(_: str) -> tuple[str, float, str, dict[str, str]]:
@@ -130,6 +135,19 @@ def _login(settings: Settings) -> dict[str, Any]:
         return text, expires, "", tokens.extensions
 
     return options | {"oauth_cb": token}
+
+
+def _verification_reason(broker: str, tls: TlsSettings) -> str | None:
+    """Return why a broker's certificate is rejected, which librdkafka does not tell; None if it is not, or cannot be asked."""
+    host, _, port = broker.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=_PROBE_SECONDS) as connection:
+            ssl_context(tls).wrap_socket(connection, server_hostname=host).close()
+    except ssl.SSLCertVerificationError as error:
+        return f"certificate verify failed: {error.verify_message}"
+    except (OSError, ValueError):
+        return None
+    return None
 
 
 def _rejected(reason: str) -> ValueError:

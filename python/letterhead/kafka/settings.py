@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from letterhead.errors import unknown_name
+from letterhead.kafka.iam import IamIdentity, IamSettings
 from letterhead.kafka.jaas import parse_jaas
 from letterhead.kafka.oauth import OAuthSettings, TokenProvider
 from letterhead.kafka.properties import expand, read_properties
@@ -44,6 +45,7 @@ _MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule": ("PLAIN",),
     "org.apache.kafka.common.security.scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
+    "software.amazon.msk.auth.iam.IAMLoginModule": ("AWS_MSK_IAM",),
 }
 
 
@@ -55,6 +57,7 @@ class Login:
     username: str | None = None
     password: str | None = None
     oauth: OAuthSettings | None = None
+    iam: IamIdentity | None = None
 
     def __repr__(self) -> str:
         return f"<login by {self.mechanism}>"
@@ -250,8 +253,8 @@ _REJECTED = {
 }
 
 _HANDLERS = {
-    "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler",),
-    "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler",),
+    "sasl.client.callback.handler.class": ("OAuthBearerSaslClientCallbackHandler", "IAMClientCallbackHandler"),
+    "sasl.login.callback.handler.class": ("OAuthBearerLoginCallbackHandler", "IAMOAuthBearerLoginCallbackHandler"),
     "sasl.oauthbearer.jwt.retriever.class": (
         "ClientCredentialsJwtRetriever",
         "DefaultJwtRetriever",
@@ -372,13 +375,15 @@ class _Values:
             )
         if token_provider is not None and not protocol.startswith("SASL"):
             raise ValueError("token_provider= needs security.protocol=SASL_SSL (or SASL_PLAINTEXT)")
-        login = self._login(token_provider) if protocol.startswith("SASL") else None
+        names = ",".join(server.strip() for server in servers.split(",") if server.strip())
+        login = self._login(token_provider, names) if protocol.startswith("SASL") else None
+        if login is not None and login.mechanism == "AWS_MSK_IAM" and protocol != "SASL_SSL":
+            raise ValueError(f"AWS_MSK_IAM needs {self.prefix}security.protocol=SASL_SSL")
         options = {
             name: self.number(name) if convert is int else self.text(name)
             for name, convert in _OPTIONS.items()
             if name in self._values
         }
-        names = ",".join(server.strip() for server in servers.split(",") if server.strip())
         return Settings(names, protocol, login, self._tls(), options)
 
     def _tls(self) -> TlsSettings:
@@ -398,17 +403,25 @@ class _Values:
             **tls, check_hostname=algorithm is None or algorithm.lower() == "https", context=self._context
         )
 
-    def _login(self, token_provider: TokenProvider | None) -> Login:
+    def _login(self, token_provider: TokenProvider | None, servers: str) -> Login:
         mechanism = self.text("sasl.mechanism") or "OAUTHBEARER"
         if mechanism not in MECHANISMS:
             raise unknown_name(f"{self.prefix}sasl.mechanism", mechanism, MECHANISMS)
         for name, classes in _HANDLERS.items():
             if name in self._values and (self.text(name) or "").rpartition(".")[2] not in classes:
                 raise ValueError(
-                    f"{self.prefix}{name} cannot be set: no Java class is loaded, except that {', '.join(classes)} of "
-                    "OAUTHBEARER has a counterpart"
+                    f"{self.prefix}{name} cannot be set: no Java class is loaded, but {' and '.join(classes)} "
+                    "have a counterpart"
                 )
         jaas = self._jaas(mechanism)
+        handler = self.text("sasl.login.callback.handler.class") or ""
+        if mechanism == "AWS_MSK_IAM" or handler.endswith("IAMOAuthBearerLoginCallbackHandler"):
+            if token_provider is not None:
+                raise ValueError("token_provider= and a login with IAM exclude each other: leave out one of them")
+            identity = IamIdentity(IamSettings.from_jaas(jaas or {}, f"{self.prefix}sasl.jaas.config"), servers)
+            if mechanism == "AWS_MSK_IAM":
+                return Login(mechanism, iam=identity)
+            return Login(mechanism, oauth=OAuthSettings(provider=identity, prefix=self.prefix))
         if mechanism == "OAUTHBEARER":
             return Login(mechanism, oauth=self._oauth(jaas, token_provider))
         if token_provider is not None:

@@ -177,7 +177,7 @@ def _is_pkcs12(data: bytes, location: str) -> bool:
 
 
 def _loaded(data: bytes, password: str | None, location: str) -> Any:
-    with needed("a PKCS12 store", "cryptography"):
+    with needed("a PKCS12 store", "'letterhead[pkcs12]'"):
         from cryptography.hazmat.primitives.serialization.pkcs12 import load_pkcs12
     try:
         return load_pkcs12(data, None if password is None else password.encode())

@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 
 from kafka import errors as kafka_errors
 from kafka.net.inet import KafkaNetSocket
+from kafka.net.sasl import SaslMechanismAwsMskIam, register_sasl_mechanism
+from kafka.net.sasl.abc import SaslMechanism
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from letterhead.host_addresses import AddressInfo
+from letterhead.kafka.iam import IamIdentity
 from letterhead.kafka.oauth import Tokens
 
-__all__ = ["DirectSockets", "LargeReads", "LoginTokens", "ResponseFrames"]
+__all__ = ["DirectSockets", "IamLogin", "LargeReads", "LoginTokens", "ResponseFrames"]
 
 _MOST_FRAME_OF_LOGIN = 1 << 20
 """Bytes of a response before the broker has accepted the client."""
@@ -64,6 +67,40 @@ class LoginTokens(AbstractTokenProvider):  # type: ignore[misc]
     def extensions(self) -> dict[str, str]:
         """Return the SASL extensions of the login."""
         return self._tokens.extensions
+
+
+class IamLogin(SaslMechanism):  # type: ignore[misc]
+    """The exchange of ``AWS_MSK_IAM``. kafka-python's own takes the region from the environment only, and no role."""
+
+    def __init__(self, identity: IamIdentity, host: str) -> None:
+        self._identity, self._host = identity, host
+        self._is_done = False
+        self._is_authenticated = False
+
+    @classmethod
+    def of_config(cls, **config: Any) -> SaslMechanism:
+        """Return the exchange of a connection; connections of other users of kafka-python get its own."""
+        identity = config.get("sasl_oauth_token_provider")
+        return cls(identity, config["host"]) if isinstance(identity, IamIdentity) else SaslMechanismAwsMskIam(**config)
+
+    def auth_bytes(self) -> bytes:
+        """Return the signed request."""
+        return self._identity.payload(self._host)
+
+    def receive(self, auth_bytes: bytes) -> None:
+        """Take the response, which has the id of the request."""
+        self._is_done, self._is_authenticated = True, bool(auth_bytes)
+
+    def is_done(self) -> bool:
+        """Return whether the broker has answered."""
+        return self._is_done
+
+    def is_authenticated(self) -> bool:
+        """Return whether the broker has accepted the request."""
+        return self._is_authenticated
+
+
+register_sasl_mechanism("AWS_MSK_IAM", IamLogin.of_config, overwrite=True)
 
 
 class ResponseFrames:
