@@ -40,6 +40,7 @@ import org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallback
  * one temporary key are known, and the signature is computed with the JDK alone.
  */
 public final class Iam implements SecurityProviderCreator {
+    static final String HOST = "127.0.0.1";
     static final String REGION = "eu-central-1";
     static final String SESSION_TOKEN = "session/token+of=a role";
     static final Map<String, String> SECRETS =
@@ -119,7 +120,7 @@ public final class Iam implements SecurityProviderCreator {
         @Override
         public SaslServer createSaslServer(
                 String mechanism, String protocol, String host, Map<String, ?> settings, CallbackHandler handler) {
-            return new Server(host);
+            return new Server();
         }
 
         @Override
@@ -135,12 +136,7 @@ public final class Iam implements SecurityProviderCreator {
                 .stream()
                 .collect(Collectors.toMap(String::toLowerCase, name -> name));
 
-        private final String host;
         private String accessKey;
-
-        private Server(String host) {
-            this.host = host;
-        }
 
         @Override
         public String getMechanismName() {
@@ -154,10 +150,10 @@ public final class Iam implements SecurityProviderCreator {
                 Map<String, String> payload = new ObjectMapper().readValue(response, Map.class);
                 check("2020_10_22".equals(payload.remove("version")), "wrong version");
                 check(payload.remove("user-agent") != null, "no user agent");
-                check(host.equals(payload.remove("host")), "the host is not that of the broker");
+                check(HOST.equals(payload.remove("host")), "the host is not that of the broker");
                 TreeMap<String, String> parameters = new TreeMap<>();
                 payload.forEach((name, value) -> parameters.put(NAMES.getOrDefault(name, name), value));
-                accessKey = verify(parameters, host);
+                accessKey = verify(parameters, HOST);
                 return "{\"version\":\"2020_10_22\",\"request-id\":\"1\"}".getBytes(StandardCharsets.UTF_8);
             } catch (java.io.IOException error) {
                 throw new SaslAuthenticationException("Access denied: no JSON");
