@@ -70,8 +70,26 @@ def written(broker: str) -> Iterator[str]:
     keeps_open.clear()
 
 
+AWS_PROFILE = "letterhead-tests"
+
+
 @pytest.fixture(scope="session")
-def spark():
+def aws_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A profile with a key that :func:`safe` knows; workers of Spark have the environment at the start of the session."""
+    directory = tmp_path_factory.mktemp("aws")
+    names = {"AWS_CONFIG_FILE": directory / "config", "AWS_SHARED_CREDENTIALS_FILE": directory / "credentials"}
+    names["AWS_CONFIG_FILE"].write_text(f"[profile {AWS_PROFILE}]\nregion={secured.REGION}\n")
+    names["AWS_SHARED_CREDENTIALS_FILE"].write_text(
+        f"[{AWS_PROFILE}]\naws_access_key_id={secured.ACCESS_KEY}\naws_secret_access_key={secured.SECRET_KEY}\n"
+    )
+    with pytest.MonkeyPatch.context() as environment:
+        for name, path in names.items():
+            environment.setenv(name, str(path))
+        yield
+
+
+@pytest.fixture(scope="session")
+def spark(aws_profile):
     from pyspark import SparkContext
 
     # The connector is loaded when the JVM starts, and a process has one.

@@ -12,10 +12,8 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-import identity
 import letterhead as lh
 import pages
-import secured
 from broker import Broker
 from letterhead import spark as lhs
 from letterhead.spark.sources.kafka import KafkaSource
@@ -431,50 +429,6 @@ def test_many_rows_of_every_type_match_sparks_own_source(broker, spark):
             )
             assert len(rows) > 30_000
     keeps_open.clear()
-
-
-@pytest.mark.full
-def test_a_broker_behind_tls_and_a_password_opens_with_javas_settings(spark, tmp_path):
-    own = Broker(tmp_path / "safe")
-    safe = secured.start(own)
-    try:
-        create_with(safe.plain, "orders", 1)
-        send(producer(safe.plain), "orders", numbered(50))
-        login = {
-            "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "SCRAM-SHA-512",
-            "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
-            f'username="{secured.USER}" password="{secured.PASSWORD}";',
-            "kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(safe.authority),
-        }  # fmt: skip
-        rows = same(spark, servers=safe.secure, subscribe="orders", includeHeaders=True, **login)
-        assert len(rows) == 57
-    finally:
-        own.stop()
-
-
-@pytest.mark.full
-def test_client_credentials_open_a_topic_with_javas_settings(spark, tmp_path):
-    provider = identity.Identity(tmp_path / "identity")
-    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/jwks"
-    own = Broker(tmp_path / "oauth", options=[allowed])
-    try:
-        plain, address = identity.start_broker(own, provider)
-        create_with(plain, "orders", 1)
-        send(producer(plain), "orders", numbered(50))
-        package = "org.apache.kafka.common.security.oauthbearer"
-        login = {
-            "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "OAUTHBEARER",
-            "kafka.ssl.truststore.type": "PEM", "kafka.ssl.truststore.location": str(provider.authority),
-            "kafka.sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
-            "kafka.sasl.oauthbearer.token.endpoint.url": provider.endpoint,
-            "kafka.sasl.jaas.config": f'{package}.OAuthBearerLoginModule required clientId="letters" clientSecret="any" '
-            f'scope="kafka" ssl.truststore.type="PEM" ssl.truststore.location="{provider.authority}";',
-        }  # fmt: skip
-        rows = same(spark, servers=address, subscribe="orders", includeHeaders=True, **login)
-        assert len(rows) == 57
-    finally:
-        own.stop()
-        provider.stop()
 
 
 @pytest.mark.full

@@ -266,19 +266,14 @@ def failures(settings: dict[str, str], error: type[Exception], message: str, **o
         assert SECRET not in str(raised.value)
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_a_property_file_with_a_password_reads_and_writes(safe, tmp_path, mechanism):
-    user, secret = (
-        (secured.PLAIN_USER, secured.PLAIN_PASSWORD) if mechanism == "PLAIN" else (secured.USER, secured.PASSWORD)
-    )
-    (tmp_path / "password").write_text(secret)
-    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+def test_a_property_file_refers_to_a_password(safe, tmp_path):
+    (tmp_path / "password").write_text(secured.PASSWORD)
     file = tmp_path / "client.properties"
     file.write_text(
-        f"bootstrap.servers={safe.secure}\nsecurity.protocol=SASL_SSL\nsasl.mechanism={mechanism}\n"
+        f"bootstrap.servers={safe.secure}\nsecurity.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\n"
         f"ssl.truststore.type=PEM\nssl.truststore.location={safe.authority}\n"
-        f"sasl.jaas.config=org.apache.kafka.common.security.{module} required \\\n"
-        f'  username="{user}" password="${{file:{tmp_path}/password}}";\n'
+        f"sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        f'  username="{secured.USER}" password="${{file:{tmp_path}/password}}";\n'
     )
     written_and_read(file)
 
