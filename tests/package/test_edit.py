@@ -1,0 +1,284 @@
+"""Edits of headers: the rules, and the core against the reference implementation."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from letterhead import arrow as lha
+from letterhead.values import of_message
+from outcomes import outcome
+from reference import editing, ops
+from reference.formats import FORMATS
+from strategies import WRITTEN, few
+
+HEADERS = [("ssn", b"078-05-1120"), ("route", b"a"), ("note", None), ("route", b"b"), ("ssn", None)]
+
+
+def kafka(*headers: tuple[str, Any]) -> bytes:
+    return lh.encode(list(headers), "kafka") or b""
+
+
+def edited(headers: Any, format: str = "kafka", **changes: Any) -> list[tuple[Any, Any]]:
+    """Edit a message as bytes and in Python, which agree."""
+    data = lh.encode(headers, format)
+    [message] = lha.edit(pa.array([data]), format, **changes).to_pylist()
+    of_bytes = lh.decode(message, format)
+    assert of_bytes == lh.Headers(headers).edit(**changes)
+    return of_bytes.items()
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def test_replace_keeps_position_repeats_and_nulls() -> None:
+    assert edited(HEADERS, replace={"ssn": "redact"}) == [
+        ("ssn", b"***"), ("route", b"a"), ("note", None), ("route", b"b"), ("ssn", None)
+    ]  # fmt: skip
+
+
+def test_drop_removes_all_headers_of_a_key() -> None:
+    assert edited(HEADERS, drop=["route"]) == [("ssn", b"078-05-1120"), ("note", None), ("ssn", None)]
+
+
+def test_only_keeps_headers_of_its_keys() -> None:
+    assert edited(HEADERS, only=["route"]) == [("route", b"a"), ("route", b"b")]
+
+
+def test_renames_happen_at_once() -> None:
+    swapped = edited(HEADERS, rename={"ssn": "route", "route": "ssn"})
+    assert [key for key, _ in swapped] == ["route", "ssn", "note", "ssn", "route"]
+
+
+def test_a_header_is_renamed_and_replaced() -> None:
+    assert edited([("ssn", b"x")], rename={"ssn": "id"}, replace={"ssn": "redact"}) == [("id", b"***")]
+
+
+def test_set_leaves_one_header_at_the_position_of_the_first() -> None:
+    assert edited(HEADERS, set={"route": "c", "new": None}) == [
+        ("ssn", b"078-05-1120"), ("route", b"c"), ("note", None), ("ssn", None), ("new", None)
+    ]  # fmt: skip
+
+
+def test_append_repeats_keys_in_order() -> None:
+    assert edited([("a", b"1")], append=[("a", "2"), ("b", b""), ("a", None)]) == [
+        ("a", b"1"), ("a", b"2"), ("b", b""), ("a", None)
+    ]  # fmt: skip
+
+
+def test_constants_replace_values() -> None:
+    assert edited([("a", b"1")], replace={"a": lh.lit("hash")}) == [("a", b"hash")]
+    assert edited([("a", b"1")], replace={"a": lh.lit(None)}) == [("a", None)]
+
+
+def test_hash_is_sha256_in_hexadecimal() -> None:
+    assert edited([("a", b"secret")], replace={"a": "hash"}) == [("a", hashlib.sha256(b"secret").hexdigest().encode())]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (b"078-05-1120", b"****1120"), (b"12345678", b"****5678"), (b"1234567", b"****"), (b"", b"****"),
+        (b"1234567\xff", b"****"), (b"12345\n78", b"****"),
+    ],
+)  # fmt: skip
+def test_last4_shows_at_most_half_of_a_value(value: bytes, shown: bytes) -> None:
+    assert edited([("a", value)], replace={"a": "last4"}) == [("a", shown)]
+
+
+def test_more_than_63_headers_are_counted_in_two_bytes() -> None:
+    headers = [("a", b"1")] * 63
+    assert len(edited(headers, append={"b": "2"})) == 64
+    assert len(edited([*headers, ("b", b"2")], drop=["b"])) == 63
+
+
+def test_a_message_that_the_edit_does_not_touch_is_copied() -> None:
+    padded = bytes.fromhex("82000261820062")  # lengths of more bytes than they need
+    rows = [padded, b"", b"\x00", None]
+    assert lha.edit(pa.array(rows), "kafka", drop=["x"], replace={"y": "hash"}).to_pylist() == rows
+
+
+def test_other_headers_keep_their_bytes() -> None:
+    other = bytes.fromhex("0261820062")
+    data = bytes.fromhex("04") + other + bytes.fromhex("02620263")
+    assert lha.edit(pa.array([data]), "kafka", drop=["b"]).to_pylist() == [b"\x02" + other]
+    long = pa.array([data] * 200)  # most rows are far from the end of the buffer, where kernels read them
+    assert set(lha.edit(long, "kafka", drop=["b"]).to_pylist()) == {b"\x02" + other}
+
+
+def test_a_function_gets_the_values_that_are_replaced() -> None:
+    rows = pa.array([kafka(*HEADERS), None, kafka(("a", b"1")), kafka(("ssn", b"x"))])
+    seen = []
+
+    def upper(values: Any) -> Any:
+        seen.append(values.to_pylist())
+        return pc.binary_join_element_wise(values, b"!", b"")
+
+    result = lha.edit(rows, "kafka", replace={"ssn": upper})
+    assert seen == [[b"078-05-1120", None, b"x"]]
+    assert lh.decode(result[3].as_py(), "kafka") == lh.Headers({"ssn": b"x!"})
+    assert lh.decode(result[0].as_py(), "kafka").get_all("ssn") == [b"078-05-1120!", None]
+    assert result[2].as_py() == kafka(("a", b"1"))
+
+
+def test_a_function_is_applied_to_each_chunk() -> None:
+    chunks = pa.chunked_array([[kafka(("a", b"1"))], [kafka(("b", b"1")), kafka(("a", b"2"))]])
+    result = lha.edit(chunks, "kafka", replace={"a": lambda values: pa.array(["new"] * len(values))})
+    assert result.to_pylist() == [kafka(("a", b"new")), kafka(("b", b"1")), kafka(("a", b"new"))]
+    assert [len(chunk) for chunk in result.chunks] == [1, 2]
+
+
+def test_a_function_in_a_typed_format_keeps_types_of_bytes() -> None:
+    data = lh.encode([("n", lh.Int32(5)), ("n", lh.String("x"))], "iggy")
+    swap = lambda values: pa.array([value[::-1] for value in values.to_pylist()], pa.binary())  # noqa: E731
+    [result] = lha.edit(pa.array([data]), "iggy", replace={"n": swap}).to_pylist()
+    assert lh.decode(result, "iggy").get_all("n") == [lh.Int32(5 << 24), lh.String("x")]
+
+
+@pytest.mark.parametrize("values", [pa.array([1]), [b"x"], pa.array([b"x", b"y"])])
+def test_a_function_that_returns_something_else_is_rejected(values: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="header 'a'"):
+        lha.edit(pa.array([kafka(("a", b"1"))]), "kafka", replace={"a": lambda _: values})
+
+
+def test_an_array_has_a_value_for_each_message() -> None:
+    rows = pa.array([kafka(("a", b"1")), kafka(), kafka(("b", b"2"))])
+    values = pa.array(["x", None, "z"])
+    assert lha.edit(rows, "kafka", set={"a": values}).to_pylist() == [
+        kafka(("a", b"x")), kafka(("a", None)), kafka(("b", b"2"), ("a", b"z"))
+    ]  # fmt: skip
+    skipped = lha.edit(rows, "kafka", set={"a": values}, nulls="skip").to_pylist()
+    assert skipped == [kafka(("a", b"x")), b"", kafka(("b", b"2"), ("a", b"z"))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "no edit was requested"),
+        ({"drop": "ssn"}, "drop must be a list of keys"),
+        ({"drop": ["a"], "replace": {"a": "hash"}}, "drop and replace both name 'a'"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "drop and rename both name 'a'"),
+        ({"set": {"a": "1"}, "rename": {"b": "a"}}, "rename makes headers 'a'"),
+        ({"only": ["a"], "replace": {"b": "hash"}}, "only does not keep"),
+        ({"replace": {"a": "hsh"}}, "did you mean 'hash'"),
+        ({"replace": {"a": None}}, "lh.lit"),
+        ({"set": {"a": 3}}, "header 'a': the value of a header must be"),
+        ({"append": ["a"]}, "append takes pairs"),
+        ({"set": {"a": lh.Int32(3)}}, "kafka has no values of type int32"),
+        ({"drop": [3]}, "kafka has text keys"),
+    ],
+)
+def test_invalid_edits_are_rejected(changes: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        lha.edit(pa.array([b""]), "kafka", **changes)
+
+
+def test_a_value_that_the_format_cannot_carry_is_an_error_of_its_row() -> None:
+    rows = pa.array([lh.encode({"a": lh.Int8(1)}, "iggy"), lh.encode({"b": lh.Int8(1)}, "iggy")])
+    long = lambda values: pa.array([b"x" * 256] * len(values))  # noqa: E731
+    with pytest.raises(lh.EncodeError, match="longer than 255") as caught:
+        lha.edit(rows, "iggy", replace={"b": long})
+    assert caught.value.row == 1
+    result = lha.edit(rows, "iggy", replace={"b": long}, errors="column").to_pylist()
+    assert result[0] == {"data": rows[0].as_py(), "error": None}
+    assert result[1]["data"] is None and result[1]["error"][0]["code"] == "too_long"
+
+
+def test_an_invalid_message_is_an_error_even_if_the_edit_does_not_touch_it() -> None:
+    with pytest.raises(lh.DecodeError, match="row 1"):
+        lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"])
+    assert lha.edit(pa.array([b"", b"\x02"]), "kafka", drop=["a"], errors="null").to_pylist() == [b"", None]
+
+
+def test_iggy_auto_is_not_edited() -> None:
+    with pytest.raises(ValueError, match="name iggy or iggy-2023"):
+        lha.edit(pa.array([b""]), "iggy-auto", drop=["a"])
+
+
+# --- the core and the reference implementation -------------------------------------------------------------------------
+
+
+def new_values(format: str) -> st.SearchStrategy[tuple[str | None, bytes | None]]:
+    traits = FORMATS[format].traits
+    if not traits.types:
+        return st.tuples(st.none(), st.none() | st.binary(min_size=1, max_size=70))
+    return st.sampled_from([("int32", b"\0\0\0\5"), ("string", b"text"), ("binary", b"\xff")])
+
+
+@st.composite
+def edits(draw: st.DrawFn, format: str, keys: list[Any]) -> editing.PlainEdit:
+    """Draw an edit without contradictions; most keys are those of the messages."""
+    form = FORMATS[format].traits.keys
+    other = st.sampled_from([3, 7] if form == "int" else ["other", "k" * 40])
+    some_key = (st.sampled_from(keys) | other) if keys else other
+    free = draw(st.lists(some_key, unique=True, max_size=6))
+    values = new_values(format)
+    drop, rename, set = (
+        free[:1],
+        [(key, draw(some_key)) for key in free[1:2]],
+        [(key, draw(values)) for key in free[2:3]],
+    )
+    rename = [(old, new) for old, new in rename if new not in [key for key, _ in set]]
+    masks = st.sampled_from(["hash", "redact", "last4"])
+    replace = [(key, draw(values | masks)) for key in free[3:5]]
+    append = draw(st.lists(st.tuples(some_key, values), max_size=2))
+    if draw(st.booleans()):
+        return editing.PlainEdit([*free[1:5]], [], rename, replace, set, append)
+    return editing.PlainEdit(None, drop, rename, replace, set, append)
+
+
+def public(change: editing.PlainEdit) -> dict[str, Any]:
+    """Return the parameters of an edit as users pass them."""
+
+    def key(plain: Any) -> Any:
+        return of_message(*plain) if isinstance(plain, tuple) else plain
+
+    def value(plain: Any) -> Any:
+        if not isinstance(plain, tuple):
+            return plain
+        type, bits = plain
+        return lh.lit(bits if type is None or bits is None else of_message(type, bits))
+
+    return {
+        "only": None if change.only is None else [key(name) for name in change.only],
+        "drop": [key(name) for name in change.drop],
+        "rename": {key(old): key(new) for old, new in change.rename},
+        **{
+            name: [(key(header), value(new)) for header, new in getattr(change, name)]
+            for name in ("replace", "set", "append")
+        },
+    }
+
+
+@pytest.mark.parametrize("format", WRITTEN)
+@few
+@given(st.data(), strategies.layouts(), st.integers(1, 3))
+def test_core_and_reference_agree(format: str, data: st.DataObject, layout: tuple[int, int | None], times: int) -> None:
+    rows = data.draw(st.lists(st.none() | strategies.valid_bytes(format), max_size=6)) * (
+        times * 20 if times > 2 else 1
+    )
+    keys = [key for row in rows if row is not None for key, *_ in headers_of(row, format)]
+    change = data.draw(edits(format, keys))
+    arguments = public(change)
+    arguments["replace"], arguments["set"] = dict(arguments["replace"]), dict(arguments["set"])
+    assume(change.only is not None or any(change[1:]))
+    column = strategies.lay(pa.array(rows, pa.binary()), layout)
+    core = outcome(lambda: lha.edit(column, format, **arguments).to_pylist())
+    reference = outcome(lambda: [row if row is None else editing.edit(row, format, change) for row in rows])
+    if isinstance(reference, list):
+        assert core == reference
+    else:
+        assert not isinstance(core, list)
+
+
+def headers_of(row: bytes, format: str) -> list[Any]:
+    decoded = ops.decode(row, format)
+    return (decoded["headers"] if isinstance(decoded, dict) else decoded) or []
